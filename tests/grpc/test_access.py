@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
+import grpc
 import pytest
+
+from fleetcast.grpc.ingest import _CHECK_SECONDS
+from tests.waiting import until
 
 from .messages import encode, record
 from .station import INGEST, NOT_SERVING, SECONDS, SERVICE_UNKNOWN, SERVING, Station
@@ -119,3 +124,30 @@ def test_health_while_the_planes_are_gone(own):  # L17, F11
     away.rename(planes)
     assert in_time(station.health).status == "OK"
     station.close()
+
+
+def test_o4_a_key_that_is_revoked_before_its_message_comes_writes_nothing(
+    station, accounts, tenant
+):
+    body = encode(record(1_700_000_000_000_000_000))
+    key = accounts.key(tenant.name)
+    may_send = threading.Event()
+
+    def messages():
+        may_send.wait(SECONDS)
+        yield body
+
+    metadata = (("x-api-key", key),)
+    call = station.channel.stream_unary(f"/{INGEST}/Write")
+    opened_at = time.monotonic()
+    answer = call.future(messages(), metadata=metadata, timeout=SECONDS)
+    assert station.write(body, key).status == "OK", "the server has taken the call before this one"
+    accounts.revoke(key)
+    until(lambda: station.write(body, key).refusal == NO_KEY)
+    until(lambda: time.monotonic() - opened_at > _CHECK_SECONDS)
+    stored = tenant.rows(fields="snr_db")
+    may_send.set()
+    with pytest.raises(grpc.RpcError) as raised:
+        answer.result()
+    assert (raised.value.code().name, raised.value.details()) == NO_KEY
+    assert tenant.rows(fields="snr_db") == stored

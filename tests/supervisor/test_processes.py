@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,29 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     status, out, _ = service.stop()
     assert (status, out) == (0, "")
     assert wait_for_end(children, 0)
+
+
+def test_a_hangup_of_every_process_ends_none_of_them(serve, wait_for_end):
+    """It ended gRPC and maintenance. Gunicorn's arbiters take it as a wish for new workers."""
+    service = serve("--workers", "1")
+    lasting = [
+        pid
+        for (module, _), pid in kinds(service).items()
+        if "grpc" in module or "maintenance" in module
+    ]
+    for pid in [service.process.pid, *service.children()]:
+        os.kill(pid, signal.SIGHUP)
+    assert not wait_for_end(lasting[:1], 1.0)
+    assert service.get("/health")[0] == 200
+    assert set(lasting) <= set(kinds(service).values())
+
+
+def test_any_number_of_stops_is_one_stop(serve):
+    service = serve()
+    while service.process.poll() is None:
+        service.process.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+    assert service.process.returncode == 0
 
 
 def test_starting_takes_nothing_from_a_clients_rate_limit(serve):  # B2, B6

@@ -8,6 +8,7 @@ more than what the transport lets through.
 from __future__ import annotations
 
 import asyncio
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ _KEY_CHECKS_MAX = 2  # of one account, or of one address: each is done in some 5
 _KEY_SECONDS = 5.0  # where it takes longer the control store is stuck
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
 _REFUSAL_SECONDS = 1.0
+_CHECK_SECONDS = 0.5  # how old the check of a key may be when its message has come
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
 _OK = integer(1, 1)
 
@@ -61,6 +63,7 @@ class TelemetryIngest:
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
         keys = call.keys()
+        checked_at = time.monotonic()
         verdict = self._remembered.find(keys)
         basis = None if verdict else self._remembered.basis()
         try:
@@ -74,6 +77,11 @@ class TelemetryIngest:
         try:
             body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
+            if time.monotonic() - checked_at > _CHECK_SECONDS:  # the key may have ended meanwhile
+                verdict = self._remembered.find(keys)
+                basis = None if verdict else self._remembered.basis()
+                if not verdict:
+                    call.identity = await self._entitled(call, keys)
             result = await self._write_remembered(verdict, identity, body) if verdict else None
             if result is None:
                 (key,) = keys

@@ -30,8 +30,14 @@ def begin(process: str) -> ChildConfiguration:
     """Reads the configuration; from then on the process logs, and ends with its supervisor."""
     configuration = read_configuration()
     configure_logs(process)
+    ignore_hangup()
     end_with_supervisor()
     return configuration
+
+
+def ignore_hangup() -> None:
+    """Leaves SIGHUP to the supervisor, which reads the settings again for all processes."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def report_ready(configuration: ChildConfiguration) -> None:
@@ -52,8 +58,13 @@ def gunicorn_settings(
         "threads": threads,
         "logconfig_dict": logging_config(),
         "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-        "post_worker_init": lambda _worker: report_ready(configuration),
+        "post_worker_init": lambda _worker: _begin_worker(configuration),
     }
+
+
+def _begin_worker(configuration: ChildConfiguration) -> None:
+    ignore_hangup()  # gunicorn gives its workers the default, which ends them
+    report_ready(configuration)
 
 
 def end_with_supervisor() -> None:

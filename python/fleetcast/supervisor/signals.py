@@ -26,7 +26,10 @@ class Signals:
     @staticmethod
     @contextmanager
     def caught() -> Iterator[Signals]:
-        """Catches the signals, until the end of the block."""
+        """Catches the signals, until the end of the block. A stop is asked for once.
+
+        A signal that comes later finds the service ending, and is ignored until the process ends.
+        """
         read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signals = Signals(read_fd)
 
@@ -45,7 +48,7 @@ class Signals:
         finally:
             signal.set_wakeup_fd(before)
             for number, handler in handlers.items():
-                signal.signal(number, handler)
+                signal.signal(number, signal.SIG_IGN if number in _STOP_SIGNALS else handler)
             os.close(read_fd)
             os.close(write_fd)
 

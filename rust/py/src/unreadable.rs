@@ -13,7 +13,7 @@ use fleetcast_front::books::{write_line, write_timestamp};
 
 use crate::results::WriteResult;
 
-const PAUSE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_mins(1);
 /// Keys and reasons whose last line is remembered.
 const KNOWN_MAX: usize = 4_096;
 

@@ -68,7 +68,7 @@ type Taken = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 enum Outcome {
     Called(PyResult<Py<PyAny>>),
-    Written(Result<WriteResult>),
+    Written(Result<Box<WriteResult>>),
     Refused(WriteError),
     /// The files of the plane are not those that it was opened from: nothing was done.
     Stale,
@@ -118,7 +118,7 @@ impl Shared {
                 let (shared, open) = (Arc::clone(self), Arc::clone(&message.open));
                 open.acknowledge(pending, move |written: Result<Written>| {
                     let result = written.and_then(|written| WriteResult::new(written, now_ns));
-                    shared.end(job, Outcome::Written(result));
+                    shared.end(job, Outcome::Written(result.map(Box::new)));
                 });
             }
             Err(outcome) => self.end(job, outcome),
@@ -187,7 +187,7 @@ impl Jobs {
             let outcome = match outcome {
                 Outcome::Called(outcome) => outcome.map(Some),
                 Outcome::Written(Ok(result)) => {
-                    Py::new(py, result).map(|result| Some(result.into_any()))
+                    Py::new(py, *result).map(|result| Some(result.into_any()))
                 }
                 Outcome::Written(Err(error)) => Err(store_error(&error)),
                 Outcome::Refused(error) => Err(failure(py, error)),
