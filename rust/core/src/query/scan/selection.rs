@@ -21,6 +21,15 @@ pub struct ScanRequest {
     pub fields: Option<Vec<String>>,
 }
 
+impl ScanRequest {
+    /// The times that are wanted, if rows before `kept_from_ns` are not; empty if the start is not
+    /// before the end.
+    #[must_use]
+    pub fn times_ns(&self, kept_from_ns: i64) -> Range<i64> {
+        self.start_ns.max(kept_from_ns)..self.end_ns
+    }
+}
+
 /// A request in stored ids. Names that nobody wrote select nothing.
 pub struct ScanSelection {
     times_ns: Range<i64>,
@@ -38,7 +47,8 @@ impl ScanSelection {
     /// The names of `request` among those of `catalog`; rows before `kept_from_ns` are not wanted.
     #[must_use]
     pub fn new(request: ScanRequest, kept_from_ns: i64, catalog: &Catalog) -> Self {
-        let ScanRequest { start_ns, end_ns, measurements, entities, fields } = request;
+        let times_ns = request.times_ns(kept_from_ns);
+        let ScanRequest { measurements, entities, fields, .. } = request;
         let measurements = measurements.map(|names| {
             names.iter().filter_map(|name| catalog.measurement(name)).collect::<HashSet<_>>()
         });
@@ -55,7 +65,7 @@ impl ScanSelection {
             wanted
         });
         let fields = fields.map(|names| names.into_iter().collect());
-        Self { times_ns: start_ns.max(kept_from_ns)..end_ns, measurements, entities, fields }
+        Self { times_ns, measurements, entities, fields }
     }
 
     /// The times that are wanted; empty where the start is not before the end.

@@ -60,12 +60,13 @@ impl Reader {
         self.follower.follow()?;
         self.retrying(|| {
             let kept_from_ns = self.follower.kept_from_ns(now);
+            let snapshot = self.follower.snapshot(&request.times_ns(kept_from_ns));
+            // Only names that are looked at later than the rows have those of all rows.
             let (selection, representatives) = {
                 let catalog = &self.registry.names().catalog;
                 let selection = ScanSelection::new(request.clone(), kept_from_ns, catalog);
                 (selection, Representatives::new(catalog))
             };
-            let snapshot = self.follower.snapshot(selection.times_ns());
             let mut days: BTreeMap<i64, Day> = BTreeMap::new();
             for entry in snapshot.segments_in(selection.times_ns()) {
                 days.entry(entry.day).or_default().segments.push(*entry);
