@@ -74,7 +74,7 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
 
 @contextmanager
 def _opened(path: Path, status: os.stat_result) -> Iterator[BinaryIO]:
-    """What is there already and is no regular file."""
+    """A file that is there already and is no regular one."""
     if stat.S_ISDIR(status.st_mode):
         message = f"{path} is a directory: name a file"
         raise OperatorError(message)

@@ -84,7 +84,7 @@ def test_an_unknown_precision_is_a_mistake_of_the_program() -> None:
 def test_a_fault_says_which_record_it_is_in() -> None:
     plane = Plane.in_memory(TENANT)
     with pytest.raises(Refused) as refused:
-        plane.write_lines(b"# comment\nm x=1\n\nm x=9223372036854775808u\nm x")
+        plane.write_lines(b"# comment\nm x=1\n\nm x=18446744073709551616u\nm x")
     code, context = refused.value.args
     assert code == "schema_faults"
     assert [(fault["type"], fault["loc"]) for fault in context["detail"]] == [

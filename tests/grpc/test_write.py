@@ -158,14 +158,6 @@ def test_compressed_messages(station, tenant):  # L25
     assert station.write(body, tenant.key).status == "OK"
 
 
-def test_two_messages_in_one_call_are_one_write(station, tenant):
-    """A write is one message; what a broken client sends after it is not read."""
-    call = station.channel.stream_unary(f"/{INGEST}/Write")
-    body = encode(record(NOW_NS))
-    call(iter([body, body]), metadata=(("x-api-key", tenant.key),), timeout=60)
-    assert len(tenant.rows()) == 1
-
-
 def test_no_message_at_all(station, tenant):
     call = station.channel.stream_unary(f"/{INGEST}/Write")
     with pytest.raises(grpc.RpcError) as raised:

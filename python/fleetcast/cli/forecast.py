@@ -92,9 +92,7 @@ def backtest_(
     from fleetcast.forecast.outages import report
 
     family = FAMILIES[name]
-    if not output.parent.is_dir():  # now, not after all the work
-        message = f"{output.parent}: no such directory"
-        raise OperatorError(message)
+    _refuse_no_folder(output)
     asked = origins(when["start"], when["end"], when["every"] * 1_000_000_000)
     if threshold is not None and family is not SNR:
         message = "--threshold is of links: --family snr"
@@ -109,10 +107,11 @@ def backtest_(
     with output_file(output) as file:
         result.answers.write_parquet(file)
     rows = _rows(family, result.scores)
+    metadata = forecaster.metadata
     document: dict[str, object] = {
         "family": family.name,
-        "model_version": forecaster.metadata.model_version,
-        "feature_view_id": forecaster.metadata.feature_view_id,
+        "model_version": metadata.model_version,
+        "feature_view_id": metadata.feature_view_id,
         "entities": len(entities),
         "origins": len(asked),
         "rows": result.answers.height,
@@ -126,6 +125,13 @@ def backtest_(
         document["outages"] = {"threshold_db": threshold, **asdict(found)}
         text += "\n\n" + _outages_text(found)
     run.answer(document, text)
+
+
+def _refuse_no_folder(output: Path) -> None:
+    """Asked before the work, not after all of it."""
+    if not output.parent.is_dir():
+        message = f"{output.parent}: no such directory"
+        raise OperatorError(message)
 
 
 @forecast.command("train")

@@ -151,7 +151,7 @@ class Writes:
         )
 
     def unreadable(self, tenant: str, *, no_entity: int, other_measurement: int) -> None:
-        """Of the records of a batch that was committed some are shown by no read."""
+        """Some records of a batch that was committed are shown by no read."""
         indexes = self.indexes(tenant)
         self._counters.add_all(
             ((indexes.no_entity, no_entity), (indexes.other_measurement, other_measurement))

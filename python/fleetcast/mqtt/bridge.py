@@ -31,8 +31,8 @@ _TALLY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 _BODY_BYTES_MAX = 900_000  # below limits.body_bytes_max, as messages are spelt
 _PACKETS_MAX = 65_535
-# Of messages that wait to be read. The broker keeps messages of QoS 1 until they are acknowledged,
-# so only messages of QoS 0 are more than the bridge has asked for.
+# Bytes of messages that wait to be read. The broker keeps messages of QoS 1 until they are
+# acknowledged, so only messages of QoS 0 are more than the bridge has asked for.
 _UNREAD_BYTES_MAX = 16 * 1024 * 1024
 
 
@@ -57,7 +57,7 @@ class Bridge:
         # Messages of each batch that wait for its end, in order.
         self._waiting: deque[tuple[int, _Taken]] = deque()
         self._session_before = self._connection_before = 0
-        # Of messages: each is changed by one thread alone, and their difference is unread.
+        # Bytes of messages. Each count is changed by one thread alone; the difference is unread.
         self._arrived_bytes = self._read_bytes = 0
         self._dropping_at: float | None = None
         self._failure: BaseException | None = None

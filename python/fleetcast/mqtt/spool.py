@@ -15,6 +15,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fleetcast.client.spool import SpoolInUse
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
@@ -36,10 +38,6 @@ CREATE TABLE IF NOT EXISTS seen (
 """
 SEEN_MAX = 200_000
 """Messages that are known again when they come once more."""
-
-
-class SpoolInUse(Exception):
-    """Another bridge has the folder."""
 
 
 @dataclass(frozen=True)

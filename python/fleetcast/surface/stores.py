@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class Source(NamedTuple):
-    """Who wrote a batch, as log lines name him."""
+    """Writer of a batch, as log lines name him."""
 
     tenant: str
     key_id: str

@@ -49,7 +49,7 @@ class Import:
         self._noted_at = time.monotonic()
         self.file = ""
         self.position: Position = resume.state.noted
-        # What goes into a device or a pipe cannot be taken back when an import goes on.
+        # Lines in a device or a pipe cannot be taken back when an import goes on.
         self._rejects_are_kept = rejects is not None and S_ISREG(os.fstat(rejects.fileno()).st_mode)
         if rejects is not None and self._rejects_are_kept:
             rejects.truncate(resume.state.rejects_bytes)

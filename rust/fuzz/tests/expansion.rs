@@ -1,4 +1,4 @@
-//! What a body says once costs once: bodies that say something long and refer to it often.
+//! Costs of what a body says once: bodies that say something long and refer to it often.
 //!
 //! All cases are one test, because the memory of the whole process is counted.
 

@@ -22,7 +22,7 @@ type Known = HashMap<(String, &'static str), (Instant, u64)>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-/// Who wrote such records.
+/// Writer of such records.
 #[derive(FromPyObject)]
 pub(crate) struct Source {
     pub(crate) tenant: String,

@@ -55,11 +55,6 @@ impl EncodedText {
         put(&mut bytes, text);
         Self(bytes.into_boxed_slice())
     }
-
-    /// Bytes that it takes in a name.
-    pub(crate) fn stored_bytes(&self) -> usize {
-        self.0.len()
-    }
 }
 
 impl<'t, T: ExactSizeIterator<Item = (&'t EncodedText, &'t str)>> EncodedName<'t, T> {

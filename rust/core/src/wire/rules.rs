@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::limits::{TAGS_BYTES_MAX, WriteLimits};
+use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::time::YEAR_2000_NS;
 
@@ -11,9 +11,6 @@ pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
 /// Tags whose value is always the tenant's key, whoever sent them.
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
-
-/// Bytes of the lengths of the key and the value of a tag in a stored name.
-pub(super) const LENGTHS_BYTES: usize = 8;
 
 /// Tells whether a record with nothing wrong in it is rejected by itself: it has no fields, or a time
 /// that is not stored.
@@ -28,8 +25,8 @@ pub(super) const fn is_stored(time_ns: i64) -> bool {
 
 /// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
 ///
-/// `None` where the content of the tags refuses the batch: an empty key, more keys than
-/// allowed, stamped ones not counted, or more than [`TAGS_BYTES_MAX`]. `None` also where a key occurs twice, which callers exclude or
+/// `None` where the content of the tags refuses the batch: an empty key, or more keys than
+/// allowed, stamped ones not counted. `None` also where a key occurs twice, which callers exclude or
 /// treat as they must.
 pub(super) fn series_name<'t>(
     measurement: &str,
@@ -47,17 +44,12 @@ pub(super) fn series_name<'t>(
             stamped_count += 1;
         }
     }
-    if tags.len() - stamped_count > limits.tags_max || stored_bytes(&tags) > TAGS_BYTES_MAX {
+    if tags.len() - stamped_count > limits.tags_max {
         return None;
     }
     tags.sort_unstable();
     let is_sound = tags.is_sorted_by(|(key, _), (next, _)| key < next);
     is_sound.then(|| SeriesName::new(measurement, &tags))
-}
-
-/// Bytes that tags take in a stored name.
-fn stored_bytes(tags: &Tags<'_>) -> usize {
-    tags.iter().map(|(key, value)| LENGTHS_BYTES + key.len() + value.len()).sum()
 }
 
 #[cfg(test)]
@@ -84,15 +76,5 @@ mod tests {
         assert!(name(&["a", "b", "tenant"]).is_some(), "C21");
         assert!(name(&[""]).is_none(), "C22");
         assert!(name(&["a", "a"]).is_none(), "C8");
-    }
-
-    #[test]
-    fn o1_tags_have_64_kib_as_they_are_stored() {
-        let long = |length: usize| {
-            let tags = vec![("a".into(), "v".repeat(length).into())];
-            series_name("link", tags, "acme", &WriteLimits::default())
-        };
-        assert!(long(65_536 - 9).is_some());
-        assert!(long(65_536 - 8).is_none());
     }
 }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::model::json;
-use crate::model::limits::TAGS_BYTES_MAX;
 use crate::model::names::{ENTITY_ID, EncodedName, EncodedText};
 use crate::wire::prefix::Prefix;
-use crate::wire::rules::{LENGTHS_BYTES, TENANT_TAGS, Tags};
+use crate::wire::rules::{TENANT_TAGS, Tags};
 use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
 
@@ -64,10 +63,6 @@ impl TagsTemplates {
             Some(index) => tags.get(self.values[index].clone()).unwrap_or_default(),
             None => tenant_key,
         };
-        let bytes = |key: &Key| key.text.stored_bytes() + value(key).len() + LENGTHS_BYTES / 2;
-        if template.keys.iter().map(bytes).sum::<usize>() > TAGS_BYTES_MAX {
-            return None;
-        }
         let name = EncodedName {
             measurement,
             tags: template.keys.iter().map(|key| (&key.text, value(key))),

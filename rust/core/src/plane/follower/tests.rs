@@ -90,7 +90,7 @@ fn rows_are_kept_between_compactions_only_where_somebody_reads() {
     assert_eq!(newest(&plane), read);
 }
 
-/// What retention removed stays removed when retention is lifted, also for a process that stayed
+/// A sample that retention removed stays removed when retention is lifted, also for a process that stayed
 /// open, whatever times the rest of its log has (D14).
 #[test]
 fn a_newest_sample_that_retention_removed_does_not_come_back() {

@@ -10,7 +10,6 @@ use crate::model::names::{self, FieldId, NameRef, SeriesId};
 use crate::model::new_series::NewSeries;
 use crate::storage::store::FirstIds;
 
-use super::Names;
 
 /// Stored ids of what a batch names by its own numbers.
 #[derive(Default)]
@@ -37,9 +36,13 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// The names of `batch` among `names`.
-    pub(super) fn new(batch: &Batch, names: &Names, limits: &WriteLimits) -> Self {
-        let catalog = &names.catalog;
+    /// The names of `batch` in `catalog`, which has those of so many `pages` of so many `bytes`.
+    pub(super) fn new(
+        batch: &Batch,
+        catalog: &Catalog,
+        (pages, bytes): (u64, usize),
+        limits: &WriteLimits,
+    ) -> Self {
         let conflict = batch.conflict.as_ref();
         let mut conflict = conflict.map(|conflict| (conflict.at, conflict.field.as_str()));
         let measurements: Vec<_> =
@@ -55,14 +58,14 @@ impl Lookup {
         }
         let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
         let (series, new_series, page) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lookup = Self { pages: names.pages, series, new_series, fields, page, refusal };
+        let mut lookup = Self { pages, series, new_series, fields, page, refusal };
         lookup.look_up_series(&batch.new_series, catalog);
         if lookup.refusal.is_none() {
             lookup.refusal = lookup.full(batch, catalog, limits);
         }
         if lookup.refusal.is_none() {
             lookup.page = lookup.new_page(batch);
-            let is_full = names.bytes + lookup.page.len() > limits.tenant_names_bytes_max;
+            let is_full = bytes + lookup.page.len() > limits.tenant_names_bytes_max;
             let full = Refusal::TenantFull { bound: "tenant_names_bytes_max" };
             lookup.refusal = (is_full && !lookup.page.is_empty()).then_some(full);
         }

@@ -125,7 +125,7 @@ impl Registry {
 
     fn look_up(&self, batch: &Batch, limits: &WriteLimits) -> Lookup {
         let names = self.names();
-        Lookup::new(batch, &names, limits)
+        Lookup::new(batch, &names.catalog, (names.pages, names.bytes), limits)
     }
 
     /// Notes names and raw keys that were not known here, and the page of `stored`.

@@ -106,7 +106,7 @@ struct Reading<'a, 'c> {
     resource: Cow<'a, [u8]>,
     /// Raw key of the series of a point: what stands for its resource, then its own attributes.
     key: Vec<u8>,
-    /// Where its own attributes begin.
+    /// Offset of its own attributes.
     key_start: usize,
     /// Fields of the metric that is being read.
     fields: Fields,

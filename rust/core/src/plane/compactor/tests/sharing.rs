@@ -171,7 +171,7 @@ fn answers(plane: &Plane, now_ns: i64, days: std::ops::Range<i64>) -> (String, [
     }
     let latest = [now_ns, START_NS + days.start * DAY_NS, START_NS + days.end * DAY_NS];
     let latest = latest.map(|as_of_ns| plane.latest_json(as_of_ns, 30 * DAY_NS, None, now_ns));
-    // Where an answer is cut into pieces depends on the threads that are free.
+    // Cuts of an answer into pieces depend on the threads that are free.
     (String::from_utf8(lines).unwrap(), latest.map(|pieces| pieces.unwrap().concat()))
 }
 
