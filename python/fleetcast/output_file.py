@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -49,12 +49,7 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
         )
         raise OperatorError(message)
     part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = f"{part} is being written by another command"
-            raise OperatorError(message) from None
+    with os.fdopen(_locked(part), "wb") as file:
         try:
             if replaced is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(replaced.st_mode))
@@ -70,6 +65,28 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _locked(part: Path) -> int:
+    """A descriptor of the file, emptied and locked until it is closed.
+
+    Raises `OSError`, also for a symbolic link, and `OperatorError` while another command has it.
+    """
+    while True:
+        # Nothing is emptied before the lock: what another command has written stays whole.
+        held = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            message = f"{part} is being written by another command"
+            raise OperatorError(message) from None
+        # The other command may have renamed its file meanwhile, which is not to be emptied.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), part.lstat()):
+                os.ftruncate(held, 0)
+                return held
+        os.close(held)
 
 
 @contextmanager

@@ -116,6 +116,29 @@ def test_a_replaced_file_keeps_its_rights(tmp_path):
     assert (stat.S_IMODE(path.stat().st_mode), path.read_bytes()) == (0o600, b"new")
 
 
+def test_a_second_writer_is_refused_and_the_first_ones_file_is_whole(tmp_path):
+    """The file was emptied before the second was refused: the first ended well, with zeros."""
+    path = tmp_path / "export"
+    with output_file(path) as first:
+        first.write(b"first, ")
+        first.flush()
+        with pytest.raises(OperatorError, match="another command"), output_file(path):
+            pass
+        first.write(b"whole")
+    assert path.read_bytes() == b"first, whole"
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_planted_beside_the_file_is_not_written_through(tmp_path):
+    """As root it would have replaced what another user's link beside the file names."""
+    victim = tmp_path / "victim"
+    victim.write_text("theirs")
+    (tmp_path / "export.part").symlink_to(victim)
+    with pytest.raises(OSError, match="symbolic link"), output_file(tmp_path / "export"):
+        pass
+    assert victim.read_text() == "theirs"
+
+
 def test_two_imports_at_once_do_not_share_their_place(fail, file, tmp_path):
     """Both stored every record, and both ended with status 0."""
     going_on = tmp_path / "place"
