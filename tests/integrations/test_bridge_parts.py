@@ -8,13 +8,14 @@ import pytest
 
 from fleetcast.cli.main import run
 from fleetcast.client.connection import ApiError
+from fleetcast.client.spool import SpoolInUse
 from fleetcast.mqtt.bridge import Bridge
 from fleetcast.mqtt.delivery import Delivery, Stopped
 from fleetcast.mqtt.messages import Parser
 from fleetcast.mqtt.reading import SettingsFault, read_settings
 from fleetcast.mqtt.session import Message
 from fleetcast.mqtt.settings import TopicSettings
-from fleetcast.mqtt.spool import MessageIdentity, MessageSpool, SpoolInUse
+from fleetcast.mqtt.spool import MessageIdentity, MessageSpool
 from fleetcast.mqtt.tally import BridgeTally
 from fleetcast.mqtt.topics import Template
 from tests.tidy.files import ROOT

@@ -57,8 +57,8 @@ def _stop_at_signal(bridge: Bridge) -> None:
 
 
 def _run(settings: BridgeSettings) -> None:
+    from fleetcast.client.spool import SpoolInUse
     from fleetcast.extras import naming_the_extra
-    from fleetcast.mqtt.spool import SpoolInUse
 
     with naming_the_extra():
         from fleetcast.mqtt.bridge import Bridge

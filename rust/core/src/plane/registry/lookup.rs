@@ -10,7 +10,6 @@ use crate::model::names::{self, FieldId, NameRef, SeriesId};
 use crate::model::new_series::NewSeries;
 use crate::storage::store::FirstIds;
 
-
 /// Stored ids of what a batch names by its own numbers.
 #[derive(Default)]
 pub(in crate::plane) struct StoredIds {
