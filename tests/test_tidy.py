@@ -81,8 +81,11 @@ def test_the_toolchain_is_the_machines_own():
 
 
 # Speakers to others: the clients, the bridge, which is one, and the demo and the benchmark, which
-# play some; and a command whose FILE is a socket.
-SPEAKERS = ("bench/", "client/", "cli/demo/", "mqtt/", "output_file.py")
+# play some; a command whose FILE is a socket; and `doctor`, which asks the private listener.
+SPEAKERS = (
+    *("bench/", "client/", "cli/demo/", "mqtt/", "output_file.py"),
+    "installation/diagnosis/unreadable.py",
+)
 CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
 CLIENT_CALLS = {
     *("connect", "connect_ex", "create_connection", "open_connection"),
