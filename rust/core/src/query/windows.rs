@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn samples_at_the_ends_of_64_bits_have_windows() {
         let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Mean, usize::MAX);
-        offer(&mut windows, &[(i64::MIN, [Some(1.0)]), (0, [Some(2.0)]), (i64::MAX, [Some(3.0)])]);
+        let last_ns = i64::MAX - 1; // before the end of a selection, which is exclusive
+        offer(&mut windows, &[(i64::MIN, [Some(1.0)]), (0, [Some(2.0)]), (last_ns, [Some(3.0)])]);
         let rows = windows.finish().remove(0);
         assert_eq!((rows.times_ns[0], rows.times_ns[1]), (i64::MIN, 0));
         assert_eq!(rows.cells(0), [1.0, 2.0, 3.0].map(Some));
