@@ -146,7 +146,9 @@ fn otlp_seeds() -> Vec<Vec<u8>> {
 
 fn mapping() -> Mapping {
     let rule = Rule { prefix: "p_".to_owned(), entity: Some("host".to_owned()), ..Rule::default() };
-    Mapping::new([("cpu".to_owned(), rule)], Rule::default())
+    // Lines that no rule names keep the entity that they say.
+    let others = Rule { entity: Some("entity_id".to_owned()), ..Rule::default() };
+    Mapping::new([("cpu".to_owned(), rule)], others)
 }
 
 fn parse_with(
