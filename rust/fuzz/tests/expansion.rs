@@ -14,7 +14,7 @@ use fleetcast_fuzz::cost::{Body, COST_PER_BYTE_MAX, cost_of};
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 
 /// Bytes that any body may cost, however short.
-const COST_CONSTANT: usize = 32 << 20;
+const COST_CONSTANT: usize = 48 << 20;
 
 /// A field whose value is a message or a text.
 fn message(number: u8, content: &[u8]) -> Vec<u8> {
