@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import ssl
 import struct
@@ -30,9 +31,10 @@ def header(name, value):
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def call_of(path, stream=1):
+def call_of(path, stream=1, **more):
     fields = {b":method": b"POST", b":scheme": b"https", b":path": path, b":authority": b"x"}
     fields |= {b"content-type": b"application/grpc", b"te": b"trailers"}
+    fields |= {name.replace("_", "-").encode(): value for name, value in more.items()}
     block = b"".join(header(name, value) for name, value in fields.items())
     return frame(HEADERS, END_STREAM_AND_HEADERS, stream, block)
 
@@ -81,3 +83,22 @@ def test_a_second_message_of_a_call_is_refused_and_nothing_of_either_is_stored(s
         "invalid_input:payload",
     )
     assert tenant.entities() == []
+
+
+def test_b22_a_key_that_is_no_utf_8_is_in_no_log_and_all_lines_are_json(own):
+    """The library logged the key with a traceback. Lines of its core were no JSON."""
+    service = own()
+    host, _, port = service.ready["grpc"].rpartition(":")
+    with socket.create_connection((host, int(port))) as plain:
+        plain.sendall(b"no handshake of TLS")
+        plain.shutdown(socket.SHUT_WR)
+        while plain.recv(4096):
+            pass
+    send(service.ready, call_of(f"/{INGEST}/Write".encode(), x_api_key=own.key.encode() + b"\xff"))
+    send(service.ready, call_of(b"/" + own.key.encode() + b"\xff"))
+    service.stop()
+    text = (own.data / "serve.log").read_text()
+    assert own.key not in text
+    assert own.key.rpartition("_")[2] not in text
+    events = [json.loads(line)["event"] for line in text.splitlines()]
+    assert any(event.startswith("grpcio says:") for event in events)

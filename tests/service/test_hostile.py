@@ -12,7 +12,7 @@ from .hostile import ATTACKS, FORMS, holding, refusal_of
 from .service import running
 
 CONNECTIONS = 200
-ENTITIES = 6_000
+ENTITIES = 3_500  # sixteen of these answers are less than a tenant may leave unread in one worker
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -33,7 +33,7 @@ def test_b4_what_the_parser_refuses_takes_nothing_from_the_rate_limit(tmp_path):
 @pytest.fixture(scope="module")
 def large(service):
     """An answer that no socket buffer takes whole."""
-    for first in range(0, ENTITIES, 1_000):
+    for first in range(0, ENTITIES, 500):
         records = [
             {
                 "measurement": "link",
@@ -41,10 +41,10 @@ def large(service):
                 "tags": {"entity_id": f"hostile-{number}", "text": "x" * 200},
                 "fields": {"text": "y" * 600},
             }
-            for number in range(first, first + 1_000)
+            for number in range(first, first + 500)
         ]
         assert service.post(records).status == 202
-    assert len(service.get("/topology", freshness_seconds=604_800).body) > 5_000_000
+    assert len(service.get("/topology", freshness_seconds=604_800).body) > 3_000_000
 
 
 @pytest.mark.usefixtures("large")

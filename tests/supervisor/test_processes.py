@@ -47,6 +47,15 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     assert wait_for_end(children, 0)
 
 
+def test_no_process_leaves_a_core_file_which_would_hold_the_master_key(serve):
+    service = serve()
+    for pid in [service.process.pid, *service.children()]:
+        lines = Path(f"/proc/{pid}/limits").read_text().splitlines()
+        (line,) = (line for line in lines if line.startswith("Max core file size"))
+        # core(5): shorter than any file, and the kernel starts no program that would get one.
+        assert {int(word) for word in line.split()[4:6]} <= {0, 1}
+
+
 def test_a_hangup_of_every_process_ends_none_of_them(serve, wait_for_end):
     """It ended gRPC and maintenance. Gunicorn's arbiters take it as a wish for new workers."""
     service = serve("--workers", "1")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from fleetcast.extras import missing
+from fleetcast.security.core_files import leave_no_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,6 +71,7 @@ def fleetcast() -> None:
 def main() -> None:
     """Runs the command line of this process and ends it."""
     gc.freeze()  # what is imported stays: no collection has to go through it, nor the end
+    leave_no_core()
     sys.exit(run(sys.argv[1:]))
 
 

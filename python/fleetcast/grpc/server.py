@@ -13,6 +13,7 @@ import grpc.aio
 from fleetcast.grpc.boundary import CallBoundary
 from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
+from fleetcast.grpc.library_log import keep_metadata_out_of_logs, log_task_failure
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
 from fleetcast.grpc.reflection import Reflection
 from fleetcast.grpc.servers import Servers
@@ -51,9 +52,12 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     readiness = WriteReadiness(services.probes)
     ingest = TelemetryIngest(services, readiness)
     handlers = _handlers(services, ingest, readiness)
+    keep_metadata_out_of_logs()
     stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(log_task_failure)
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop.set)
     servers = Servers(lambda: _server(services, listener, handlers))
     await servers.start()
     ready()

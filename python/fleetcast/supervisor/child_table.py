@@ -28,6 +28,8 @@ logger = structlog.get_logger(__name__)
 # engine's allocator gives back what was free for a second, which is just too soon: clearing the
 # pages anew took a seventh of the CPU of a compaction.
 _MAINTENANCE_ENVIRONMENT = {"MIMALLOC_PURGE_DELAY": "10000"}
+# The library's core writes lines of its own form to stderr, one for each TLS handshake that fails.
+_GRPC_ENVIRONMENT = {"GRPC_VERBOSITY": "NONE"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
 
     children = [ChildSpec("http", http, settings.http.workers)]
     if grpc is not None:
-        children += [ChildSpec("grpc", grpc)] * settings.grpc.processes
+        children += [ChildSpec("grpc", grpc, environment=_GRPC_ENVIRONMENT)] * settings.grpc.processes
     if adapters is not None:
         children.append(ChildSpec("adapters", adapters, settings.adapters.workers))
     children.append(ChildSpec("maintenance", environment=_MAINTENANCE_ENVIRONMENT))
