@@ -128,3 +128,30 @@ def test_an_import_that_fills_the_disk_says_how_far_it_came_and_goes_on(
         assert (report["accepted"], report["rejected"]) == (len(SOUND), ROWS - len(SOUND))
         with plane_of(folder / "data", "acme") as plane:
             assert numbers(plane) == SOUND
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": pl.Series(["x" * 900 + str(at) for at in range(40_000)])},
+        {f"f{field}": pl.Series([float(field)] * 40_000) for field in range(130)},
+    ],
+    ids=["much text", "many columns"],
+)
+def test_rows_of_any_size_are_exported_and_imported_again_once(call, tmp_path, columns):
+    """36 MB of text or 5 million values: an error came once all rows were stored."""
+    for tenant in ("acme", "copy"):
+        call("tenant", "create", tenant)
+    count = 40_000
+    frame = pl.DataFrame({"entity_id": ["e"] * count} | columns)
+    times = pl.int_range(count, dtype=pl.Int64, eager=True).rename("time") + START_NS
+    stamps = times.cast(pl.Datetime("ns", "UTC"))
+    path = tmp_path / "rows.parquet"
+    frame.with_columns(stamps, measurement=pl.lit("link")).write_parquet(path)
+    exported = tmp_path / "exported.parquet"
+    assert call("import", "--tenant", "acme", "--format", "parquet", path)["accepted"] == count
+    span = ("--start", "2025-12-01", "--end", "2026-12-01")
+    call("export", "--tenant", "acme", "--format", "parquet", *span, exported)
+    assert call("import", "--tenant", "copy", "--format", "parquet", exported)["accepted"] == count
+    hashes = [call("verify", tenant)["tenants"] for tenant in ("acme", "copy")]
+    assert hashes[0][0]["answers"] == hashes[1][0]["answers"]

@@ -169,6 +169,38 @@ def test_every_type_of_column_becomes_a_field() -> None:
             assert found.get(str(row["id"]), {}) == expected
 
 
+@given(
+    kind=st.sampled_from(
+        ["Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"]
+    ),
+    data=st.data(),
+)
+def test_integers_of_any_type_are_entities_and_tags_digit_by_digit(kind, data) -> None:
+    dtype = getattr(pl, kind)
+    low, high = (pl.select(each).item() for each in (dtype.min(), dtype.max()))
+    ends = st.sampled_from([low, low + 1, high - 1, high, high // 2, high // 2 + 1, 0])
+    numbers = data.draw(st.lists(st.none() | ends | st.integers(low, high), min_size=1))
+    frame = pl.DataFrame({"n": pl.Series(numbers, dtype=dtype), "value": [1.0] * len(numbers)})
+    frame = frame.with_columns(pl.Series("t", range(len(numbers))) + BASE_NS // SECOND_NS)
+    mapping = {"time": "t", "time_unit": "s", "measurement": "link", "entity": "n"}
+    mapping |= {"tags": {"port": "n"}, "fields": {"value": "value"}}
+    plane = Plane.in_memory(TENANT)
+    (result,) = plane.write_arrow(frame, mapping=mapping, now_ns=NOW_NS)
+    assert result.accepted_count == len(numbers)
+    wanted = [{} if n is None else {"entity_id": str(n), "port": str(n)} for n in numbers]
+    rows = sorted(rows_of(scan(plane)), key=lambda row: row["time_ns"])
+    assert [row["tags"] for row in rows] == wanted
+
+
+def test_a_time_beyond_64_bits_with_a_sign_is_no_time() -> None:
+    frame = pl.DataFrame({"t": pl.Series([2**63, 2**64 - 1], dtype=pl.UInt64), "value": [1.0, 2.0]})
+    plane = Plane.in_memory(TENANT)
+    mapping = {"time": "t", "time_unit": "ns", "measurement": "a"}
+    with pytest.raises(Refused, match="body', 0, 'time"):
+        list(plane.write_arrow(frame, mapping=mapping))
+    assert plane.stats().rows == 0
+
+
 def scan(plane: Plane) -> pl.DataFrame:
     return pl.DataFrame(plane.scan(*EVER, now_ns=NOW_NS))
 

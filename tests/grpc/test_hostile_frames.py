@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import ssl
@@ -11,7 +12,7 @@ import grpc
 import pytest
 
 from tests.conformance.api import HOUR_S
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 from .messages import SECOND_NS, encode, record
 from .station import INGEST, SERVING, Station
@@ -39,17 +40,25 @@ def call_of(path, stream=1, **more):
     return frame(HEADERS, END_STREAM_AND_HEADERS, stream, block)
 
 
-def send(ready, *frames):
-    """Sends frames on a connection of their own, and waits until the server has taken the last."""
+@contextlib.contextmanager
+def connected(ready):
+    """A connection of HTTP/2, to send and to read."""
     context = ssl.create_default_context(cafile=ready["grpc_ca"])
     context.set_alpn_protocols(["h2"])
     host, _, port = ready["grpc"].rpartition(":")
     with (
-        socket.create_connection((host, int(port))) as plain,
+        socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as plain,
         context.wrap_socket(plain, server_hostname=host) as connection,
         connection.makefile("rb") as answers,
     ):
-        connection.sendall(PREFACE + frame(SETTINGS, 0, 0) + b"".join(frames))
+        connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
+        yield connection, answers
+
+
+def send(ready, *frames):
+    """Sends frames on a connection of their own, and waits until the server has taken the last."""
+    with connected(ready) as (connection, answers):
+        connection.sendall(b"".join(frames))
         kind = None
         while kind not in (HEADERS, GOAWAY):
             head = answers.read(9)

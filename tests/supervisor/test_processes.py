@@ -3,10 +3,12 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -191,6 +193,32 @@ def test_only_a_crash_makes_the_next_start_wait_for_its_ports(tmp_path):
         raise OSError("a supervisor that dies leaves its children behind")
     with exclusive(lock) as held:
         assert held.crashed
+
+
+def test_connections_are_refused_once_it_stops_though_requests_are_under_way(serve):
+    """Clients waited for seconds at a listener that nobody accepted from any more."""
+    service = serve()
+    stopped = [pid for (module, _), pid in kinds(service).items() if "http" in module]
+    assert stopped
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    service.process.terminate()
+    until(lambda: is_refused(urlsplit(service.ready["http"]).netloc))
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    service.process.communicate(timeout=PATIENCE_SECONDS)
+    assert service.process.returncode == 0
+    _, _, log = service.stop()
+    assert "child is killed" not in log
+
+
+def is_refused(address):
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_bad_settings_stop_the_start_with_every_fault(fail):

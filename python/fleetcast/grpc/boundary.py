@@ -7,6 +7,8 @@ import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+import grpc
+
 from fleetcast.engine import Share
 from fleetcast.errors import refused
 from fleetcast.grpc.answers import error_status
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from fleetcast.grpc.call import Context
+    from fleetcast.grpc.connections import Connections
     from fleetcast.grpc.services import GrpcServices
 
     Unary = Callable[[Any, Call], Awaitable[bytes]]
@@ -31,7 +34,8 @@ _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemEx
 class CallBoundary:
     """Makes statuses of what handlers raise, and bounds the calls that need no key."""
 
-    def __init__(self, services: GrpcServices) -> None:
+    def __init__(self, services: GrpcServices, connections: Connections) -> None:
+        self._connections = connections
         self._accounting = Accounting("grpc", services.counters, services.access_log)
         self._keyless = Share()
 
@@ -90,11 +94,15 @@ class CallBoundary:
         else:  # also a panic of the engine, which is no `Exception`
             answer = error_status(error)
             self._end(began, call, answer.status.name, answer.details, 0)
+            if answer.status is grpc.StatusCode.UNAUTHENTICATED:
+                self._connections.note_refused(call.client)
             await call.context.abort(answer.status, answer.details, answer.trailers)
 
     def _end(self, began: float, call: Call, status: str, details: str, sent_bytes: int) -> None:
         """Accounts for a call that has its status; `details` are those of an error."""
         identity = call.identity
+        if identity is not None:
+            self._connections.note_accepted(call.client)
         served = Served(
             call.request_id,
             "grpc",

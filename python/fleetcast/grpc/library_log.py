@@ -6,11 +6,13 @@ path that ended a task. Such a line keeps what the library says itself, and the 
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fleetcast.log_lines import refusal_is_logged
+
+if TYPE_CHECKING:
+    import asyncio
 
 _LIBRARY = "grpc"
 _SENDER = "unknown"  # the library does not say whose call it is
@@ -26,7 +28,7 @@ def keep_metadata_out_of_logs() -> None:
 
 
 def log_task_failure(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """asyncio's handler of exceptions that nobody awaited; its own repeats their text."""
+    """Logs an exception that nobody awaited by its name; asyncio's own handler gives its text."""
     logger.error("%s: %s", context.get("message"), type(context.get("exception")).__name__)
 
 

@@ -11,6 +11,7 @@ import grpc
 import grpc.aio
 
 from fleetcast.grpc.boundary import CallBoundary
+from fleetcast.grpc.connections import Connections
 from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.grpc.library_log import keep_metadata_out_of_logs, log_task_failure
@@ -51,7 +52,8 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     """
     readiness = WriteReadiness(services.probes)
     ingest = TelemetryIngest(services, readiness)
-    handlers = _handlers(services, ingest, readiness)
+    connections = Connections()
+    handlers = _handlers(services, CallBoundary(services, connections), ingest, readiness)
     keep_metadata_out_of_logs()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -61,9 +63,14 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     servers = Servers(lambda: _server(services, listener, handlers))
     await servers.start()
     ready()
+    bounding = asyncio.create_task(connections.keep_bounded())
     await servers.keep_serving(stop)
+    bounding.cancel()
     readiness.leaving.set()
-    await servers.stop(_STOP_SECONDS)
+    stopping = asyncio.create_task(servers.stop(_STOP_SECONDS))
+    await asyncio.sleep(0)  # the library sees first that it is to stop
+    connections.stop_listening()
+    await stopping
     ingest.close()
 
 
@@ -77,14 +84,16 @@ def _server(
 
 
 def _handlers(
-    services: GrpcServices, ingest: TelemetryIngest, readiness: WriteReadiness
+    services: GrpcServices,
+    boundary: CallBoundary,
+    ingest: TelemetryIngest,
+    readiness: WriteReadiness,
 ) -> tuple[grpc.GenericRpcHandler, ...]:
     """All on raw bytes, and as streams of requests, which are the same on the wire.
 
     Nothing is decoded before the key is checked, and a call that sends no message is under a
     handler's deadline, not in the library's hands.
     """
-    boundary = CallBoundary(services)
     settings = services.settings()
     health = Health(readiness)
     methods: _Methods = {

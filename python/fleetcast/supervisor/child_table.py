@@ -79,7 +79,9 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
 
     children = [ChildSpec("http", http, settings.http.workers)]
     if grpc is not None:
-        children += [ChildSpec("grpc", grpc, environment=_GRPC_ENVIRONMENT)] * settings.grpc.processes
+        children += [
+            ChildSpec("grpc", grpc, environment=_GRPC_ENVIRONMENT)
+        ] * settings.grpc.processes
     if adapters is not None:
         children.append(ChildSpec("adapters", adapters, settings.adapters.workers))
     children.append(ChildSpec("maintenance", environment=_MAINTENANCE_ENVIRONMENT))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 _BACKLOG = 2048
 _ORPHANS_SECONDS = 10.0  # children of a killed supervisor hold its ports for so long at most
 _RETRY_SECONDS = 0.1
+_DRAIN_SECONDS = 1.0
+_DRAIN_LOOK_SECONDS = 0.01
+_TCP_INFO_BYTES = 104
+_UNACKED = slice(24, 28)
 
 
 def listen(text: str, *, after_crash: bool) -> socket.socket:
@@ -32,9 +37,29 @@ def reserve(text: str, *, shared: bool, after_crash: bool) -> socket.socket:
     return _held(text, lambda address: _reserved(address, shared=shared), after_crash=after_crash)
 
 
+def end_listening(listener: socket.socket) -> None:
+    """Has the kernel refuse new connections, once those that wait are taken or a second is over.
+
+    Closing it changes nothing: all processes that inherited the socket listen by it. Does nothing
+    to a socket that does not listen.
+    """
+    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return
+    until = time.monotonic() + _DRAIN_SECONDS
+    while _waiting(listener) and time.monotonic() < until:
+        time.sleep(_DRAIN_LOOK_SECONDS)
+    listener.shutdown(socket.SHUT_RDWR)
+
+
 def bound_address(bound: socket.socket) -> Address:
     """The address of a bound socket, with the port that it was given."""
     return Address(*bound.getsockname()[:2])
+
+
+def _waiting(listener: socket.socket) -> int:
+    """Number of connections that nobody has accepted: `tcpi_unacked` of linux/tcp.h."""
+    info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    return int.from_bytes(info[_UNACKED], sys.byteorder)
 
 
 def _held(

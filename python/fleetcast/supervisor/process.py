@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from fleetcast.supervisor.listening import end_listening
+
 if TYPE_CHECKING:
     from fleetcast.supervisor.child_configuration import ChildConfiguration
     from fleetcast.supervisor.child_table import ChildSpec
@@ -82,8 +84,10 @@ class Process:
         self._start()
 
     def stop(self) -> None:
-        """Asks it to finish what it has begun and end."""
+        """Asks it to finish what it has begun and end; no more connections come to it."""
         self._signal(signal.SIGTERM)
+        if self.spec.listener is not None:
+            end_listening(self.spec.listener)
 
     def kill(self) -> None:
         """Ends it and all its processes at once."""

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fleetcast.transfer.mapping import Columns
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
-_ROWS_MAX = 65_536  # of a piece of `Plane.write_arrow`
+# Bounds of a piece of `Plane.write_arrow`, or less.
+_ROWS_MAX = 65_536
+_CELLS_MAX = 1 << 21
+_TEXT_BYTES_MAX = 8 << 20
 _MAP = pl.Map(pl.String, pl.String)
 
 
@@ -86,7 +89,16 @@ class TableRows:
     def pieces(self) -> Iterator[TableRows]:
         """See `RecordBatch`."""
         for start in range(0, len(self), _ROWS_MAX):
-            yield self.part(start, start + _ROWS_MAX)
+            yield from self._whole(start, min(start + _ROWS_MAX, len(self)))
+
+    def _whole(self, start: int, stop: int) -> Iterator[TableRows]:
+        """Parts that the engine writes as one piece each."""
+        if stop - start == 1 or _is_one_piece(self.frame[start:stop]):
+            yield self.part(start, stop)
+        else:
+            middle = (start + stop) // 2
+            yield from self._whole(start, middle)
+            yield from self._whole(middle, stop)
 
     def part(self, start: int, stop: int) -> TableRows:
         """See `RecordBatch`."""
@@ -128,6 +140,13 @@ class TableRows:
     @property
     def _fields(self) -> Iterable[str]:
         return self.frame.columns[3:] if self._columns is None else self._columns.fields
+
+
+def _is_one_piece(frame: pl.DataFrame) -> bool:
+    texts = frame.select(pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String))
+    sizes = texts.select(pl.all().str.len_bytes().sum())
+    text_bytes = sum(sizes.row(0)) if texts.width else 0
+    return frame.height * frame.width <= _CELLS_MAX and text_bytes <= _TEXT_BYTES_MAX
 
 
 def is_scanned(schema: pl.Schema, options: ColumnOptions) -> bool:

@@ -225,7 +225,15 @@ impl EventLoop {
     fn accept(&mut self, listener: &mut Listener, now: Instant) -> bool {
         let (socket, peer) = match listener.accept() {
             Ok(accepted) => accepted,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            // The supervisor shuts the listener when the service stops, which is invalid then.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput
+                ) =>
+            {
+                return false;
+            }
             Err(_) => {
                 self.make_room(); // the peer has gone again, or no descriptor is left
                 return false;

@@ -103,6 +103,10 @@ impl Field {
         matches!(self.format.as_str(), "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L")
     }
 
+    pub(super) fn is_u64(&self) -> bool {
+        self.format == "L"
+    }
+
     /// Nanoseconds of the unit of a timestamp or date.
     pub(super) fn unit_ns(&self) -> Option<i64> {
         match self.format.get(..3)? {

@@ -94,14 +94,21 @@ impl<'a> TagColumns<'a> {
 /// Values of a tag: texts, or integers in their shortest spelling.
 enum TagValues<'a> {
     Texts(Texts<'a>),
-    Integers { numbers: Integers<'a>, validity: Option<Bits<'a>> },
+    /// Those without a sign are kept as the bits of integers with one.
+    Integers {
+        numbers: Integers<'a>,
+        is_unsigned: bool,
+        validity: Option<Bits<'a>>,
+    },
 }
 
 impl<'a> TagValues<'a> {
     fn new(view: &View<'a>) -> Result<Self> {
         if view.field.is_integer() && view.field.dictionary.is_none() {
-            let numbers = Integers(view.integers()?);
-            return Ok(Self::Integers { numbers, validity: view.validity()? });
+            let is_unsigned = view.field.is_u64();
+            let numbers = if is_unsigned { view.bits_of_u64()?.into() } else { view.integers()? };
+            let (numbers, validity) = (Integers(numbers), view.validity()?);
+            return Ok(Self::Integers { numbers, is_unsigned, validity });
         }
         Texts::new(view).map(Self::Texts)
     }
@@ -109,8 +116,8 @@ impl<'a> TagValues<'a> {
     fn split(&self, groups: &mut Groups) {
         match self {
             Self::Texts(texts) => texts.split(groups),
-            Self::Integers { numbers, validity: None } => groups.split(numbers),
-            Self::Integers { numbers: column, validity: Some(validity) } => {
+            Self::Integers { numbers, validity: None, .. } => groups.split(numbers),
+            Self::Integers { numbers: column, validity: Some(validity), .. } => {
                 groups.split(&Nullable { validity: *validity, column });
             }
         }
@@ -119,9 +126,14 @@ impl<'a> TagValues<'a> {
     fn get(&self, row: usize) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Texts(texts) => texts.get(row).map(Cow::Borrowed),
-            Self::Integers { numbers, validity } => {
+            Self::Integers { numbers, is_unsigned, validity } => {
                 let is_valid = validity.is_none_or(|validity| validity.is_set(row));
-                is_valid.then(|| Cow::Owned(numbers.0[row].to_string().into_bytes()))
+                let number = numbers.0[row];
+                let text = || match is_unsigned {
+                    true => number.cast_unsigned().to_string(),
+                    false => number.to_string(),
+                };
+                is_valid.then(|| Cow::Owned(text().into_bytes()))
             }
         }
     }

@@ -135,7 +135,9 @@ impl Plan {
         let validity = view.validity()?;
         let is_valid = |row: usize| validity.is_none_or(|validity| validity.is_set(row));
         // Without an early end, so that it takes wide instructions.
-        let (min, max) = (i64::MIN / unit_ns, i64::MAX / unit_ns);
+        // Integers without a sign that are beyond `i64` are given as its greatest.
+        let max = i64::MAX - i64::from(view.field.is_u64());
+        let (min, max) = (i64::MIN / unit_ns, max / unit_ns);
         let is_in_range = |time: &i64| (min..=max).contains(time);
         if validity.is_some() || !times_ns.iter().fold(true, |all, time| all & is_in_range(time)) {
             for (row, time) in times_ns.iter().enumerate() {

@@ -29,6 +29,11 @@ impl<'a> View<'a> {
         }))
     }
 
+    /// Integers of 64 bits without a sign, as integers of the same bits.
+    pub(super) fn bits_of_u64(&self) -> Result<Vec<i64>> {
+        self.numbers(u64::cast_signed)
+    }
+
     /// Numbers as doubles, the nearest there are.
     #[expect(clippy::cast_precision_loss, reason = "numbers become the nearest double, as in JSON")]
     fn doubles(&self) -> Result<Cow<'a, [f64]>> {
