@@ -1059,6 +1059,7 @@ class Plane:
         *,
         measurement: str | None = None,
         search: str = "",
+        entity_id: str | None = None,
         first: int = 0,
         entities_max: int = 200,
         bytes_max: int = 4_194_304,
@@ -1068,8 +1069,8 @@ class Plane:
 
         `entities` are as `latest_json` has them, by measurement and id, from the one at `first` on:
         at most `entities_max`, and no further one after `bytes_max` bytes. `total` is the number of
-        those whose id holds `search` (ASCII letters of either case), `measurements` the number of
-        entities of each measurement. Raises `StoreError`.
+        those whose id holds `search` (ASCII letters of either case) and is `entity_id` if that is
+        given, `measurements` the number of entities of each measurement. Raises `StoreError`.
         """
     def series_json(
         self,

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+import socket
 
 import pytest
 
@@ -105,6 +106,17 @@ def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, ca
     assert set(re.findall(fetched, text)) <= {"http:"}
     assert re.findall(r"http:\S*", text) == ['http://www.w3.org/2000/svg",']
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_a_database_that_does_not_answer_is_status_1_and_no_name_of_an_exception(tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    database = f"postgresql:url=postgresql://127.0.0.1:{port}/none"
+    options = ["--rows", "1000", "--output", str(tmp_path / "bench.json")]
+    assert run(["bench", database, *options, "--folder", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "connection" in out
+    assert "Error" not in out + err
 
 
 def test_a_page_holds_whatever_a_fault_says():

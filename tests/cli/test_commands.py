@@ -12,6 +12,18 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+def test_what_root_makes_in_the_services_directory_is_the_services(call, data):
+    """The service could not open a tenant that root had made."""
+    nobody = 65_534
+    for path in [data, *data.rglob("*")]:
+        os.chown(path, nobody, nobody)
+    call("tenant", "create", "acme")
+    call("key", "create", "acme", "--scope", "telemetry:write")
+    call("compact")
+    assert {path.lstat().st_uid for path in [data, *data.rglob("*")]} == {nobody}
+
+
 def test_init_makes_a_private_directory_once(data, fail):
     assert (mode(data), mode(data / "master.key")) == (0o700, 0o600)
     assert mode(data / "tls" / "server.key") == mode(data / "tls" / "ca.key") == 0o600

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fleetcast.cli.main import fleetcast
+from fleetcast.cli.main import fleetcast, run
 
 HEAVY = {
     *("asyncio", "cryptography", "falcon", "google", "grpc", "gunicorn"),
@@ -49,6 +49,12 @@ def test_no_control_command_loads_a_heavy_library(call):
     )
     loaded = zip(CONTROL, json.loads(done.stdout), strict=True)
     assert [(command, HEAVY & set(names)) for command, names in loaded if HEAVY & set(names)] == []
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("sever", "serve"), ("exprot", "export")])
+def test_a_misspelt_command_is_told_what_may_be_meant(wrong, meant, capsys):
+    assert run([wrong]) == 2
+    assert f"Did you mean '{meant}'" in capsys.readouterr().err
 
 
 def test_every_command_is_found_by_its_name():

@@ -120,6 +120,20 @@ def test_an_entity_has_its_newest_state_as_it_was_written(operator):
     assert operator.read("tenants/buoys/entities")["total"] == 0
 
 
+def test_an_entity_is_found_by_its_whole_id_however_many_ids_hold_it(operator):
+    page = operator.read("tenants/acme/entities?entity_id=ut-0007&limit=1")
+    assert [entity["entity_id"] for entity in page["entities"]] == ["ut-0007"]
+    assert page["total"] == 1
+    assert operator.read("tenants/acme/entities?entity_id=ut-000")["total"] == 0
+
+
+@pytest.mark.parametrize("end", ["1677-09-21T00:12:43.145224193Z", "1677-10-01", "1970-01-01"])
+def test_channels_of_a_window_at_the_beginning_of_time_are_beyond_the_horizon(operator, end):
+    path = f"tenants/acme/channels?measurement=link&entity_id=a&seconds=31536000&end={end}"
+    answer = operator.ask(f"api/{path}")
+    assert (answer.status, answer.json["error"]) == (422, "history_horizon_exceeded")
+
+
 def test_channels_have_the_mean_between_minimum_and_maximum(operator):
     path = "tenants/acme/channels?measurement=link&entity_id=a&seconds=3600"
     answer = operator.read(path)

@@ -70,10 +70,16 @@ def measured(
         try:
             document["databases"][title] = measure(each, workload, tell)
         except Exception as error:  # noqa: BLE001 - the others go on
-            fault = f"{type(error).__name__}: {error}"
+            fault = _fault(error)
             say(f"{title}: {fault}")
             document["databases"][title] = {"about": each.about, "fault": fault}
     return document
+
+
+def _fault(error: Exception) -> str:
+    """One line on what went wrong; drivers of other databases raise exceptions of their own."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text.partition("\n")[0] or "it failed without a word"
 
 
 def _named(text: str) -> tuple[str, dict[str, str]]:

@@ -49,6 +49,8 @@ def bench(
 ) -> None:
     """Measure databases by one seeded fleet: load, read, kill -9, compare with the truth.
 
+    The exit status is 1 if one of them could not be measured.
+
     DATABASE is one of http, grpc, adapter, embedded (fleetcast), sqlite, duckdb, postgresql,
     timescaledb, lines (line protocol over HTTP), with options after a colon, such as
     lines:url=http://127.0.0.1:8086/write,command="influxd".
@@ -64,3 +66,5 @@ def bench(
     with output_file(output.with_suffix(".html")) as file:
         file.write(page(document).encode())
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))
+    if any("fault" in each for each in document["databases"].values()):
+        click.get_current_context().exit(1)

@@ -17,6 +17,7 @@ from fleetcast.durations import parse_duration
 from fleetcast.engine import parse_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
+from fleetcast.installation.ownership import left_to_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +63,9 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
     @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
     @functools.wraps(function)
     def command(*args: Any, data: Path, as_json: bool, **options: Any) -> R:
-        return function(Run(DataDirectory(data.absolute()), as_json), *args, **options)
+        directory = DataDirectory(data.absolute())
+        with left_to_owner(directory.root):
+            return function(Run(directory, as_json), *args, **options)
 
     return command
 

@@ -54,9 +54,11 @@ class _Commands(click.Group):
         """Called by click."""
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Called by click."""
         if cmd_name not in _COMMANDS:
+            if cmd_name.isidentifier():  # not what a completion or an option asks about
+                raise click.exceptions.NoSuchCommand(cmd_name, possibilities=_COMMANDS, ctx=ctx)
             return None
         file, command = _COMMANDS[cmd_name]
         return cast("click.Command", getattr(import_module(f"fleetcast.cli.{file}"), command))

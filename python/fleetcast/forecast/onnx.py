@@ -82,9 +82,12 @@ class Model:
             message = f"not a model of fleetcast: its metadata lack {error}"
             raise OperatorError(message) from error
         except Exception as error:
-            # onnxruntime's exceptions have no common base but this.
-            reason = str(error).splitlines()[0]
-            message = f"not a model that can be loaded: {reason}"
+            # onnxruntime's exceptions have no common base but this. Their words name lines of its
+            # own source.
+            message = (
+                "not a model that can be loaded: it is no ONNX file, is cut short, or needs what"
+                f" onnxruntime {onnxruntime.__version__} does not have"
+            )
             raise OperatorError(message) from error
         self._floor = family.floor
         self._check(family, view)

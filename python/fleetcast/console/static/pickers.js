@@ -55,6 +55,6 @@ export function entityPicker(chosen, scope, change) {
 
 /** The entity with exactly this id, and its newest state; `undefined` where there is none. */
 export async function entityOf(tenant, measurement, id, signal) {
-  const page = await ask(ofTenant(tenant, "entities"), { measurement, search: id, limit: 500 }, { signal });
-  return page.entities.find((entity) => entity.entity_id === id);
+  const page = await ask(ofTenant(tenant, "entities"), { measurement, entity_id: id, limit: 1 }, { signal });
+  return page.entities[0];
 }

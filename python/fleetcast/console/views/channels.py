@@ -28,6 +28,7 @@ _SECONDS_MAX = 366 * 86_400
 _VALUES_MAX = 100_000
 _HOUR_SECONDS = 3_600
 _NS_PER_SECOND = 1_000_000_000
+_EARLIEST_NS = -(2**63)
 _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
@@ -43,7 +44,8 @@ def channels(
     if len(fields) > _CHANNELS_MAX:
         query.refuse("fields", f"At most {_CHANNELS_MAX} channels are shown at a time.")
     seconds = max(query.whole("seconds", _HOUR_SECONDS, _SECONDS_MAX), 1)
-    end_ns = query.time_ns("end") or time.time_ns()
+    asked_ns = query.time_ns("end")
+    end_ns = time.time_ns() if asked_ns is None else asked_ns
     limits = services.settings().limits
 
     def answer(
@@ -51,7 +53,7 @@ def channels(
     ) -> bytes:
         return plane.series_json(
             entity_ids=[entity_id],
-            start_ns=end_ns - seconds * _NS_PER_SECOND,
+            start_ns=max(end_ns - seconds * _NS_PER_SECOND, _EARLIEST_NS),
             end_ns=end_ns,
             measurement=measurement,
             fields=names,

@@ -26,7 +26,7 @@ def entities(
     Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
     """
     measurement = query.text("measurement") or None
-    search = query.text("search")
+    search, entity_id = query.text("search"), query.text("entity_id") or None
     first = query.whole("first", 0, _FIRST_MAX)
     entities_max = query.whole("limit", _ENTITIES, ENTITIES_MAX)
     body = read_plane(
@@ -36,6 +36,7 @@ def entities(
         lambda plane: plane.latest_page(
             measurement=measurement,
             search=search,
+            entity_id=entity_id,
             first=first,
             entities_max=entities_max,
             bytes_max=_BYTES_MAX,

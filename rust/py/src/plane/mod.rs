@@ -200,7 +200,14 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        *, measurement=None, search="", first=0, entities_max=200, bytes_max=4_194_304, now_ns=None,
+        *,
+        measurement=None,
+        search="",
+        entity_id=None,
+        first=0,
+        entities_max=200,
+        bytes_max=4_194_304,
+        now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_page<'py>(
@@ -208,12 +215,13 @@ impl Plane {
         py: Python<'py>,
         measurement: Option<&str>,
         search: &str,
+        entity_id: Option<&str>,
         first: usize,
         entities_max: usize,
         bytes_max: usize,
         now_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let page = LatestPage { measurement, search, first, entities_max, bytes_max };
+        let page = LatestPage { measurement, search, entity_id, first, entities_max, bytes_max };
         self.detached(py, move |plane| {
             // All times: what lies ahead of the clock is shown as well, and never looked behind.
             let shown = |view: LatestView<'_>| view.page(&page);

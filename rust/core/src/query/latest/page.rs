@@ -6,13 +6,15 @@ use super::view::LatestView;
 use crate::model::catalog::Catalog;
 use crate::model::json;
 
-/// The entities of a page: those of `measurement`, or of all, whose ids hold `search`, from the one
-/// at `first` on.
+/// The entities of a page: all of `measurement`, or of all measurements, whose ids are found, from
+/// the one at `first` on.
 pub struct LatestPage<'a> {
     /// Measurement; all where absent.
     pub measurement: Option<&'a str>,
     /// Part of the ids, ASCII letters of either case; empty for all.
     pub search: &'a str,
+    /// The whole id; all ids where absent.
+    pub entity_id: Option<&'a str>,
     /// Entities before the page.
     pub first: usize,
     /// Entities on the page.
@@ -50,7 +52,7 @@ impl LatestView<'_> {
             let Some(table) = self.latest.table(measurement) else { continue };
             let Some(mut writer) = EntityWriter::new(table, self.catalog) else { continue };
             for slot in table.slots_in(self.range_ns.clone()) {
-                if !is_found(table, slot, page.search, self.catalog) {
+                if !is_found(table, slot, page, self.catalog) {
                     continue;
                 }
                 total += 1;
@@ -74,7 +76,10 @@ fn write_count(out: &mut Vec<u8>, count: usize) {
     json::write_i64(out, i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-fn is_found(table: &LatestTable, slot: u32, search: &str, catalog: &Catalog) -> bool {
-    let (id, search) = (catalog.entity_id_bytes(table.entity(slot)), search.as_bytes());
+fn is_found(table: &LatestTable, slot: u32, page: &LatestPage<'_>, catalog: &Catalog) -> bool {
+    let (id, search) = (catalog.entity_id_bytes(table.entity(slot)), page.search.as_bytes());
+    if page.entity_id.is_some_and(|wanted| wanted.as_bytes() != id) {
+        return false;
+    }
     search.is_empty() || id.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
 }

@@ -153,7 +153,8 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
     let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
     let page = |first, entities_max, bytes_max| {
         let (measurement, search) = (Some("station"), "ut-");
-        let page = LatestPage { measurement, search, first, entities_max, bytes_max };
+        let page =
+            LatestPage { measurement, search, entity_id: None, first, entities_max, bytes_max };
         let text = String::from_utf8(view.page(&page)).unwrap();
         assert!(text.starts_with("{\"measurements\":{\"link\":1,\"station\":100},"), "{text}");
         assert!(text.ends_with("],\"total\":50}"), "{text}");
@@ -173,6 +174,19 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
         assert_eq!(text.matches("observed_at").count(), 15.min(50 - first.min(50)));
     }
     assert_eq!(found, expected);
+
+    // Ids that hold it come before it, and more of them than a page has.
+    let one = LatestPage {
+        measurement: None,
+        search: "",
+        entity_id: Some("UT-98"),
+        first: 0,
+        entities_max: 1,
+        bytes_max: usize::MAX,
+    };
+    let text = String::from_utf8(view.page(&one)).unwrap();
+    assert!(text.contains("\"entity_id\":\"UT-98\""), "{text}");
+    assert!(text.ends_with("],\"total\":1}"), "{text}");
     // The first is written in any case, and nothing after the bound.
     assert_eq!(page(3, 15, 0).matches("observed_at").count(), 1);
     assert_eq!(page(3, 0, usize::MAX).matches("observed_at").count(), 0);
