@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import time
 
 import polars as pl
 import pytest
@@ -155,3 +156,35 @@ def test_rows_of_any_size_are_exported_and_imported_again_once(call, tmp_path, c
     assert call("import", "--tenant", "copy", "--format", "parquet", exported)["accepted"] == count
     hashes = [call("verify", tenant)["tenants"] for tenant in ("acme", "copy")]
     assert hashes[0][0]["answers"] == hashes[1][0]["answers"]
+
+
+def parquet(tmp_path, **columns):
+    path = tmp_path / "rows.parquet"
+    times = pl.Series("time", ["2026-01-01T00:00:00Z"] * len(next(iter(columns.values()))))
+    pl.DataFrame({"time": times, "measurement": "link"} | columns).write_parquet(path)
+    return path
+
+
+def test_a_time_of_day_keeps_its_fraction(call, data, tmp_path):
+    times = [time(1, 2, 3, 456789), time(1, 2, 3)]
+    path = parquet(tmp_path, entity_id=["a", "b"], at=times)
+    call("tenant", "create", "acme")
+    call("import", "--tenant", "acme", "--format", "parquet", path)
+    with plane_of(data, "acme") as plane:
+        found = pl.DataFrame(plane.scan(0, 2**62))
+    assert sorted(found["at"]) == ["01:02:03", "01:02:03.456789"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"d": pl.Series([1], dtype=pl.Duration("us")), "x": [1.0]}, "column d has Duration"),
+        ({"entity_id": pl.Series([b"a\xff"]), "x": [1.0]}, "column entity_id has bytes that are"),
+        ({"entity_id": pl.Series([["a"]]), "x": [1.0]}, "column entity_id has List(String)"),
+    ],
+)
+def test_a_column_that_cannot_be_stored_is_refused_by_its_name(fail, tmp_path, columns, said):
+    assert run(["tenant", "create", "acme"]) == 0
+    path = parquet(tmp_path, **columns)
+    (line,) = fail("import", "--tenant", "acme", "--format", "parquet", path)
+    assert said in line

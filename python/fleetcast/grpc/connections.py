@@ -34,7 +34,7 @@ class _Connection(NamedTuple):
     client: str
     """Address and port, as gRPC spells them."""
     owner: str
-    """What it counts for: an IPv4 address, or 64 bits of one of IPv6."""
+    """Address that the connection counts for: of IPv4, or 64 bits of one of IPv6."""
 
 
 class Connections:

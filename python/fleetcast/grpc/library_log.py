@@ -1,4 +1,4 @@
-"""What grpcio and asyncio log, less what clients have sent.
+"""Log lines of grpcio and asyncio, without what clients have sent.
 
 Both put bytes of a client into lines and tracebacks: grpcio a key that is no UTF-8, asyncio the
 path that ended a task. Such a line keeps what the library says itself, and the exception's name.

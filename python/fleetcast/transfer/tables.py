@@ -158,29 +158,52 @@ def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
     """A frame of any types with its fields, tags and measurements as the engine stores them.
 
     NaN is no value, and dates are ISO 8601. Raises `OperatorError` for a column of lists or
-    other things that no field can hold.
+    other things that no field, tag or measurement can hold.
     """
-    made = []
-    for column in columns.fields:
-        dtype = frame.schema[column]
-        if dtype == pl.Float64:
-            # Looked for first: an expression costs more, and copies the column.
-            if frame[column].is_nan().any():
-                made.append(pl.col(column).fill_nan(None))
-        elif dtype.is_numeric():
-            made.append(pl.col(column).cast(pl.Float64).fill_nan(None))
-        elif dtype.is_temporal() or isinstance(dtype, pl.Categorical | pl.Enum):
-            made.append(pl.col(column).cast(pl.String))
-        elif dtype == pl.Null:
-            made.append(pl.col(column).cast(pl.Float64))
-        elif dtype not in {pl.Boolean, pl.String}:
-            message = f"{file}: column {column} has {dtype}, which no field can hold"
-            raise OperatorError(message)
+    made = [_as_field(frame[column], file) for column in columns.fields]
     labels = list(columns.tags.values())
     if columns.measurement is None:
         labels.append(columns.measurement_column)
-    made += [pl.col(label).cast(pl.String) for label in labels if frame.schema[label] != pl.String]
-    return frame.with_columns(made) if made else frame
+    made += [_as_label(frame[label], file) for label in labels]
+    changed = [column for column in made if column is not None]
+    return frame.with_columns(changed) if changed else frame
+
+
+def _as_field(column: pl.Series, file: str) -> pl.Series | None:
+    """The column as a field; `None` where it is one already."""
+    dtype = column.dtype
+    if dtype == pl.Float64:
+        # Looked for first: this is the usual type, and a change copies the column.
+        return column.fill_nan(None) if column.is_nan().any() else None
+    if dtype in {pl.Boolean, pl.String}:
+        return None
+    if dtype.is_numeric():
+        return column.cast(pl.Float64).fill_nan(None)
+    if dtype == pl.Time:
+        return column.dt.to_string("%H:%M:%S%.f")  # a cast drops the fraction
+    if dtype in {pl.Date, pl.Datetime} or isinstance(dtype, pl.Categorical | pl.Enum):
+        return column.cast(pl.String)
+    if dtype == pl.Null:
+        return column.cast(pl.Float64)
+    message = f"{file}: column {column.name} has {dtype}, which no field can hold"
+    raise OperatorError(message)
+
+
+def _as_label(column: pl.Series, file: str) -> pl.Series | None:
+    """The column as a tag or a measurement; `None` where it is one already."""
+    dtype = column.dtype
+    if dtype == pl.String:
+        return None
+    if dtype.is_nested() or dtype in {pl.Duration, pl.Object}:
+        message = f"{file}: column {column.name} has {dtype}, which no tag or measurement can hold"
+        raise OperatorError(message)
+    if dtype == pl.Time:
+        return column.dt.to_string("%H:%M:%S%.f")
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        message = f"{file}: column {column.name} has bytes that are not UTF-8"
+        raise OperatorError(message) from None
 
 
 def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
