@@ -16,6 +16,7 @@ from fleetcast.grpc.admission import Admission
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.boundary import CallBoundary
 from fleetcast.grpc.call import Call
+from fleetcast.grpc.connections import Connections
 from fleetcast.grpc.health import WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.metrics import AccountRequests, Counters, Totals
@@ -179,7 +180,7 @@ def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
         with pytest.raises(grpc.aio.AbortError):
-            await CallBoundary(parts).unary("A/Write", ingest.write)(None, context)
+            await CallBoundary(parts, Connections()).unary("A/Write", ingest.write)(None, context)
         ingest.close()
 
     asyncio.run(run())
@@ -263,7 +264,7 @@ def test_nothing_of_an_exception_is_told(error):  # L18
         raise error
 
     async def run():
-        boundary = CallBoundary(services(Plane(), log))
+        boundary = CallBoundary(services(Plane(), log), Connections())
         with pytest.raises(grpc.aio.AbortError):
             await boundary.unary("A/Write", unary)(b"", context)
         one = context.ended
@@ -286,7 +287,7 @@ def test_every_call_is_counted_and_logged():
 
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
-        outermost = CallBoundary(parts).unary("TelemetryIngest/Write", ingest.write)
+        outermost = CallBoundary(parts, Connections()).unary("TelemetryIngest/Write", ingest.write)
         await outermost(None, Context(messages=(b"abc",)))
         ended = []
         for key in ("poor", "bad"):
