@@ -73,11 +73,11 @@ def test_o6_silent_connections_of_one_address_leave_room_for_others(tmp_path):
 
 
 def test_connections_are_refused_once_it_stops_though_a_call_is_under_way(own):
-    """Clients hung for twenty seconds beside a call that sent nothing, and were reset then."""
+    """Clients of HTTP hung for twenty seconds beside a call that sent nothing, and were reset."""
     service = own()
-    host, _, port = service.ready["grpc"].rpartition(":")
 
     def is_refused():
+        host, _, port = service.ready["http"].rpartition("/")[2].rpartition(":")
         try:
             socket.create_connection((host, int(port))).close()
         except ConnectionRefusedError:

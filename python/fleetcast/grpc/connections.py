@@ -68,12 +68,6 @@ class Connections:
             elif len(self._refusals) + len(self._in_use) > self._total_max:
                 self._forget_closed({each.client for each in _connections()})
 
-    def stop_listening(self) -> None:
-        """Has the kernel refuse new connections; else they would wait in vain for the last call."""
-        for descriptor, found in _sockets():
-            if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                _shut(descriptor)
-
     def _close_surplus(self) -> None:
         by_owner: dict[str, list[_Connection]] = defaultdict(list)
         for connection in _connections():

@@ -67,10 +67,7 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     await servers.keep_serving(stop)
     bounding.cancel()
     readiness.leaving.set()
-    stopping = asyncio.create_task(servers.stop(_STOP_SECONDS))
-    await asyncio.sleep(0)  # the library sees first that it is to stop
-    connections.stop_listening()
-    await stopping
+    await servers.stop(_STOP_SECONDS)
     ingest.close()
 
 
