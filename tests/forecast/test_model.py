@@ -75,9 +75,12 @@ def test_a_model_for_other_input_is_refused(metadata, said):
     assert "\n" not in str(refusal.value)
 
 
-def test_what_is_no_model_is_refused():
-    with pytest.raises(OperatorError, match="not a model"):
-        Model(shipped(SNR)[:-1000], SNR, view(SNR))
+def test_what_is_no_model_is_refused_in_our_words():
+    for content in (shipped(SNR)[:-1000], b"", b"no model"):
+        with pytest.raises(OperatorError, match=r"^not a model that can be loaded: ") as raised:
+            Model(content, SNR, view(SNR))
+        # ONNX Runtime begins its own with a name such as [ONNXRuntimeError] : 7 : INVALID_PROTOBUF.
+        assert "ONNXRuntimeError" not in str(raised.value)
 
 
 def answers(forecaster, *entities):
