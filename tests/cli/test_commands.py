@@ -24,6 +24,16 @@ def test_what_root_makes_in_the_services_directory_is_the_services(call, data):
     assert {path.lstat().st_uid for path in [data, *data.rglob("*")]} == {nobody}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+def test_a_file_of_roots_that_has_a_second_name_in_the_directory_stays_roots(call, data, tmp_path):
+    os.chown(data, 65_534, 65_534)
+    system = tmp_path / "system"
+    system.write_text("")
+    (data / "linked").hardlink_to(system)
+    call("tenant", "create", "acme")
+    assert system.stat().st_uid == 0
+
+
 def test_init_makes_a_private_directory_once(data, fail):
     assert (mode(data), mode(data / "master.key")) == (0o700, 0o600)
     assert mode(data / "tls" / "server.key") == mode(data / "tls" / "ca.key") == 0o600

@@ -45,12 +45,12 @@ class Connections:
         self._total_max = soft // 2  # the others are files of stores
         self._address_max = min(_ADDRESS_CONNECTIONS_MAX, self._total_max // 2)
         self._refusals: dict[str, int] = {}
-        self._in_use: dict[str, None] = {}
+        self._in_use: set[str] = set()
 
     def note_accepted(self, client: str) -> None:
         """Counts a call whose key was good."""
         self._refusals.pop(client, None)
-        self._in_use[client] = None
+        self._in_use.add(client)
 
     def note_refused(self, client: str) -> None:
         """Counts a call whose key was not; after ten in a row the connection is closed."""
@@ -87,7 +87,7 @@ class Connections:
 
     def _forget_closed(self, clients: set[str]) -> None:
         self._refusals = {c: count for c, count in self._refusals.items() if c in clients}
-        self._in_use = {client: None for client in self._in_use if client in clients}
+        self._in_use &= clients
 
 
 def _descriptor_count() -> int:

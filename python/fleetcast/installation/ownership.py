@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,14 @@ def left_to_owner(directory: Path) -> Iterator[None]:
         yield
     finally:
         owner = directory.stat()
-        for path in directory.rglob("*"):
-            with contextlib.suppress(OSError):  # it is gone again
-                status = path.lstat()
-                if status.st_uid == _ROOT and status.st_ctime >= began:
-                    os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        # By descriptors of folders, so that the owner cannot put a link in the place of one. A file
+        # with another name may be one of the system's.
+        for _, folders, files, held in os.fwalk(directory):
+            for name in (*folders, *files):
+                with contextlib.suppress(OSError):  # it is gone again
+                    status = os.stat(name, dir_fd=held, follow_symlinks=False)
+                    is_made_now = status.st_uid == _ROOT and status.st_ctime >= began
+                    if is_made_now and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):
+                        os.chown(
+                            name, owner.st_uid, owner.st_gid, dir_fd=held, follow_symlinks=False
+                        )
