@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,3 +24,21 @@ def until(look: Callable[[], T]) -> T:
         assert time.monotonic() < end, "it does not come to be"
         time.sleep(_LOOK_SECONDS)
     return found
+
+
+def until_refused(address: str) -> None:
+    """Waits until `address`, a host and a port, takes no connection.
+
+    A connection that was waiting in the listener is reset when the listener closes: the
+    connection after it is refused.
+    """
+    host, _, port = address.rpartition(":")
+    until(lambda: _is_refused(host, int(port)))
+
+
+def _is_refused(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE_SECONDS).close()
+    except OSError as error:
+        return isinstance(error, ConnectionRefusedError)
+    return False

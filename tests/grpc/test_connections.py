@@ -7,10 +7,11 @@ import json
 import select
 import socket
 import threading
+from urllib.parse import urlsplit
 
 from tests.conformance.api import HOUR_S
 from tests.service.service import prepare, start
-from tests.waiting import until
+from tests.waiting import until, until_refused
 
 from .conftest import ON
 from .messages import SECOND_NS, encode, record
@@ -76,14 +77,6 @@ def test_connections_are_refused_once_it_stops_though_a_call_is_under_way(own):
     """Clients of HTTP hung for twenty seconds beside a call that sent nothing, and were reset."""
     service = own()
 
-    def is_refused():
-        host, _, port = service.ready["http"].rpartition("/")[2].rpartition(":")
-        try:
-            socket.create_connection((host, int(port))).close()
-        except ConnectionRefusedError:
-            return True
-        return False
-
     with contextlib.closing(Station(service.ready)) as station:
         assert station.write(BODY, own.key).status == "OK"
         metadata = (("x-api-key", own.key),)
@@ -91,7 +84,7 @@ def test_connections_are_refused_once_it_stops_though_a_call_is_under_way(own):
             until_asked(asked := threading.Event()), metadata=metadata
         )
         service.process.terminate()
-        until(is_refused)
+        until_refused(urlsplit(service.ready["http"]).netloc)
         assert not silent.done()
         asked.set()
         silent.exception()

@@ -2,13 +2,12 @@
 
 import os
 import signal
-import socket
 from contextlib import ExitStack
 
 import pytest
 
 from client import PATIENCE_SECONDS, serve
-from tests.waiting import until
+from tests.waiting import until, until_refused
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -114,8 +113,7 @@ def test_sigterm_finishes_what_is_under_way(gate):
         busy.send(b"GET %s HTTP/1.1\r\n\r\n" % gate.path.encode())
         with gate.entered():
             server.process.send_signal(signal.SIGTERM)
-            with pytest.raises(ConnectionRefusedError):
-                _connect_until_refused(server.port)
+            until_refused(f"127.0.0.1:{server.port}")
             sending.send(b"bc")
         assert busy.response().headers["Connection"] == "close"
         assert sending.response().json["body"] == "abc"
@@ -135,8 +133,3 @@ def test_workers_do_not_outlive_the_arbiter():
         assert client.send(GET).response().status == 200
         os.kill(server.process.pid, signal.SIGKILL)
         assert client.rest() == b""
-
-
-def _connect_until_refused(port):
-    while True:
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS).close()

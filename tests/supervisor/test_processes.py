@@ -3,7 +3,6 @@ import ctypes
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ import pytest
 
 from fleetcast.errors import OperatorError
 from fleetcast.installation.lock import exclusive
-from tests.waiting import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, until, until_refused
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
@@ -203,22 +202,13 @@ def test_connections_are_refused_once_it_stops_though_requests_are_under_way(ser
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
     service.process.terminate()
-    until(lambda: is_refused(urlsplit(service.ready["http"]).netloc))
+    until_refused(urlsplit(service.ready["http"]).netloc)
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
     service.process.communicate(timeout=PATIENCE_SECONDS)
     assert service.process.returncode == 0
     _, _, log = service.stop()
     assert "child is killed" not in log
-
-
-def is_refused(address):
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_bad_settings_stop_the_start_with_every_fault(fail):
