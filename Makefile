@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations image forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console integrations image forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
