@@ -83,18 +83,24 @@ def test_a_health_check_without_a_message_ends(service):
     """It needs no key, so the address it comes from has a share, and each a deadline."""
 
     async def run():
-        async with opened(service.ready, 2) as channels:
+        async with opened(service.ready, 4) as channels:
             calls = [
                 channel.stream_unary("/grpc.health.v1.Health/Check")()
                 for channel in channels
-                for _ in range(150)
+                for _ in range(PAUSE - 1)
             ]
             codes = [asyncio.create_task(call.code()) for call in calls]
-            done, _ = await asyncio.wait(codes, timeout=SECONDS, return_when=FIRST)
-            found = {each.result() for each in done}
+            found = set()
+            for code in asyncio.as_completed(codes, timeout=SECONDS):
+                found.add(await code)
+                if grpc.StatusCode.RESOURCE_EXHAUSTED in found:
+                    break
             for call in calls:
                 call.cancel()
             await asyncio.wait(codes)
             return found
 
-    assert asyncio.run(run()) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    # On a slow machine the deadline of the first calls comes before the share is taken.
+    ends = {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.DEADLINE_EXCEEDED}
+    assert grpc.StatusCode.RESOURCE_EXHAUSTED in (found := asyncio.run(run()))
+    assert found <= ends
