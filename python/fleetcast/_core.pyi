@@ -447,7 +447,10 @@ class RowStream:
     It keeps segments on disk until it is taken and read, or dropped.
     """
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a table. Raises `ValueError` as `check_table` does."""
+    def check_table(self) -> None:
+        """Raises `ValueError` if the rows have more than 4,096 fields, too many for a table."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> RowBatch:
         """Raises `StoreError`."""
@@ -456,7 +459,8 @@ class RowStream:
 class RowBatch:
     """Rows of one measurement. Arrow takes all of them, which is possible once."""
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a table. Raises `ValueError` as `RowStream.check_table` does."""
     def __len__(self) -> int:
         """Rows that are left."""
     def json_lines(self) -> bytes:
@@ -1175,8 +1179,7 @@ class Plane:
 
         All batches are of one snapshot, taken here; each has at most 65,536 rows and about 8 MiB.
         While the stream lives, so does the store, and segments that compaction replaces stay on
-        disk. Raises `StoreError`, and `ValueError` for more than 4,096 columns; an error of a later
-        batch is raised by the library that reads it.
+        disk. Raises `StoreError`; an error of a later batch is raised by the library that reads it.
         """
     def answers_hash(self) -> int:
         """Hash (64 bits) over everything that `scan` answers, nothing of it hidden by retention.

@@ -132,7 +132,7 @@ def test_names_of_other_protocols(doctor, data, capsys):
 )
 def test_a_disk_that_fills(doctor, monkeypatch, free, files, ok):
     told = SimpleNamespace(
-        f_bavail=free, f_frsize=1, f_blocks=1 << 40, f_files=10**7, f_favail=files
+        f_bavail=free, f_frsize=1, f_blocks=1 << 40, f_files=10**7, f_favail=files, f_flag=0
     )
     monkeypatch.setattr(os, "statvfs", lambda _path: told)
     found = doctor()

@@ -78,3 +78,27 @@ def test_a_start_behind_the_end_is_refused(fail, stored, tmp_path):
     (message,) = fail("export", "--tenant", "acme", "--format", "csv", *span, tmp_path / "out")
     assert message == "fleetcast: --start must be before --end"
     assert stored
+
+
+def test_any_number_of_fields_leaves_as_json_lines_and_comes_back(call, fail, tmp_path):
+    """Rows with more than 4,096 fields could be exported in no format, whatever was chosen."""
+    call("tenant", "create", "acme")
+    call("tenant", "create", "twin")
+    file, out = tmp_path / "rows.jsonl", tmp_path / "out"
+    rows = [
+        record(row, fields={f"f{at}": float(at) for at in range(row * 4000, row * 4000 + 4000)})
+        for row in range(2)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call("import", "--tenant", "acme", "--format", "jsonl", file)
+    assert exported(call, out) == rows
+    call("import", "--tenant", "twin", "--format", "jsonl", out)
+    call("export", "--tenant", "twin", "--format", "jsonl", *SPAN, file)
+    assert file.read_text() == out.read_text()
+    for form in ("csv", "parquet"):
+        (message,) = fail("export", "--tenant", "acme", "--format", form, *SPAN, tmp_path / "no")
+        assert message == (
+            "fleetcast: the rows have 8000 fields, and a table has columns for 4096 at most: "
+            "use --format jsonl, or fewer of them with --measurement"
+        )
+    assert not (tmp_path / "no").exists()

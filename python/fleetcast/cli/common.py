@@ -43,6 +43,10 @@ class Run:
         """The open data directory."""
         return opened(self.data, os.environ)
 
+    def opened_to_read(self) -> AbstractContextManager[Installation]:
+        """The open data directory, of which nothing is changed."""
+        return opened(self.data, os.environ, to_read=True)
+
     def answer(self, document: object, text: str) -> None:
         """Prints one JSON document, or the text where people read it."""
         click.echo(json.dumps(document) if self.json else text)

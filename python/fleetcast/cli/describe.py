@@ -26,7 +26,7 @@ def describe(run: Run, tenant: str, measurement: str | None, entity: str | None)
     It reads no rows. Those that were deleted or are older than the retention count until the next
     compaction.
     """
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         record = installation.tenants.get(tenant)
         plane = installation.engine.plane(record.account_id, record.name)
         found = plane.describe(measurement, entity)["measurements"]

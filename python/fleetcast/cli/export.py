@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from fleetcast.engine import Plane, RowStream
+    from fleetcast.engine import Plane
 
 
 @click.command("export")
@@ -56,7 +56,7 @@ def export(
         rows += more
         advance(more)
 
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         record = installation.tenants.get(tenant)
         plane = installation.engine.plane(record.account_id, record.name)
         try:
@@ -108,14 +108,7 @@ def _write(
 ) -> None:
     measurements, entities = chosen
 
-    def scan() -> RowStream:
-        return plane.scan(*span, measurements=measurements or None, entities=entities or None)
-
-    try:
-        stream = scan()
-    except ValueError as error:
-        message = f"{error}: choose with --measurement"
-        raise OperatorError(message) from None
+    stream = plane.scan(*span, measurements=measurements or None, entities=entities or None)
     if form == "jsonl":
         from fleetcast.transfer.exporting import export_jsonl
 
@@ -123,6 +116,11 @@ def _write(
         return
     from fleetcast.transfer import table_export
 
+    try:
+        stream.check_table()
+    except ValueError as error:
+        message = f"{error}: use --format jsonl, or fewer of them with --measurement"
+        raise OperatorError(message) from None
     if form == "parquet":
         table_export.export_parquet(stream, target, advance)
     else:

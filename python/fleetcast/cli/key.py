@@ -53,7 +53,7 @@ def create(
 @with_run
 def list_(run: Run, tenant: str) -> None:
     """List a tenant's keys, the ended ones too."""
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         rows = [_document(each) for each in installation.keys.all(tenant)]
     header = ("key_id", "name", "status", "environment", "scopes", "created_at", "expires_at")
     cells = [[_cell(row[name]) for name in header] for row in rows]

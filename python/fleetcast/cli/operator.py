@@ -46,7 +46,7 @@ def token(run: Run, name: str, expires: int) -> None:
 @with_run
 def list_(run: Run) -> None:
     """List all tokens, the ended ones too."""
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         rows = [_document(each) for each in installation.operators.all()]
     header = ("token_id", "name", "status", "created_at", "expires_at")
     run.answer({"tokens": rows}, table(header, [[row[name] for name in header] for row in rows]))

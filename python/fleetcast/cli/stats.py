@@ -12,7 +12,7 @@ from fleetcast.cli.common import Run, table, with_run
 def stats(run: Run) -> None:
     """Show what each tenant has stored."""
     rows: list[dict[str, object]] = []
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         for tenant in installation.tenants.all():
             plane = installation.engine.plane(tenant.account_id, tenant.name)
             held = plane.stats()

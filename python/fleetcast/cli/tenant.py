@@ -58,7 +58,7 @@ def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int 
 @with_run
 def list_(run: Run) -> None:
     """List all tenants."""
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         rows = [_document(each) for each in installation.tenants.all()]
     header = ("tenant", "status", "plan", "live_ingest", "retention", "created_at")
     run.answer({"tenants": rows}, table(header, [[row[name] for name in header] for row in rows]))
@@ -69,7 +69,7 @@ def list_(run: Run) -> None:
 @with_run
 def show(run: Run, name: str) -> None:
     """Show a tenant."""
-    with run.opened() as installation:
+    with run.opened_to_read() as installation:
         _print(run, installation.tenants.get(name))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ConsoleSessions, Keys, Operators, Tenants, key_pepper
 from fleetcast.installation.backend import stores_of
+from fleetcast.installation.read_only import readable
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
@@ -44,15 +45,19 @@ class Installation:
 
 
 @contextmanager
-def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Installation]:
+def opened(
+    directory: DataDirectory, environ: Mapping[str, str], *, to_read: bool = False
+) -> Iterator[Installation]:
     """Opens a data directory beside whatever else uses it.
 
-    Raises `OperatorError`, `ControlStoreUnavailable`.
+    With `to_read` nothing may be changed, and its file system may be read-only.
+    Raises `OperatorError`, `ControlStoreUnavailable`, `OSError`.
     """
     settings = directory.settings(environ).settings
     master_key = load_master_key(directory.root, settings.security)
-    stores = stores_of(directory, settings, master_key)
-    try:
+    with ExitStack() as stack:
+        place = stack.enter_context(readable(directory)) if to_read else directory
+        stores = stack.enter_context(closing(stores_of(place, settings, master_key)))
         stores.verify_master_key()
         audit = stores.audit()
         tenants = Tenants(stores.control, stores.engine, audit=audit)
@@ -60,5 +65,3 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
         operators = Operators(stores.control, master_key, audit=audit)
         sessions = ConsoleSessions(stores.control, master_key, audit=audit)
         yield Installation(settings, master_key, stores, tenants, keys, operators, sessions)
-    finally:
-        stores.close()

@@ -88,9 +88,10 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
         ),
         map(batch.tags, rows),
     ];
-    for (column, (_, field_type)) in batch.columns.into_iter().zip(&schema.columns) {
-        children.push(match column {
-            Some(column) => values(column, rows),
+    let mut columns = batch.columns.into_iter().peekable();
+    for (index, (_, field_type)) in schema.columns.iter().enumerate() {
+        children.push(match columns.next_if(|(at, _)| *at == index) {
+            Some((_, column)) => values(column, rows),
             None => empty(*field_type, rows, &zeros),
         });
     }

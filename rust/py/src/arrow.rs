@@ -59,7 +59,15 @@ impl RowStream {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
+        self.check_table(py)?;
         capsule(py, ArrowArrayStream::from(taken(&self.stream)?))
+    }
+
+    fn check_table(&self, py: Python<'_>) -> PyResult<()> {
+        leave(py, || {
+            let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+            stream.as_ref().map_or(Ok(()), |rows| rows.schema().check_table())
+        })
     }
 
     const fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -104,6 +112,7 @@ impl RowBatch {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let ScannedRows { schema, batch, .. } = taken(&self.rows)?;
+        leave(py, || schema.check_table())?;
         capsule(py, ArrowArrayStream::from((schema, batch)))
     }
 

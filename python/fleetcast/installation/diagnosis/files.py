@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.read_only import is_read_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,9 @@ def check_files(root: Path) -> Iterator[Finding]:
     yield from _all_modes(root)
     yield _room(root)
     yield from _file_system(root)
+    if is_read_only(root):
+        detail = "it is mounted read-only: the data can be read, and the service cannot run"
+        yield Finding.failure("file system", detail, "mount it for writing, or look at the disk")
 
 
 def _directory_mode(root: Path) -> Finding:

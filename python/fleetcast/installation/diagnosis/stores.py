@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
@@ -13,6 +13,7 @@ from fleetcast.installation.backend import stores_of
 from fleetcast.installation.cluster_stores import ClusterStores
 from fleetcast.installation.diagnosis.database import check_database, check_objects
 from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.read_only import readable
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
@@ -37,12 +38,13 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
         return
     is_shared = settings.store.backend == POSTGRESQL
     mend = "see that PostgreSQL can be reached" if is_shared else "restore it from a backup"
-    try:
-        stores = stores_of(directory, settings, master_key)
-    except OperatorError as error:
-        yield Finding.failure("control store", str(error), "correct store.database")
-        return
-    with closing(stores):
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(readable(directory))
+            stores = stack.enter_context(closing(stores_of(place, settings, master_key)))
+        except OperatorError as error:
+            yield Finding.failure("control store", str(error), "correct store.database")
+            return
         try:
             stores.verify_master_key()
             with stores.control.read() as tables:

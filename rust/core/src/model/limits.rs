@@ -131,8 +131,8 @@ pub const CACHES_BYTES_MAX: usize = 256 << 20;
 /// samples of 100,000 entities.
 pub const SPARE_PIECES_MAX: usize = 40;
 
-/// Columns of the stream of a scan beside those of each row: as many as a record may have fields,
-/// because each batch has all of them.
+/// Columns for fields of a table that a scan becomes: as many as a record may have fields, because
+/// each batch of the table has all columns.
 pub const SCAN_COLUMNS_MAX: usize = FIELDS_MAX;
 
 /// Ids of entities, or values of a tag, that a description of a store lists.

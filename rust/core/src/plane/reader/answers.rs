@@ -1,7 +1,6 @@
 //! One hash over everything that a scan answers, whatever segments and blocks the rows lie in
 //! (`docs/format.md`, "Hash of answers").
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use ring::digest::{SHA256, digest};
@@ -10,42 +9,17 @@ use super::Reader;
 use super::scan::RowStream;
 use crate::model::batch::FieldType;
 use crate::model::column_name;
-use crate::model::error::{Error, Result};
-use crate::model::limits::SCAN_COLUMNS_MAX;
+use crate::model::error::Result;
 use crate::query::scan::{
     ScanBatch, ScanColumn, ScanRequest, ScanSchema, ScanValues, TagMaps, Texts,
 };
 
-/// Names of fields, of up to three types each, whose columns a stream may have.
-const FIELD_NAMES_MAX: usize = SCAN_COLUMNS_MAX / 3;
-
 impl Reader {
     /// Hash over everything that a scan answers where retention hides nothing.
     pub(in crate::plane) fn answers_hash(&self) -> Result<u64> {
-        let scan = |fields: Option<Vec<String>>| {
-            let (measurements, entities) = (None, None);
-            let request = ScanRequest {
-                start_ns: i64::MIN,
-                end_ns: i64::MAX,
-                measurements,
-                entities,
-                fields,
-            };
-            hash_of(self.scan(&request, i64::MIN.into())?)
-        };
-        match scan(None) {
-            // More fields than a stream may have: the sum over them is that of several streams.
-            Err(Error::Invalid { .. }) => {}
-            outcome => return outcome,
-        }
-        let names: BTreeSet<String> = {
-            let catalog = &self.registry.names().catalog;
-            catalog.all_fields().map(|(_, field)| field.name.to_string()).collect()
-        };
-        let names: Vec<String> = names.into_iter().collect();
-        names
-            .chunks(FIELD_NAMES_MAX)
-            .try_fold(0_u64, |sum, names| Ok(sum.wrapping_add(scan(Some(names.to_vec()))?)))
+        let request =
+            ScanRequest { start_ns: i64::MIN, end_ns: i64::MAX, ..ScanRequest::default() };
+        hash_of(self.scan(&request, i64::MIN.into())?)
     }
 }
 
@@ -60,10 +34,8 @@ fn hash_of(mut stream: RowStream) -> Result<u64> {
             let series = series.key_of(&batch, measurement, row);
             mixed(series.wrapping_add(mixed(time_ns.cast_unsigned())))
         }));
-        for (column, field) in batch.columns.iter().zip(&keys.fields) {
-            if let Some(column) = column {
-                sum = sum.wrapping_add(hash_of_column(column, *field, &rows));
-            }
+        for (index, column) in &batch.columns {
+            sum = sum.wrapping_add(hash_of_column(column, keys.fields[*index], &rows));
         }
     }
     Ok(sum)

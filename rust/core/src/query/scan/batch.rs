@@ -23,8 +23,8 @@ pub struct ScanBatch {
     pub measurement: u32,
     /// Tags of each.
     pub tags: TagMaps,
-    /// One for each column of the schema, `None` where no row has a value.
-    pub columns: Vec<Option<ScanColumn>>,
+    /// The columns in which a row has a value, each with its index in the schema, in that order.
+    pub columns: Vec<(usize, ScanColumn)>,
 }
 
 /// The wanted rows of a table, of which some were given already.
@@ -75,7 +75,7 @@ impl PendingRows {
     pub fn next_batch(&mut self, schema: &ScanSchema, catalog: &Catalog) -> Result<ScanBatch> {
         let rows = self.take_rows(catalog)?;
         let row_count = rows.iter().map(Range::len).sum();
-        let mut columns = vec![None; schema.columns.len()];
+        let mut columns = Vec::with_capacity(self.table.columns.len());
         let tags;
         let times_ns;
         if row_count == self.table.row_count() {
@@ -85,7 +85,7 @@ impl PendingRows {
             times_ns = table.times_ns;
             for column in table.columns {
                 if let Some(index) = schema.column_of(column.field) {
-                    columns[index] = whole_column(column, row_count);
+                    columns.extend(whole_column(column, row_count).map(|column| (index, column)));
                 }
             }
         } else {
@@ -93,10 +93,12 @@ impl PendingRows {
             times_ns = gathered(&self.table.times_ns, &rows, row_count);
             for column in &self.table.columns {
                 if let Some(index) = schema.column_of(column.field) {
-                    columns[index] = column_of(column, &rows, row_count);
+                    let column = column_of(column, &rows, row_count);
+                    columns.extend(column.map(|column| (index, column)));
                 }
             }
         }
+        columns.sort_unstable_by_key(|(index, _)| *index);
         Ok(ScanBatch { row_count, times_ns, measurement: self.measurement, tags, columns })
     }
 

@@ -21,24 +21,16 @@ pub struct ScanSchema {
 }
 
 impl ScanSchema {
-    /// The columns of `fields`, of which those with one name and type share one.
+    /// The columns of `fields`. Fields with the same name and type share a column.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where there are more than [`SCAN_COLUMNS_MAX`].
+    /// [`Error::Corrupt`] for a field that has no name.
     pub fn new(fields: impl Iterator<Item = FieldId>, catalog: &Catalog) -> Result<Self> {
         let mut ids: BTreeMap<(&str, u8), Vec<FieldId>> = BTreeMap::new();
         for id in fields {
             let field =
                 catalog.field(id).ok_or(Error::Corrupt { what: "a field without a name" })?;
             ids.entry((&field.name, field.field_type.code())).or_default().push(id);
-        }
-        if ids.len() > SCAN_COLUMNS_MAX {
-            let message = format!(
-                "the rows have {} fields and a stream at most {SCAN_COLUMNS_MAX}: name some of \
-                 their measurements or fields",
-                ids.len()
-            );
-            return Err(Error::Invalid { message });
         }
         let mut schema = Self::default();
         let names: Vec<(&str, u8)> = ids.keys().copied().collect();
@@ -57,6 +49,21 @@ impl ScanSchema {
             schema.measurement_of.insert(measurement, at);
         }
         Ok(schema)
+    }
+
+    /// Checks that a table can have all columns.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if there are more than [`SCAN_COLUMNS_MAX`].
+    pub fn check_table(&self) -> Result<()> {
+        let count = self.columns.len();
+        if count <= SCAN_COLUMNS_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "the rows have {count} fields, and a table has columns for {SCAN_COLUMNS_MAX} at most"
+        );
+        Err(Error::Invalid { message })
     }
 
     /// The index of the column of a field.
