@@ -16,6 +16,8 @@ Exception
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fleetcast._core import (
     Refused,
     StoreDamaged,
@@ -27,6 +29,9 @@ from fleetcast._core import (
     StoreUnreachable,
     TenantFull,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "OperatorError",
@@ -40,6 +45,7 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnreachable",
     "TenantFull",
+    "reason",
     "refused",
 ]
 
@@ -54,6 +60,20 @@ class SettingsError(OperatorError):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
+
+
+def reason(error: Exception, named: Path | None = None) -> str:
+    """The text of an error, without the names and numbers that Python adds.
+
+    It names the file, unless that is `named` in the message already. Example:
+    `acme.key: Permission denied` instead of `[Errno 13] Permission denied: 'acme.key'`.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is no {error.encoding.upper()}"
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    is_named = error.filename is None or str(error.filename) == str(named)
+    return error.strerror if is_named else f"{error.filename}: {error.strerror}"
 
 
 def refused(code: str, **context: object) -> Refused:

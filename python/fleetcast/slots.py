@@ -11,7 +11,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from fleetcast.errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable
+from fleetcast.errors import StoreDamaged, StoreError, StoreMissing, StoreUnavailable, reason
 
 _OWN_REFERENCES = 2
 
@@ -53,9 +53,9 @@ class Files:
             key = os.stat(f"{folder}/key")  # noqa: PTH116 - with each request
             return cls(plane, key, _log_of(folder) if with_log else ())
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise StoreMissing(str(error)) from error
+            raise StoreMissing(reason(error)) from error
         except OSError as error:
-            raise StoreUnavailable(str(error)) from error
+            raise StoreUnavailable(reason(error)) from error
 
     def carry(self, earlier: Files) -> bool:
         """True where a plane opened from the `earlier` ones still stands on these.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.accounts.keys import checked_scopes
 from fleetcast.accounts.tenants import PLAN_DEFAULT, check_attributes, check_name
+from fleetcast.config.toml_file import read_toml
 from fleetcast.durations import parse_duration
 from fleetcast.errors import OperatorError, SettingsError
 
@@ -46,13 +46,8 @@ class DeclaredTenant:
 
 
 def read_declaration(path: Path) -> list[DeclaredTenant]:
-    """Reads a provisioning file. Raises `SettingsError` with all its faults."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError([f"{path}: {error}"]) from None
-    reader = _Reader(path)
-    return reader.read(document)
+    """Reads a provisioning file. Raises `OperatorError`, with all its faults, and `OSError`."""
+    return _Reader(path).read(read_toml(path))
 
 
 class _Reader:

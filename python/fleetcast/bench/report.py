@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.bench.drivers import driver
 from fleetcast.bench.floors import floors
 from fleetcast.bench.measuring import Workload, measure
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,8 +78,7 @@ def measured(
 
 def _fault(error: Exception) -> str:
     """One line on what went wrong; drivers of other databases raise exceptions of their own."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text.partition("\n")[0] or "it failed without a word"
+    return reason(error).partition("\n")[0] or "it failed without a word"
 
 
 def _named(text: str) -> tuple[str, dict[str, str]]:

@@ -80,7 +80,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns the exit status."""
     try:
-        status = fleetcast.main(list(arguments), "fleetcast", standalone_mode=False)
+        status = fleetcast.main(_texts(arguments), "fleetcast", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
@@ -103,11 +103,20 @@ def run(arguments: Sequence[str]) -> int:
     return 1
 
 
+def _texts(arguments: Sequence[str]) -> list[str]:
+    """The arguments, which must be text: names are written to stores and answers in UTF-8."""
+    for argument in arguments:
+        if argument != argument.encode(errors="replace").decode():
+            message = f"{argument!a} is no UTF-8"
+            raise click.UsageError(message)
+    return list(arguments)
+
+
 def _problems(error: Exception) -> Iterator[str]:
     """Lines on what an operator can mend, as it says itself; all else is a fault of ours."""
     # Not at the top of the file: they load the engine, which help and versions do without.
     from fleetcast.accounts import ControlStoreUnavailable
-    from fleetcast.errors import OperatorError, SettingsError, StoreError
+    from fleetcast.errors import OperatorError, SettingsError, StoreError, reason
 
     if isinstance(error, SettingsError):
         yield from error.problems
@@ -116,7 +125,7 @@ def _problems(error: Exception) -> Iterator[str]:
     elif isinstance(error, ModuleNotFoundError) and missing(error):
         yield str(missing(error))
     elif isinstance(error, OSError):
-        yield f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        yield reason(error)
     else:
         yield f"internal error: {type(error).__name__}: {error}"
 

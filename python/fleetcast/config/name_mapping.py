@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
+from fleetcast.config.toml_file import read_toml
 from fleetcast.engine import NameMapping
 from fleetcast.errors import OperatorError
 
@@ -20,12 +20,9 @@ Rule = tuple[str | None, str, str | None]
 def read_names(path: Path) -> NameMapping:
     """The mapping of a file, or of none where it is missing. Raises `OperatorError`."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path)
     except FileNotFoundError:
         document = {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        message = f"{path}: {error}"
-        raise OperatorError(message) from error
     tables = document.pop("map", [])
     if document or not isinstance(tables, list):
         message = f"{path}: must have tables [[map]] and nothing else"

@@ -7,13 +7,13 @@ problems.
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from fleetcast.config.sections import POSTGRESQL, Settings
+from fleetcast.config.toml_file import read_toml
 from fleetcast.config.values import Unfit, fit, read_word
-from fleetcast.errors import SettingsError
+from fleetcast.errors import OperatorError, SettingsError
 from fleetcast.extras import is_installed, remedy
 
 if TYPE_CHECKING:
@@ -172,11 +172,11 @@ def _word(name: str, text: str) -> object:
 
 def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = read_toml(path)
     except FileNotFoundError:
         return
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        problems.append(f"{path}: {error}")
+    except OperatorError as error:
+        problems.append(str(error))
         return
     for section, table in tables.items():
         if not isinstance(table, dict):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fleetcast.engine import format_time
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.geometry import (
     CircularOrbit,
     Radio,
@@ -209,7 +209,8 @@ def _read_stations(path: Path) -> dict[str, Site]:
             for row in rows
         }
     except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        message = f"{path}: not a table of name,latitude_deg,longitude_deg,altitude_m: {error}"
+        columns = "name,latitude_deg,longitude_deg,altitude_m"
+        message = f"{path}: not a table of {columns}: {reason(error, path)}"
         raise OperatorError(message) from error
 
 

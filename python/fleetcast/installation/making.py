@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
 from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.config.sections import POSTGRESQL
-from fleetcast.errors import OperatorError, StoreError
+from fleetcast.errors import OperatorError, StoreError, reason
 from fleetcast.security.certificate import certificate_hosts, create_certificate
 from fleetcast.security.master_key import (
     create_master_key,
@@ -76,7 +76,7 @@ def make_data_directory(
         return not is_shared or _installed(directory, settings, master_key)
     except (OSError, ControlStoreUnavailable, StoreError) as error:
         _clear(root)
-        message = f"cannot make {root}: {error}"
+        message = f"cannot make {root}: {reason(error, root)}"
         raise OperatorError(message) from error
     except OperatorError:
         _clear(root)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sgp4.api import Satrec, SatrecArray
 
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.geometry.earth import EQUATOR_KM, earth_fixed
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_elements(path: Path) -> list[Satellite]:
         content = path.read_bytes()
         text = (gzip.decompress(content) if content.startswith(_GZIP) else content).decode("ascii")
     except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
-        message = f"{path}: not a file of two-line elements: {error}"
+        message = f"{path}: not a file of two-line elements: {reason(error, path)}"
         raise OperatorError(message) from error
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     satellites, name, index = [], "", 0

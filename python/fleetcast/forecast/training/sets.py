@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.families import DEMAND, SNR
 from fleetcast.forecast.rows import Rows, rows_by_entity
 
@@ -53,7 +53,7 @@ class DataSet:
         try:
             return self.read(directory)
         except (OSError, pl.exceptions.PolarsError) as error:
-            message = f"{directory}: the set {self.name} cannot be read: {error}"
+            message = f"{directory}: the set {self.name} cannot be read: {reason(error, directory)}"
             raise OperatorError(message) from error
 
     def sha256(self, directory: Path) -> str:
