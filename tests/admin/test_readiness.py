@@ -77,3 +77,7 @@ def test_a_killed_maintenance_process_changes_nothing_until_it_fails_again_and_a
     assert is_well(readiness)
     supervisor.put(failures, 3)
     assert not is_well(readiness)
+    supervisor.put(failures, 0)
+    assert is_well(readiness)
+    supervisor.put(supervisor.gauge(sample("fleetcast_child_silent", child="maintenance")), 1)
+    assert not is_well(readiness)

@@ -48,7 +48,10 @@ class Readiness:
         """True where everything is well that all tenants share, and the document that says so."""
         totals = self._totals.all()
         checks: dict[str, dict[str, object]] = {
-            surface: {"ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0}
+            surface: {
+                "ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0
+                and not totals[sample("fleetcast_child_silent", child=surface)]
+            }
             for surface in self._surfaces
         }
         probed = well(self._dependencies.ask(), _PROBE_SECONDS)
@@ -60,6 +63,8 @@ class Readiness:
     def _upkeep_goes_on(self, totals: Mapping[str, int]) -> bool:
         """True where the maintenance process lives, does not end again and again, and gets on."""
         if totals[sample("fleetcast_child_failures", child="maintenance")] > _UPKEEP_FAILURES_MAX:
+            return False
+        if totals[sample("fleetcast_child_silent", child="maintenance")]:
             return False
         if not totals[sample("fleetcast_processes_ready", surface="maintenance")]:
             # One that has ended is about to be started again, though its end may not be counted

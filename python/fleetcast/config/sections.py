@@ -39,6 +39,7 @@ class Service:
     """Identity of this installation."""
 
     environment: str = setting("sandbox", checks.environment, cold=True)
+    watchdog_seconds: float = setting(60.0, between(0, 3600), cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)

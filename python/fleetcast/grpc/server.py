@@ -45,9 +45,15 @@ class Listener:
     """Other processes of this service listen on the same port."""
 
 
-async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], None]) -> None:
+async def serve(
+    services: GrpcServices,
+    listener: Listener,
+    ready: Callable[[], None],
+    lives: Callable[[], None],
+) -> None:
     """Serves until SIGTERM or SIGINT, then until what is under way has ended.
 
+    The loop calls `ready` when it serves, and `lives` each second from then on.
     Raises `RuntimeError` where it cannot listen, `OSError` without a certificate.
     """
     readiness = WriteReadiness(services.probes)
@@ -63,12 +69,22 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     servers = Servers(lambda: _server(services, listener, handlers))
     await servers.start()
     ready()
-    bounding = asyncio.create_task(connections.keep_bounded())
+    beside = [
+        asyncio.create_task(connections.keep_bounded()),
+        asyncio.create_task(_each_second(lives)),
+    ]
     await servers.keep_serving(stop)
-    bounding.cancel()
+    for task in beside:
+        task.cancel()
     readiness.leaving.set()
     await servers.stop(_STOP_SECONDS)
     ingest.close()
+
+
+async def _each_second(act: Callable[[], None]) -> None:
+    while True:
+        act()
+        await asyncio.sleep(1.0)
 
 
 def _server(

@@ -133,6 +133,11 @@ FAMILIES = (
         "gauge",
         "How often in a row a child process ended by itself within 30 seconds of its start.",
     ),
+    Metric(
+        "fleetcast_child_silent",
+        "gauge",
+        "Child processes without a sign of life for half of service.watchdog_seconds.",
+    ),
     Metric("fleetcast_processes_ready", "gauge", "Processes that serve."),
     Metric("fleetcast_tenant_up", "gauge", "1 if the tenant's store could be read."),
     Metric("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),

@@ -11,7 +11,7 @@ from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.backend import stores_of
 from fleetcast.metrics import Shared
-from fleetcast.supervisor.child import begin, gunicorn_settings
+from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ def main() -> None:
         lambda: _application(configuration),
         limits=ConnectionLimits,
         settings=gunicorn_settings(configuration, workers=1, threads=_THREADS),
+        lives=lambda: report_alive(configuration),
     )
     server.run()
 

@@ -2,7 +2,8 @@
 
 A child's standard input is a pipe whose other end only the supervisor holds. Its first line is the
 `ChildConfiguration`; nothing follows, and its end means that the supervisor is gone, however it
-went. A child writes one byte to `ready_fd` for each of its processes that serves.
+went. A child writes a byte to `ready_fd` for each of its processes that serves, and from then on
+a byte each second from the loop by which it works: the supervisor replaces a child that is silent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import select
 import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -22,6 +24,7 @@ from fleetcast.supervisor.child_configuration import STDIN, read_configuration
 if TYPE_CHECKING:
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
+READY, ALIVE = b"1", b"."
 _ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
 _PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
@@ -32,6 +35,7 @@ def begin(process: str) -> ChildConfiguration:
     configure_logs(process)
     ignore_hangup()
     end_with_supervisor()
+    os.set_blocking(configuration.ready_fd, False)  # a supervisor that hangs must not stop its work
     return configuration
 
 
@@ -43,9 +47,15 @@ def ignore_hangup() -> None:
 def report_ready(configuration: ChildConfiguration) -> None:
     """Tells the supervisor that one process serves. After a restart nobody listens any more."""
     try:
-        os.write(configuration.ready_fd, b"1")
+        os.write(configuration.ready_fd, READY)
     except OSError:
         structlog.get_logger(__name__).debug("nobody waits for readiness")
+
+
+def report_alive(configuration: ChildConfiguration) -> None:
+    """Tells the supervisor that the loop which calls this goes on: once a second."""
+    with suppress(OSError):
+        os.write(configuration.ready_fd, ALIVE)
 
 
 def gunicorn_settings(

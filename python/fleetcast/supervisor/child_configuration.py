@@ -34,7 +34,7 @@ class ChildConfiguration:
     listener_fd: int | None = None
     """A bound socket, or `None` for no listener; set for each child."""
     ready_fd: int = -1
-    """A pipe for one byte per process that serves; set for each start of a child."""
+    """A pipe for signs that the child serves and lives; set for each start of a child."""
 
     @property
     def descriptors(self) -> list[int]:

@@ -11,7 +11,7 @@ from fleetcast.grpc.certificate import CertificateFiles
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import begin, report_ready
+from fleetcast.supervisor.child import begin, report_alive, report_ready
 from fleetcast.supervisor.listening import bound_address
 
 
@@ -41,7 +41,7 @@ def main() -> None:
         with grpc_services(
             directory, configuration.master_key, shared_settings, counters
         ) as services:
-            asyncio.run(serve(services, listener, ready))
+            asyncio.run(serve(services, listener, ready, lambda: report_alive(configuration)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.metrics.families import BUCKETS_SECONDS
-from fleetcast.supervisor.child import begin, gunicorn_settings
+from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,6 +81,7 @@ def serve_http(listener: HttpListener) -> None:
         settings=gunicorn_settings(configuration, workers=workers, threads=threads),
         settings_descriptor=configuration.settings_fd,
         key_fields=listener.key_fields,
+        lives=lambda: report_alive(configuration),
     )
     server.run()
 

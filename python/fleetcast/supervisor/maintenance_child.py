@@ -15,7 +15,7 @@ from fleetcast.composition.node_upkeep import node_upkeep
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.installation.backend import stores_of
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import begin, report_ready
+from fleetcast.supervisor.child import begin, report_alive, report_ready
 
 _ROUND_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
@@ -46,11 +46,15 @@ def main() -> None:
     report_ready(configuration)
     try:
         with closing_unused(engine), housekeeping.running(), node_upkeep(stores):
-            seconds = 0.0
-            while not stopped.wait(seconds):
-                began = time.thread_time()
-                maintenance.begin_due()
-                seconds = max(_ROUND_SECONDS, (time.thread_time() - began) / _LOOKING_SHARE)
+            due_at = 0.0
+            while not stopped.is_set():
+                report_alive(configuration)
+                if time.monotonic() >= due_at:
+                    began = time.thread_time()
+                    maintenance.begin_due()
+                    pause_seconds = (time.thread_time() - began) / _LOOKING_SHARE
+                    due_at = time.monotonic() + pause_seconds
+                stopped.wait(_ROUND_SECONDS)
     finally:
         maintenance.close()
         stores.close()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from fleetcast.supervisor.child import READY
 from fleetcast.supervisor.listening import end_listening
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
+_SIGN_BYTES = 4_096
 _STEADY_SECONDS = 30.0  # one that lived so long starts the backoff anew
 
 logger = structlog.get_logger(__name__)
@@ -32,6 +34,9 @@ class Process:
     def __init__(self, spec: ChildSpec, configuration: ChildConfiguration) -> None:
         self.spec = spec
         self.restart_at: float | None = None
+        self.silent_seconds = 0.0
+        """Since its last sign of life; 0 before the first."""
+        self._has_lived = False
         self._configuration = configuration
         self._failures = 0
         self._to_be_ready = spec.processes
@@ -56,9 +61,25 @@ class Process:
 
     def take_readiness(self) -> bool:
         """Counts processes that have become ready; false where none can any more."""
-        arrived = os.read(self._ready_fd, self.spec.processes)
-        self._to_be_ready -= len(arrived)
+        arrived = os.read(self._ready_fd, _SIGN_BYTES)
+        self._to_be_ready -= arrived.count(READY)
+        self._has_lived |= bool(arrived)
         return bool(arrived)
+
+    def look(self, seconds: float) -> None:
+        """Takes signs of life; without one the child has been silent for `seconds` more.
+
+        They are seconds in which the supervisor looked, so that a machine that was suspended does
+        not find all its children silent.
+        """
+        if self.restart_at is not None:
+            return
+        with contextlib.suppress(BlockingIOError):
+            self._has_lived |= bool(os.read(self._ready_fd, _SIGN_BYTES))
+            self.silent_seconds = 0.0
+            return
+        if self._has_lived:
+            self.silent_seconds += seconds
 
     def note_end(self) -> None:
         """Sets `restart_at` where it has ended by itself."""
@@ -99,6 +120,8 @@ class Process:
 
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()
+        os.set_blocking(self._ready_fd, False)
+        self._has_lived, self.silent_seconds = False, 0.0
         listener = self.spec.listener
         configuration = replace(
             self._configuration,

@@ -20,7 +20,7 @@ from fleetcast.installation.backend import stores_of
 from fleetcast.installation.forecasts import provide_models
 from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
-from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
+from fleetcast.metrics import Counters, Shared, make_shared_memory
 from fleetcast.security.master_key import load_master_key, refuse_exposed_key
 from fleetcast.supervisor.background_jobs import background_jobs
 from fleetcast.supervisor.child_configuration import ChildConfiguration
@@ -28,6 +28,7 @@ from fleetcast.supervisor.child_table import child_table
 from fleetcast.supervisor.process import Process
 from fleetcast.supervisor.reloading import Reloading
 from fleetcast.supervisor.signals import Signals
+from fleetcast.supervisor.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -83,7 +84,8 @@ def serve(
                 state.enter("running", table.ready)
                 announce(json.dumps(table.ready, separators=(",", ":")))
                 reload = partial(reloading.reload, shared_settings.publish)
-                _keep_running(processes, signals, reloading.is_due, reload, counters)
+                watchdog = Watchdog(processes, counters, settings.service.watchdog_seconds)
+                _keep_running(processes, signals, reloading.is_due, reload, watchdog)
         finally:
             state.enter("stopping", table.ready)
             _stop(processes, signals)
@@ -132,14 +134,10 @@ def _keep_running(
     signals: Signals,
     reload_is_due: Callable[[], bool],
     reload: Callable[[], None],
-    counters: Counters,
+    watchdog: Watchdog,
 ) -> None:
     """Restarts children that end and reloads settings that change, until a stop."""
     reloads = 0
-    failures = {
-        name: counters.gauge(sample("fleetcast_child_failures", child=name))
-        for name in {process.spec.name for process in processes}
-    }
     while not signals.stops:
         if signals.reloads != reloads or reload_is_due():
             reloads = signals.reloads
@@ -149,9 +147,7 @@ def _keep_running(
             if process.restart_at is not None and process.restart_at <= now:
                 process.restart()
             process.note_end()
-        for name, gauge in failures.items():
-            of_name = (process.failures for process in processes if process.spec.name == name)
-            counters.put(gauge, sum(of_name))
+        watchdog.look()
         due = [process.restart_at for process in processes if process.restart_at is not None]
         signals.wait(min(max(min(due, default=now + _LOOK_SECONDS) - now, 0.0), _LOOK_SECONDS))
 

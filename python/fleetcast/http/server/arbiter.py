@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,19 @@ def _ignore(*_values: object) -> None:
     pass
 
 
+class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
+    """gunicorn's, which says that it goes on whenever it looks for workers that do not."""
+
+    def __init__(self, app: HttpServer, lives: Callable[[], None]) -> None:
+        self._lives = lives
+        super().__init__(app)
+
+    def murder_workers(self) -> None:
+        """Called by gunicorn, once a second."""
+        self._lives()
+        super().murder_workers()
+
+
 class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
 
@@ -48,7 +62,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     the answer to it.
     `admissions` has the front serve what needs no new decision.
     `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
-    over the ones above.
+    over the ones above. `lives` is called once a second by the loop that watches the workers.
     """
 
     def __init__(
@@ -59,7 +73,9 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         settings: Mapping[str, object],
         key_fields: Sequence[str] = (),
         settings_descriptor: int | None = None,
+        lives: Callable[[], None] = _ignore,
     ) -> None:
+        self._lives = lives
         self.limits = limits
         self.key_fields = key_fields
         self.settings_descriptor = settings_descriptor
@@ -70,6 +86,13 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         self._settings = {**_SETTINGS, **settings}
         self._opened = ExitStack()
         super().__init__()
+
+    def run(self) -> None:
+        """Returns when all workers have ended. Raises `SystemExit` for settings of no use."""
+        try:
+            _Arbiter(self, self._lives).run()
+        except RuntimeError as error:
+            raise SystemExit(str(error)) from None
 
     def load_config(self) -> None:
         """Called by gunicorn."""

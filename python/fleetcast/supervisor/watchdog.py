@@ -1,0 +1,63 @@
+"""Watch of the children: how often they fail, and whether they work.
+
+A process can live and do no work, such as one whose loop waits for a lock for ever. Each child
+sends a sign of life from the loop by which it works. A child without one for
+`service.watchdog_seconds` is killed, and started anew as any child that ends.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fleetcast.metrics import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.metrics import Counters
+    from fleetcast.supervisor.process import Process
+
+_LOOK_SECONDS_MAX = 1.0
+"""Share of a look in the silence of a child, even if the supervisor itself was stopped longer."""
+_UNREADY_SHARE = 0.5
+"""Part of `service.watchdog_seconds` after which `/readyz` takes a child for silent."""
+
+logger = structlog.get_logger(__name__)
+
+
+class Watchdog:
+    """`watchdog_seconds` of 0 ends no child, for example while a debugger holds it."""
+
+    def __init__(
+        self, processes: Sequence[Process], counters: Counters, watchdog_seconds: float
+    ) -> None:
+        self._processes = processes
+        self._counters = counters
+        self._watchdog_seconds = watchdog_seconds
+        self._looked_at = time.monotonic()
+        names = {process.spec.name for process in processes}
+        self._failures = {name: self._gauge("fleetcast_child_failures", name) for name in names}
+        self._silent = {name: self._gauge("fleetcast_child_silent", name) for name in names}
+
+    def look(self) -> None:
+        """Takes the signs of life that have come, and kills children that are silent."""
+        now = time.monotonic()
+        seconds, self._looked_at = min(now - self._looked_at, _LOOK_SECONDS_MAX), now
+        for process in self._processes:
+            process.look(seconds)
+            if 0 < self._watchdog_seconds < process.silent_seconds and not process.gone():
+                logger.error("child does not work and is killed", child=process.spec.name)
+                process.kill()
+        for name in self._failures:
+            of_name = [process for process in self._processes if process.spec.name == name]
+            self._counters.put(self._failures[name], sum(each.failures for each in of_name))
+            self._counters.put(self._silent[name], sum(map(self._is_silent, of_name)))
+
+    def _is_silent(self, process: Process) -> bool:
+        return 0 < _UNREADY_SHARE * self._watchdog_seconds < process.silent_seconds
+
+    def _gauge(self, family: str, name: str) -> int:
+        return self._counters.gauge(sample(family, child=name))
