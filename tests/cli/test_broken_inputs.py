@@ -21,7 +21,16 @@ from fleetcast.cli.main import run
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
 
-FOREIGN = ("Error(", "Error:", "Traceback", "internal error", "invalid literal", "Errno", "<class")
+FOREIGN = (
+    "Error(",
+    "Error:",
+    "Traceback",
+    "internal error",
+    "invalid literal",
+    "Errno",
+    "codec can't",
+    "<class",
+)
 TEXTS = (
     "",
     " ",

@@ -58,6 +58,7 @@ def _stop_at_signal(bridge: Bridge) -> None:
 
 def _run(settings: BridgeSettings) -> None:
     from fleetcast.client.spool import SpoolInUse
+    from fleetcast.errors import reason
     from fleetcast.extras import naming_the_extra
 
     with naming_the_extra():
@@ -70,4 +71,4 @@ def _run(settings: BridgeSettings) -> None:
         threading.Thread(target=_stop_at_signal, args=(bridge,), daemon=True).start()
         bridge.run()
     except (SpoolInUse, sqlite3.Error, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(reason(error)) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from fleetcast.engine import BATCH_RECORDS_MAX
+from fleetcast.errors import reason
 from fleetcast.mqtt.settings import (
     ACKNOWLEDGE,
     TIME_UNITS,
@@ -53,9 +54,9 @@ class SettingsFault(Exception):
 def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> BridgeSettings:
     """Settings of a file; paths in it are relative to it. Raises `SettingsFault`, `OSError`."""
     try:
-        document = tomllib.loads(file.read_text())
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise SettingsFault([str(error)]) from None
+        raise SettingsFault([reason(error)]) from None
     problems = [
         f"{name}: there is no such section"
         for name in document
