@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 READY, ALIVE = b"1", b"."
 _ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
+_IGNORED_SIGNALS = (
+    signal.SIGHUP,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+)
 _PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
 
@@ -33,15 +40,16 @@ def begin(process: str) -> ChildConfiguration:
     """Reads the configuration; from then on the process logs, and ends with its supervisor."""
     configuration = read_configuration()
     configure_logs(process)
-    ignore_hangup()
+    ignore_signals()
     end_with_supervisor()
     os.set_blocking(configuration.ready_fd, False)  # a supervisor that hangs must not stop its work
     return configuration
 
 
-def ignore_hangup() -> None:
-    """Leaves SIGHUP to the supervisor, which reads the settings again for all processes."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def ignore_signals() -> None:
+    """Ignores the signals that only the supervisor acts on (SIGHUP), or no process of the service."""
+    for number in _IGNORED_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def report_ready(configuration: ChildConfiguration) -> None:
@@ -68,13 +76,8 @@ def gunicorn_settings(
         "threads": threads,
         "logconfig_dict": logging_config(),
         "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-        "post_worker_init": lambda _worker: _begin_worker(configuration),
+        "post_worker_init": lambda _worker: report_ready(configuration),
     }
-
-
-def _begin_worker(configuration: ChildConfiguration) -> None:
-    ignore_hangup()  # gunicorn gives its workers the default, which ends them
-    report_ready(configuration)
 
 
 def end_with_supervisor() -> None:

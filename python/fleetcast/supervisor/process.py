@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
 _SIGN_BYTES = 4_096
+_START_SECONDS = 300.0  # without a sign of life; a start takes one, on a slow disk some more
 _STEADY_SECONDS = 30.0  # one that lived so long starts the backoff anew
 
 logger = structlog.get_logger(__name__)
@@ -34,9 +35,8 @@ class Process:
     def __init__(self, spec: ChildSpec, configuration: ChildConfiguration) -> None:
         self.spec = spec
         self.restart_at: float | None = None
-        self.silent_seconds = 0.0
-        """Since its last sign of life; 0 before the first."""
-        self._has_lived = False
+        self.silent_seconds = -_START_SECONDS
+        """Since its last sign of life; below 0 while it may take its time to start."""
         self._configuration = configuration
         self._failures = 0
         self._to_be_ready = spec.processes
@@ -63,7 +63,7 @@ class Process:
         """Counts processes that have become ready; false where none can any more."""
         arrived = os.read(self._ready_fd, _SIGN_BYTES)
         self._to_be_ready -= arrived.count(READY)
-        self._has_lived |= bool(arrived)
+        self.silent_seconds = 0.0
         return bool(arrived)
 
     def look(self, seconds: float) -> None:
@@ -75,11 +75,10 @@ class Process:
         if self.restart_at is not None:
             return
         with contextlib.suppress(BlockingIOError):
-            self._has_lived |= bool(os.read(self._ready_fd, _SIGN_BYTES))
-            self.silent_seconds = 0.0
-            return
-        if self._has_lived:
-            self.silent_seconds += seconds
+            if os.read(self._ready_fd, _SIGN_BYTES):
+                self.silent_seconds = 0.0
+                return
+        self.silent_seconds += seconds
 
     def note_end(self) -> None:
         """Sets `restart_at` where it has ended by itself."""
@@ -121,7 +120,7 @@ class Process:
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()
         os.set_blocking(self._ready_fd, False)
-        self._has_lived, self.silent_seconds = False, 0.0
+        self.silent_seconds = -_START_SECONDS
         listener = self.spec.listener
         configuration = replace(
             self._configuration,

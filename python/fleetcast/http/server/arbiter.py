@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gunicorn import sock
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
 
+_REAP_SECONDS = 0.1
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
 
 _SETTINGS: Mapping[str, object] = {
@@ -37,7 +41,13 @@ def _ignore(*_values: object) -> None:
 
 
 class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
-    """gunicorn's, which says that it goes on whenever it looks for workers that do not."""
+    """gunicorn's, which says that it goes on whenever it looks for workers that do not.
+
+    It acts on no signal but those that stop it: gunicorn would replace all workers at a SIGHUP, and
+    start a second arbiter at a SIGUSR2.
+    """
+
+    SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
     def __init__(self, app: HttpServer, lives: Callable[[], None]) -> None:
         self._lives = lives
@@ -47,6 +57,18 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
         """Called by gunicorn, once a second."""
         self._lives()
         super().murder_workers()
+
+    def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's
+        """Ends all workers. gunicorn's own waits by the wall clock, which may step meanwhile."""
+        sock.close_sockets(self.LISTENERS, unlink=False)
+        self.LISTENERS = []
+        self.kill_workers(signal.SIGTERM if graceful else signal.SIGQUIT)
+        until = time.monotonic() + self.cfg.graceful_timeout
+        while self.WORKERS and time.monotonic() < until:
+            self.reap_workers()
+            time.sleep(_REAP_SECONDS)
+        self.kill_workers(signal.SIGKILL)
+        self.reap_workers()
 
 
 class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types

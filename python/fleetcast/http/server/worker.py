@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from gunicorn.workers.base import Worker
 
 from fleetcast.engine import Front
 from fleetcast.http.server.exchange import Exchange
+from fleetcast.http.server.progress import Progress
 from fleetcast.http.server.whole_answer import failed, malformed
 from fleetcast.malloc import keep_large_buffers
 
@@ -33,6 +35,8 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
     """Serves an `HttpServer`'s application; that is where its `ConnectionLimits` come from."""
 
     alive: bool
+    # gunicorn gives these the default action before it sets its own; others stay ignored.
+    SIGNALS = (signal.SIGABRT, signal.SIGQUIT, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 
     @classmethod
     def check_config(cls, cfg: Config, log: Any) -> None:  # noqa: ANN401, ARG003 - gunicorn's
@@ -59,6 +63,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             admissions=self.app.admissions,
         )
         self._front.watch(self.PIPE[0])
+        self._progress = Progress(time.monotonic())
         self._threads = [
             threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
             for number in range(self._front.threads_max)
@@ -84,8 +89,10 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             logger.error("a connection failed: %s", message)
 
     def _beat(self) -> None:
-        self.notify()
-        self.app.observe(*self._front.held())
+        connections, waiting, unsent_bytes = self._front.held()
+        self.app.observe(connections, waiting, unsent_bytes)
+        if not self._progress.is_stuck(waiting, time.monotonic()):
+            self.notify()
         if os.getppid() != self.ppid:
             self.alive = False
 
@@ -108,6 +115,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 request = self._front.next_request(request)
                 if request is None:
                     return
+                self._progress.took()
                 self._serve(request)
             except Exception:
                 logger.exception("a connection failed")
