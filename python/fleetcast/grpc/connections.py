@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import resource
 import socket
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +24,7 @@ _REFUSALS_MAX = 10
 _ADDRESS_CONNECTIONS_MAX = 2_048
 _LOOK_SECONDS = 0.25
 _ANSWER_SECONDS = 0.01  # for the library to send the last refusal
+_LOOKS_SHARE = 0.05  # of the loop: a process with thousands of files takes long to look through
 _IPV6_PREFIX_BITS = 64
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -45,7 +47,14 @@ class Connections:
         self._total_max = soft // 2  # the others are files of stores
         self._address_max = min(_ADDRESS_CONNECTIONS_MAX, self._total_max // 2)
         self._refusals: dict[str, int] = {}
+        self._refused: set[str] = set()
+        """Clients whose connections are closed with the next look."""
         self._in_use: set[str] = set()
+        self._first_seen: dict[str, int] = {}
+        """Number of the look that found a client first, while there are many."""
+        self._looks = 0
+        self._look_seconds = 0.0
+        """Duration of the last look."""
 
     def note_accepted(self, client: str) -> None:
         """Counts a call whose key was good."""
@@ -55,39 +64,61 @@ class Connections:
     def note_refused(self, client: str) -> None:
         """Counts a call whose key was not; after ten in a row the connection is closed."""
         refusals = self._refusals[client] = self._refusals.get(client, 0) + 1
-        if refusals >= _REFUSALS_MAX:
-            del self._refusals[client]
-            asyncio.get_running_loop().call_later(_ANSWER_SECONDS, _close, client)
+        if refusals < _REFUSALS_MAX:
+            return
+        del self._refusals[client]
+        if not self._refused:
+            seconds = max(_ANSWER_SECONDS, self._look_seconds / _LOOKS_SHARE)
+            asyncio.get_running_loop().call_later(seconds, self._close_refused)
+        self._refused.add(client)
 
     async def keep_bounded(self) -> None:
         """Closes connections beyond the bounds, until it is cancelled."""
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(max(_LOOK_SECONDS, self._look_seconds / _LOOKS_SHARE))
             if _descriptor_count() > self._address_max:
                 self._close_surplus()
             elif len(self._refusals) + len(self._in_use) > self._total_max:
-                self._forget_closed({each.client for each in _connections()})
+                self._forget_closed({each.client for each in self._look()})
+
+    def _look(self) -> list[_Connection]:
+        began = time.perf_counter()
+        found = list(_connections())
+        self._look_seconds = time.perf_counter() - began
+        return found
+
+    def _close_refused(self) -> None:
+        refused, self._refused = self._refused, set()
+        for connection in self._look():
+            if connection.client in refused:
+                _shut(connection.descriptor)
 
     def _close_surplus(self) -> None:
+        connections = self._look()
+        self._forget_closed({each.client for each in connections})
+        self._looks += 1
         by_owner: dict[str, list[_Connection]] = defaultdict(list)
-        for connection in _connections():
+        for connection in connections:
             by_owner[connection.owner].append(connection)
-        total = sum(map(len, by_owner.values()))
-        self._forget_closed({each.client for some in by_owner.values() for each in some})
+            self._first_seen.setdefault(connection.client, self._looks)
+        total = len(connections)
         for owner, some in sorted(by_owner.items(), key=lambda item: -len(item[1])):
             surplus = max(len(some) - self._address_max, min(total - self._total_max, len(some)))
             if surplus <= 0:
                 break
-            # First connections without an accepted call.
-            some.sort(key=lambda connection: connection.client in self._in_use)
-            for connection in some[:surplus]:
+            for connection in sorted(some, key=self._worth)[:surplus]:
                 _shut(connection.descriptor)
             total -= surplus
             logger.warning("too many connections", address=owner, closed=surplus)
 
+    def _worth(self, connection: _Connection) -> tuple[bool, int]:
+        """Sorts first what is closed first: no call was accepted, and it has had the most time."""
+        return connection.client in self._in_use, self._first_seen[connection.client]
+
     def _forget_closed(self, clients: set[str]) -> None:
         self._refusals = {c: count for c, count in self._refusals.items() if c in clients}
         self._in_use &= clients
+        self._first_seen = {c: look for c, look in self._first_seen.items() if c in clients}
 
 
 def _descriptor_count() -> int:
@@ -123,12 +154,6 @@ def _sockets() -> Iterator[tuple[int, socket.socket]]:
                 yield int(path.name), found
         finally:
             found.detach()
-
-
-def _close(client: str) -> None:
-    for connection in _connections():
-        if connection.client == client:
-            _shut(connection.descriptor)
 
 
 def _shut(descriptor: int) -> None:
