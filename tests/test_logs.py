@@ -101,7 +101,10 @@ def test_a_flood_of_refusals_is_some_lines_and_their_number_while_answers_are_al
         f"for port in range({flood}):\n"
         "    log_lines.write_served(refused)\n"
         "    audit_refusal('authentication failed', client=f'ipv4:203.0.113.2:{port}')\n"
-        "    log_lines.write_served(refused._replace(status=202, error=None))\n"
+        "    log_lines.write_served(refused._replace(status=202, error=None, tenant='acme'))\n"
+        "    # Calls that are given up, and answers that need no key, cost a client as little.\n"
+        "    keyless = refused._replace(status='CANCELLED', error=None, client='203.0.113.3')\n"
+        "    log_lines.write_served(keyless)\n"
         "log_lines._REFUSALS.flush()\n"
     )
     assert status == 0
@@ -113,10 +116,13 @@ def test_a_flood_of_refusals_is_some_lines_and_their_number_while_answers_are_al
     left_out = Counter()
     for line in lines:
         left_out[line["client"]] += line.get("lines", 0)
+    keyless = sum(line["status"] == "CANCELLED" for line in requests)
     assert left_out["203.0.113.1"] + refused == flood
+    assert left_out["203.0.113.3"] + keyless == flood
     assert left_out["ipv4:203.0.113.2"] + failed == flood
     assert 1 <= refused <= lines_max
     assert 1 <= failed <= lines_max
+    assert 1 <= keyless <= lines_max
 
 
 def test_what_libraries_and_threads_write_is_json():

@@ -1,7 +1,7 @@
-"""A bound on the lines of the log that clients cause who are refused.
+"""A bound on the lines of the log that clients without a good key cause.
 
-Refusing costs a client less than a line costs the disk, so a client writes some lines a second and
-one with the number of all others. What is counted in metrics is counted in full.
+A request without one costs a client less than its line costs the disk, so a client writes some
+lines a second and one with the number of all others. What is counted in metrics is counted in full.
 """
 
 from __future__ import annotations

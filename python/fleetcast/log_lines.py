@@ -69,14 +69,15 @@ class Served(NamedTuple):
 def write_served(served: Served) -> None:
     """Writes one line of the access log, in a twentieth of the time that a logger takes.
 
-    A client whose requests are refused gets some lines a second (`log_bounds`).
+    A client whose requests are refused, or need no key, gets some lines a second (`log_bounds`).
     """
-    if served.error is None or refusal_is_logged(served.client):
+    is_tenants = served.error is None and served.tenant is not None
+    if is_tenants or refusal_is_logged(served.client):
         _write(str(served))
 
 
 def refusal_is_logged(client: str) -> bool:
-    """Returns true if a line about a refused client is to be written now.
+    """Returns true if a line about a client that is refused, or has no key, is to be written now.
 
     `client` is an address, over gRPC with its port, which does not count.
     """
@@ -88,7 +89,7 @@ def refusal_is_logged(client: str) -> bool:
 def _tell_of_refusals(client: str, lines: int) -> None:
     write_line(
         {
-            "event": "lines about refusals left out",
+            "event": "lines of a client left out",
             "client": client,
             "lines": lines,
             "level": "warning",

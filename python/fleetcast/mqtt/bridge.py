@@ -110,7 +110,7 @@ class Bridge:
 
     def _receive(self, message: Message) -> None:
         """Takes a message of the session; drops one of QoS 0 while too many bytes are unread."""
-        size = len(message.payload)
+        size = message.held_bytes
         if not message.packet and self._arrived_bytes - self._read_bytes + size > _UNREAD_BYTES_MAX:
             self.tally.dropped += 1
             now = time.monotonic()
@@ -153,7 +153,7 @@ class Bridge:
             except queue.Empty:
                 return None
             if isinstance(arrived, Message):
-                self._read_bytes += len(arrived.payload)
+                self._read_bytes += arrived.held_bytes
                 return arrived
             self._spool.forget(arrived)
 

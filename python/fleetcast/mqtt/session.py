@@ -26,6 +26,9 @@ logger = logging.getLogger("fleetcast.mqtt")
 
 _KEEPALIVE_SECONDS = 30
 _RECONNECT_SECONDS = (1, 30)
+_MESSAGE_BYTES = (
+    512  # of a message whose topic and payload are empty: objects and their place in queues
+)
 _NEVER_SUBSCRIBED = "fleetcast/confirm"
 
 
@@ -43,6 +46,11 @@ class Message:
     again: bool
     session: int
     connection: int
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of memory that it takes, about."""
+        return _MESSAGE_BYTES + len(self.topic) + len(self.payload)
 
 
 class BrokerSession:
