@@ -26,9 +26,7 @@ logger = logging.getLogger("fleetcast.mqtt")
 
 _KEEPALIVE_SECONDS = 30
 _RECONNECT_SECONDS = (1, 30)
-_MESSAGE_BYTES = (
-    512  # of a message whose topic and payload are empty: objects and their place in queues
-)
+_MESSAGE_BYTES = 512  # of a message without topic and payload: its objects and places in queues
 _NEVER_SUBSCRIBED = "fleetcast/confirm"
 
 

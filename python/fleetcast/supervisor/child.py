@@ -47,7 +47,7 @@ def begin(process: str) -> ChildConfiguration:
 
 
 def ignore_signals() -> None:
-    """Ignores the signals that only the supervisor acts on (SIGHUP), or no process of the service."""
+    """Ignores signals that only the supervisor acts on (SIGHUP), and those without a meaning."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 

@@ -48,6 +48,8 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+    LISTENERS: Sequence[object]
+    WORKERS: Mapping[int, object]
 
     def __init__(self, app: HttpServer, lives: Callable[[], None]) -> None:
         self._lives = lives
