@@ -60,7 +60,7 @@ def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> 
     with held(folder / LOCK_FILE, f"another backup into {folder} is under way"):
         before = Listing.read(folder) if (folder / LISTING_FILE).exists() else None
         try:
-            with opened(directory, environ) as installation:
+            with opened(directory, environ, to_read=True) as installation:
                 security = installation.settings.security
                 check = master_key_check(load_master_key(directory.root, security))
                 if before is not None and before.master_key_check != check:

@@ -43,9 +43,9 @@ class Run:
         """The open data directory."""
         return opened(self.data, os.environ)
 
-    def opened_to_read(self) -> AbstractContextManager[Installation]:
-        """The open data directory, of which nothing is changed."""
-        return opened(self.data, os.environ, to_read=True)
+    def opened_to_read(self, *, to_scan: bool = False) -> AbstractContextManager[Installation]:
+        """The open data directory, of which nothing is changed; planes are scanned by `to_scan`."""
+        return opened(self.data, os.environ, to_read=True, to_scan=to_scan)
 
     def answer(self, document: object, text: str) -> None:
         """Prints one JSON document, or the text where people read it."""

@@ -44,7 +44,7 @@ def delete(
     if not (yes or dry_run):
         message = f"this deletes rows of {tenant}: look with --dry-run, then repeat with --yes"
         raise click.ClickException(message)
-    with run.opened() as installation:
+    with run.opened_to_read() if dry_run else run.opened() as installation:
         owner = installation.tenants.get(tenant)
         plane = installation.engine.plane(owner.account_id, owner.name)
         names = {"measurements": measurements or None, "entities": entities or None}

@@ -56,7 +56,7 @@ def export(
         rows += more
         advance(more)
 
-    with run.opened_to_read() as installation:
+    with run.opened_to_read(to_scan=True) as installation:
         record = installation.tenants.get(tenant)
         plane = installation.engine.plane(record.account_id, record.name)
         try:

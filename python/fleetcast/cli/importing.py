@@ -109,8 +109,9 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
         message = "--check stores nothing, so there is nothing to --resume"
         raise OperatorError(message)
     request = _request(files, options)
+    opened = run.opened_to_read if options["check"] else run.opened
     with ExitStack() as stack:
-        installation = stack.enter_context(run.opened())
+        installation = stack.enter_context(opened())
         rejects = stack.enter_context(_opened(options["rejects"]))
         record = installation.tenants.get(options["tenant"])
         plane = installation.engine.plane(record.account_id, record.name)

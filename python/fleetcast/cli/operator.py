@@ -67,7 +67,7 @@ def revoke(run: Run, token_id: str) -> None:
 @with_run
 def sessions(run: Run, end: str | None) -> None:
     """List the sessions that are open at the console, or end one."""
-    with run.opened() as installation:
+    with run.opened_to_read() if end is None else run.opened() as installation:
         if end is not None:
             ended = installation.sessions.end(end)
             run.answer(_session_document(ended), f"Ended console session {end}.")

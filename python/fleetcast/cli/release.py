@@ -40,7 +40,7 @@ def release() -> None:
 def list_(run: Run, family: str | None) -> None:
     """List every change, the newest last: it is the one in force."""
     families = FAMILIES if family is None else (family,)
-    with _releases(run) as releases:
+    with _releases(run, to_read=True) as releases:
         rows = [row for each in families for row in _rows(each, releases)]
     run.answer(rows, table(_SHOWN, [[row[name] for name in _SHOWN] for row in rows]))
 
@@ -86,13 +86,16 @@ def rollback(run: Run, family: str) -> None:
 
 
 @contextmanager
-def _releases(run: Run) -> Iterator[Releases]:
+def _releases(run: Run, *, to_read: bool = False) -> Iterator[Releases]:
     from fleetcast.forecast.serving.releases import Releases
 
-    with run.opened() as installation:
+    with run.opened_to_read() if to_read else run.opened() as installation:
         store = installation.stores.predictions
         try:
-            provide_models(store)
+            if to_read:
+                store.ensure()
+            else:
+                provide_models(store)
             yield Releases(store)
         except PredictionStoreUnavailable as error:
             raise OperatorError(str(error)) from error

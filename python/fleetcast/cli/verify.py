@@ -45,7 +45,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     rows: list[dict[str, object]] = []
     cells: list[list[object]] = []
     damaged: list[str] = []
-    with run.opened_to_read() as installation:
+    with run.opened_to_read(to_scan=True) as installation:
         engine = installation.engine
         tenants = installation.tenants
         chosen = [tenants.get(name) for name in names] or tenants.all()

@@ -46,17 +46,22 @@ class Installation:
 
 @contextmanager
 def opened(
-    directory: DataDirectory, environ: Mapping[str, str], *, to_read: bool = False
+    directory: DataDirectory,
+    environ: Mapping[str, str],
+    *,
+    to_read: bool = False,
+    to_scan: bool = False,
 ) -> Iterator[Installation]:
     """Opens a data directory beside whatever else uses it.
 
-    With `to_read` nothing may be changed, and its file system may be read-only.
+    With `to_read` nothing may be changed, and its file system may be read-only; if planes are to be
+    scanned then, `to_scan` has to say so.
     Raises `OperatorError`, `ControlStoreUnavailable`, `OSError`.
     """
     settings = directory.settings(environ).settings
     master_key = load_master_key(directory.root, settings.security)
     with ExitStack() as stack:
-        place = stack.enter_context(readable(directory)) if to_read else directory
+        place = stack.enter_context(readable(directory, to_scan=to_scan)) if to_read else directory
         stores = stack.enter_context(closing(stores_of(place, settings, master_key)))
         stores.verify_master_key()
         audit = stores.audit()

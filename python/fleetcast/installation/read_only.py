@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from fleetcast.installation.directory import DataDirectory
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_SEGMENTS = "segments"
 _LOCKS = ("lock.mdb", "plane.mdb-lock", "plane.log-lock", "compaction.lock")
 """They say who has a store open on one machine, and are made anew."""
 
@@ -24,29 +26,58 @@ def is_read_only(root: Path) -> bool:
 
 
 @contextmanager
-def readable(directory: DataDirectory) -> Iterator[DataDirectory]:
+def readable(directory: DataDirectory, *, to_scan: bool = False) -> Iterator[DataDirectory]:
     """Stores that can be opened to be read: those of `directory`, or copies of them.
 
     To open a store is to write: locks, and what a crash has left of the log. So if the file system
-    is read-only, control store and planes are copied into a temporary directory (`TMPDIR`), except
-    for segments, which are linked there. Example: a snapshot with 50 GB of segments and 20 MB of
-    logs takes 20 MB. Raises `OSError`.
+    is read-only, a store is copied into a temporary directory (`TMPDIR`) when it is first asked
+    for, except for segments, which are linked there. Example: a snapshot with 50 GB of segments
+    and 20 MB of logs takes 20 MB. Only with `to_scan` can planes be scanned. Raises `OSError`.
     """
     if not directory.control.is_dir() or not is_read_only(directory.root):
         yield directory
         return
     with TemporaryDirectory(prefix="fleetcast-") as folder:
-        copy = DataDirectory(Path(folder))
-        without_locks = shutil.ignore_patterns(*_LOCKS)
-        shutil.copytree(directory.control, copy.control, ignore=without_locks)
-        shutil.copytree(
-            directory.planes, copy.planes, ignore=without_locks, copy_function=_copy_or_link
-        )
-        yield copy
+        yield _Copies(Path(folder), directory, to_scan)
 
 
-def _copy_or_link(source: str, target: str) -> None:
-    if Path(source).parent.name == "segments":
-        Path(target).symlink_to(source)
-    else:
-        shutil.copyfile(source, target)
+@dataclass(frozen=True)
+class _Copies(DataDirectory):
+    """Copies of the stores of `source`, each made below `root` when it is first asked for."""
+
+    source: DataDirectory
+    to_scan: bool
+
+    @property
+    def control(self) -> Path:
+        return self._copied(self.source.control)
+
+    @property
+    def planes(self) -> Path:
+        return self._copied(self.source.planes)
+
+    @property
+    def forecast(self) -> Path:
+        return self._copied(self.source.forecast)
+
+    def _copied(self, store: Path) -> Path:
+        copy = self.root / store.name
+        if store.is_dir() and not copy.exists():
+            ignored = shutil.ignore_patterns(*_LOCKS, _SEGMENTS)
+            shutil.copytree(store, copy, ignore=ignored, copy_function=shutil.copyfile)
+            for segments in store.glob(f"*/{_SEGMENTS}"):
+                self._link(segments, copy / segments.relative_to(store))
+        return copy
+
+    def _link(self, segments: Path, link: Path) -> None:
+        """Links a folder of segments; `to_scan` links each of them, as a scan adds some of its own.
+
+        A backup must not meet links to files: a second name of such a link is a link, too, and
+        leads nowhere once the snapshot is gone.
+        """
+        if not self.to_scan:
+            link.symlink_to(segments)
+            return
+        link.mkdir()
+        for segment in segments.iterdir():
+            (link / segment.name).symlink_to(segment)
