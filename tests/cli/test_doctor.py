@@ -14,8 +14,15 @@ from types import SimpleNamespace
 import pytest
 
 from fleetcast.cli.main import run
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.lock import exclusive
+from fleetcast.installation.opening import opened
 from fleetcast.security import certificate
+
+RECORDS = (
+    b'[{"measurement": "link", "time": "2026-01-01T00:00:00Z", "tags": {"entity_id": "a"},'
+    b' "fields": {"snr_db": 1.5}}]'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -195,3 +202,18 @@ def test_settings_that_are_wrong_end_the_checks(doctor, data):
     assert failures(doctor()) == {"settings"}
     (data / "fleetcast.toml").unlink()
     assert failures(doctor()) == {"data directory"}
+
+
+def test_a_tenant_that_fell_silent_beside_one_that_did_not(doctor, call, data):
+    """Its rows do not expire at first, and the writes of the other hid that."""
+    call("tenant", "create", "silent", "--retention", "90d")
+    call("tenant", "create", "endless")
+    call("tenant", "set", "acme", "--retention", "90d")
+    with opened(DataDirectory(data), {}) as installation:
+        for name, days_ago in (("acme", 0), ("silent", 3), ("endless", 3)):
+            tenant = installation.tenants.get(name)
+            plane = installation.engine.plane(tenant.account_id, name)
+            plane.write_json(RECORDS, now_ns=time.time_ns() - days_ago * 86_400 * 10**9)
+    found = doctor()
+    assert (failures(found), set(found)) == (set(), {"tenant silent"})
+    assert "3.0 days ahead of its newest write" in found["tenant silent"]["detail"]

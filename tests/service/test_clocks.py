@@ -114,7 +114,7 @@ def test_o2_a_clock_that_jumped_takes_nothing_from_anybody(data: Path, clock: Wa
         (compacted,) = command(data, "compact")["tenants"]
         assert (compacted["expired"], compacted["held"] > 0) == (0, True)
         found = {finding["check"]: finding for finding in diagnosis(data)}
-        assert "ahead of the newest write" in found["clock against writes"]["detail"]
+        assert "ahead of its newest write" in found["tenant acme"]["detail"]
         asked = {
             "entity_id": "a",
             "measurement": "link",
