@@ -17,7 +17,7 @@ from gunicorn.workers.base import Worker
 
 from fleetcast.engine import Front
 from fleetcast.http.server.exchange import Exchange
-from fleetcast.http.server.progress import Progress
+from fleetcast.http.server.thread_progress import ThreadProgress
 from fleetcast.http.server.whole_answer import failed, malformed
 from fleetcast.malloc import keep_large_buffers
 
@@ -63,7 +63,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             admissions=self.app.admissions,
         )
         self._front.watch(self.PIPE[0])
-        self._progress = Progress(time.monotonic())
+        self._progress = ThreadProgress(time.monotonic())
         self._threads = [
             threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
             for number in range(self._front.threads_max)

@@ -157,8 +157,9 @@ impl Saving<'_> {
         }
         let path = self.folder.join(&name);
         remove(&path)?;
-        let linked = self.store.segment_file(&id);
-        if linked.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
+        // A store that is read through a copy has symbolic links, and a link to one is no backup.
+        let file = self.store.segment_file(&id).and_then(|file| file.canonicalize().ok());
+        if file.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
             let sha256 = hash_segment(self.store, (id, bytes))?;
             return Ok((SavedFile { name, bytes, sha256 }, How::Linked));
         }

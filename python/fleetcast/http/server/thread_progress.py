@@ -1,4 +1,4 @@
-"""Whether the threads of a worker take the requests that wait for them."""
+"""A look at whether the threads of a worker take the requests that wait for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _STUCK_SECONDS = 60.0
 """Longer than any request takes, so that a disk or database that hangs for a while ends nobody."""
 
 
-class Progress:
+class ThreadProgress:
     """Counts requests that threads take, without a lock: a count that is lost changes nothing.
 
     `now` is the monotonic clock in seconds.
