@@ -68,7 +68,8 @@ fn run_json(body: &[u8]) {
     let ours = parse(Format::JsonLines, body, &RawKeyCache::default());
     match &ours {
         Ok(batch) => assert_eq!(batch.line_count, line_count(body)),
-        Err(Refusal::Faults(_)) => return,
+        // Lines beyond the bound are not looked at, and may be no JSON.
+        Err(Refusal::Faults(_) | Refusal::TooManyRecords { .. }) => return,
         Err(_) => {}
     }
     let texts = records.iter().map(|(start, end, _)| &body[*start..*end]);
@@ -108,7 +109,7 @@ fn run_csv(body: &[u8]) {
     let count = batch.accepted_count as usize + batch.rejected_indices.len();
     assert_eq!(count, records.len());
     let texts = records.iter().map(|(start, end, _)| &body[*start..*end]);
-    let again = texts.collect::<Vec<_>>().join(&b"\r\n"[..]);
+    let again = texts.flat_map(|text| [text, b"\r\n"]).collect::<Vec<_>>().concat();
     assert_eq!(view(&parse(&again), &[]), view(&ours, &[]));
 }
 
