@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+class Answered(Protocol):
+    """An answer of HTTP or of gRPC."""
+
+    status: int | str
+
+
 T = TypeVar("T")
+A = TypeVar("A", bound=Answered)
 
 PATIENCE_SECONDS = 120.0
 """After so long an event is taken for one that never comes; no test measures by it."""
@@ -24,6 +32,21 @@ def until(look: Callable[[], T]) -> T:
         assert time.monotonic() < end, "it does not come to be"
         time.sleep(_LOOK_SECONDS)
     return found
+
+
+def until_well(probe: Callable[[], A]) -> A:
+    """Waits until `probe` tells of nothing that is down, and returns its answer, which is good.
+
+    Probes give what they ask a second or two (J2), and a loaded machine may take longer once.
+    """
+
+    def look() -> A | None:
+        answer = probe()
+        return None if answer.status in (503, "UNAVAILABLE") else answer
+
+    answer = until(look)
+    assert answer.status in (200, "OK"), answer
+    return answer
 
 
 def until_refused(address: str) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import grpc
 
 from fleetcast.protobuf import delimited, fields, integer
+from tests.waiting import PATIENCE_SECONDS
 
 from .messages import HealthResponse, WriteResponse
 
 INGEST = "fleet.telemetry.v1.TelemetryIngest"
-SECONDS = 60
+SECONDS = PATIENCE_SECONDS
 
 
 @dataclass
@@ -85,3 +86,8 @@ class Station:
 
 
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = (integer(1, status) for status in (1, 2, 3))
+
+
+def until_serving(watch):
+    """Reads a watch up to SERVING: a probe that took longer than its second comes before (J2)."""
+    assert SERVING in watch

@@ -15,7 +15,7 @@ from tests.conformance.api import HOUR_S
 from tests.waiting import PATIENCE_SECONDS, until
 
 from .messages import SECOND_NS, encode, record
-from .station import INGEST, SERVING, Station
+from .station import INGEST, SECONDS, Station, until_serving
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, SETTINGS, GOAWAY = 1, 4, 7
@@ -72,7 +72,7 @@ def test_a_path_that_is_no_utf_8_does_not_end_grpc(own, path):
     service = own()
     station = Station(service.ready)
     watching = station.watch("")
-    assert next(watching) == SERVING
+    until_serving(watching)
     before = service.arbiter("grpc")
     for _ in range(3):
         send(service.ready, call_of(path))
@@ -86,7 +86,7 @@ def test_a_second_message_of_a_call_is_refused_and_nothing_of_either_is_stored(s
     metadata = (("x-api-key", tenant.key),)
     call = station.channel.stream_unary(f"/{INGEST}/Write")
     with pytest.raises(grpc.RpcError) as raised:
-        call(iter([BODY, BODY]), metadata=metadata, timeout=60)
+        call(iter([BODY, BODY]), metadata=metadata, timeout=SECONDS)
     assert (raised.value.code().name, raised.value.details()) == (
         "INVALID_ARGUMENT",
         "invalid_input:payload",

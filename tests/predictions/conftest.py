@@ -60,8 +60,9 @@ def service_of(folder, *options):
 
 @pytest.fixture(scope="session")
 def accounts(tmp_path_factory):
-    """The service as it comes, with two workers."""
-    yield from service_of(tmp_path_factory.mktemp("predictions"))
+    """The service as it comes, with two workers; but what is fresh stays so while tests run."""
+    fresh = ("--set", "forecast.fresh_seconds=3600")
+    yield from service_of(tmp_path_factory.mktemp("predictions"), *fresh)
 
 
 @pytest.fixture(scope="session")

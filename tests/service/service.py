@@ -57,10 +57,17 @@ def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = A
 
 def children(pid: int) -> list[int]:
     found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # the thread has ended meanwhile
-            found += [int(child) for child in path.read_text().split()]
+    with contextlib.suppress(OSError):  # the process has ended meanwhile
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # or one thread of it
+                found += [int(child) for child in path.read_text().split()]
     return found
+
+
+def whole_lines(file: Path) -> list[str]:
+    """Lines of a file that grows; the last one may have been written in part."""
+    whole, _, _ = file.read_text().rpartition("\n")
+    return whole.splitlines()
 
 
 def kill(pid: int) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.waiting import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, until, until_well
 
 from .service import ask, prepare, running, start
 
@@ -86,7 +86,7 @@ def test_its_requests_are_counted_and_logged_as_all_others(service):
     assert f'fleetcast_http_requests_total{{{route},status="204"}}' in metrics
     assert f'fleetcast_http_requests_total{{{route},status="400"}}' in metrics
     assert 'fleetcast_processes_ready{surface="adapters"} 1' in metrics
-    assert ask(service, "/readyz").status == 200
+    until_well(lambda: ask(service, "/readyz"))
 
 
 def test_a_write_like_the_last_ones_is_remembered_and_a_faulty_one_named(service):
