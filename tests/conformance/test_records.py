@@ -131,6 +131,7 @@ def test_c7_minus_zero_keeps_its_sign(tenant):
         (body(extra=',"measurement":"link"'), ["measurement"]),
         (body(extra=',"other":1,"other":2'), ["other"]),
     ],
+    ids=["field", "escaped field", "tag", "time", "fields", "measurement", "other"],
 )
 def test_c8_a_key_may_not_occur_twice(quiet, text, where):
     assert ("duplicate_key", ["body", 0, *where]) in faults(quiet.post(text))
