@@ -18,11 +18,12 @@ from tests.waiting import until
 
 from .fleet import load
 
-NOW = datetime.now(UTC).replace(microsecond=0)
 COUNT = 1_200
 
 
-def record(entity, minutes, now=NOW, **fields):
+def record(entity, minutes, now=None, **fields):
+    """A row so long ago; the second in which the test runs unless told otherwise."""
+    now = now or datetime.now(UTC).replace(microsecond=0)
     return {
         "measurement": "link",
         "time": (now - timedelta(minutes=minutes)).isoformat(),
@@ -34,13 +35,14 @@ def record(entity, minutes, now=NOW, **fields):
 @pytest.fixture(scope="module", autouse=True)
 def rows(place):
     service, data = place
-    many = [record(f"ut-{number:04}", 5, x=float(number)) for number in range(COUNT)]
+    now = datetime.now(UTC).replace(microsecond=0)
+    many = [record(f"ut-{number:04}", 5, now, x=float(number)) for number in range(COUNT)]
     load(data, "acme", iter(many))
     for name in ("buoys", "tugs", "wide"):
         command(data, "tenant", "create", name)
-    sent = [record("a", 30, x=1.0, on=True, note="words"), record("a", 29.9, x=5.0)]
+    sent = [record("a", 30, now, x=1.0, on=True, note="words"), record("a", 29.9, now, x=5.0)]
     late = {**record("a", 0, x=1.0), "time": "1999-01-01T00:00:00Z"}
-    assert service.post([*sent, record("a", 2, x=3.0), late]).status == 202
+    assert service.post([*sent, record("a", 2, now, x=3.0), late]).status == 202
     assert service.post(b"[").status == 422
 
 
