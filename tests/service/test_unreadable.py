@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import subprocess
+import time
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ import pytest
 from tests.conformance.api import at, record
 from tests.waiting import PATIENCE_SECONDS, until
 
-from .service import FLEETCAST, prepare, start
+from .service import FLEETCAST, prepare, start, whole_lines
 from .test_admin import metrics
 
 NAME = 'fleetcast_unreadable_records_total{{tenant="acme",reason="{0}"}}'
@@ -39,8 +40,7 @@ def counted(service):
 
 
 def logged(service):
-    lines = (service.data / "serve.log").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
+    found = map(json.loads, whole_lines(service.data / "serve.log"))
     return [line for line in found if line.get("logger") == "fleetcast.unreadable"]
 
 
@@ -52,6 +52,7 @@ def lines(service, body):
 
 
 def test_c30_g16_what_no_read_shows_is_counted_and_named_once_whoever_answers(service):
+    began = time.monotonic()
     assert service.post([SHOWN, FORECAST]).status == 202
     assert counted(service) == (0, 0)
     assert logged(service) == []
@@ -71,12 +72,15 @@ def test_c30_g16_what_no_read_shows_is_counted_and_named_once_whoever_answers(se
     assert lines(service, b"cpu value=1\nlink,host=a snr_db=1\ncpu,host=a value=1\n") == 204
     assert counted(service) == (3 + sent, 2 + sent)
     found = logged(service)
-    assert sorted((line["process"], line["reason"], line["measurement"]) for line in found) == [
+    named = {(line["process"], line["reason"], line["measurement"]) for line in found}
+    assert named == {
         ("adapters", "measurement", "cpu"),
         ("adapters", "no_entity", "cpu"),
         ("http", "measurement", "bouy"),
         ("http", "no_entity", "link"),
-    ]
+    }
+    minutes = 1 + (time.monotonic() - began) // 60  # a line a minute, if this takes so long
+    assert len(found) <= minutes * len(named)
     assert {line["tenant"] for line in found} == {"acme"}
     assert all(line["key_id"] for line in found)
 
