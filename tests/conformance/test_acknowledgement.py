@@ -6,6 +6,8 @@ import json
 import time
 import uuid
 
+from tests.waiting import until
+
 from .api import at, raw, record
 
 
@@ -121,6 +123,4 @@ def test_f8_a_client_that_leaves_after_sending_has_written(tenant):
     text = f"POST /telemetry HTTP/1.1\r\nx-api-key: {tenant.key}\r\nContent-Length: {len(body)}"
     with raw(tenant.service) as client:
         client.send(f"{text}\r\n\r\n".encode() + body)
-    until = time.monotonic() + 30
-    while not tenant.entities():
-        assert time.monotonic() < until, "the batch never arrived"
+    assert until(tenant.entities), "the batch arrives"

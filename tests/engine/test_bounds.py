@@ -10,6 +10,7 @@ import pytest
 
 from fleetcast.engine import Engine
 from fleetcast.errors import Refused, TenantFull
+from tests.waiting import PATIENCE_SECONDS
 
 from .test_properties import MASTER_KEY, TENANT, to_body
 
@@ -58,7 +59,7 @@ def test_n2_processes_that_register_at_once_do_not_pass_a_bound_together(tmp_pat
     ]
     for writer in writers:
         writer.start()
-    stored = [results.get(timeout=60) for _ in writers]
+    stored = [results.get(timeout=PATIENCE_SECONDS) for _ in writers]
     for writer in writers:
         writer.join()
     assert sum(one["fields"] for one in stored) == (FIELDS_MAX - 1) // BATCH_FIELDS

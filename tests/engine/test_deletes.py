@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetcast.engine import Engine, Plane, format_time
+from tests.waiting import PATIENCE_SECONDS
 
 from .model import SECOND_NS, Model
 from .strategies import (
@@ -289,7 +290,7 @@ def test_another_process_follows_deletes_and_those_it_never_saw(tmp_path, compac
 
     def ask(command: str = "read") -> dict[str, str]:
         commands.put(command)
-        return answers.get(timeout=60)
+        return answers.get(timeout=PATIENCE_SECONDS)
 
     def at(second: int) -> str:
         return format_time(BASE_NS + second * SECOND_NS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fleetcast.engine import Engine, encode_records, format_time
+from tests.waiting import PATIENCE_SECONDS
 
 from .model import SECOND_NS
 from .strategies import BASE_NS, NOW_NS
@@ -82,7 +83,7 @@ def test_n3_n4_one_wide_record_among_thousands_of_rows(tmp_path: Path) -> None:
     answers = context.Queue()
     worker = context.Process(target=work, args=(tmp_path, answers))
     worker.start()
-    found, rise_bytes = answers.get(timeout=60)
+    found, rise_bytes = answers.get(timeout=PATIENCE_SECONDS)
     worker.join()
     cut = format_time(BASE_NS + WIDE_AT * STEP_NS)
     windows = -(-ROWS * STEP_NS // (15 * SECOND_NS))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE_SECONDS = 30  # how long a test waits before it is taken for hung; never a measurement
+from tests.waiting import PATIENCE_SECONDS
 
 
 @dataclass

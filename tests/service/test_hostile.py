@@ -45,6 +45,9 @@ def large(service):
         ]
         assert service.post(records).status == 202
     assert len(service.get("/topology", freshness_seconds=604_800).body) > 3_000_000
+    # A first read follows all that was written, which is no matter of those who hold connections.
+    for one in service.each_worker():
+        assert one.get("/topology", measurement="telemetry").status == 200
 
 
 @pytest.mark.usefixtures("large")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from fleetcast.cli.main import run
 from fleetcast.installation.lock import exclusive, seen
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_a_directory_without_a_service(call, data, capsys):
@@ -53,8 +54,9 @@ def test_a_broken_settings_file_does_not_hide_the_service(data, call, fail):
     assert "fleetcast init" in fail("status")[0]
 
 
-def test_looking_keeps_nobody_from_starting(tmp_path):
+def test_looking_keeps_nobody_from_starting(tmp_path, monkeypatch):
     """Looks hold the file for an instant, and a start is patient with them."""
+    monkeypatch.setattr("fleetcast.installation.lock._PATIENCE_SECONDS", PATIENCE_SECONDS)
     path, done = tmp_path / "lock", threading.Event()
     path.touch()
 
