@@ -109,11 +109,11 @@ def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, ca
 
 
 def test_a_database_that_does_not_answer_is_status_1_and_no_name_of_an_exception(tmp_path, capsys):
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    database = f"postgresql:url=postgresql://127.0.0.1:{port}/none"
     options = ["--rows", "1000", "--output", str(tmp_path / "bench.json")]
-    assert run(["bench", database, *options, "--folder", str(tmp_path)]) == 1
+    with socket.socket() as taken:  # and not listened on
+        taken.bind(("127.0.0.1", 0))
+        database = f"postgresql:url=postgresql://127.0.0.1:{taken.getsockname()[1]}/none"
+        assert run(["bench", database, *options, "--folder", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
     assert "connection" in out
     assert "Error" not in out + err

@@ -71,9 +71,9 @@ def listener(take):
 
 @contextmanager
 def nobody():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = "127.0.0.1:{}".format(*free.getsockname()[1:])
-    yield address
+    with socket.socket() as taken:  # and not listened on
+        taken.bind(("127.0.0.1", 0))
+        yield "127.0.0.1:{}".format(*taken.getsockname()[1:])
 
 
 @contextmanager

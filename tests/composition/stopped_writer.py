@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +37,14 @@ threading.Thread(target=write).start()
 """
 
 
+_TURN_SECONDS = 0.001  # of the processor: some commits
+
+
+def cpu_seconds(pid: int) -> float:
+    """Time of the processor that a process has had, by its clock as of clock_getcpuclockid(3)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
 @contextmanager
 def stopped_writer(folder: Path, master_key: bytes, of: str = "log") -> Iterator[None]:
     """Nobody else writes to the log of the plane in `folder`, or to its tables, until the end."""
@@ -48,8 +59,11 @@ def stopped_writer(folder: Path, master_key: bytes, of: str = "log") -> Iterator
             os.waitid(os.P_PID, process.pid, os.WSTOPPED)
             if thread in lock.read_bytes():
                 break
+            ran = cpu_seconds(process.pid)
             os.kill(process.pid, signal.SIGCONT)
             os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+            # Or on a loaded machine it might be stopped before it has had a turn, each time.
+            until(lambda ran=ran: cpu_seconds(process.pid) >= ran + _TURN_SECONDS)
         yield
     finally:
         process.kill()
