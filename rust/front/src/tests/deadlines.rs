@@ -110,9 +110,10 @@ fn a_stopping_worker_waits_for_what_has_begun_and_no_longer() {
     begun.send("GET");
     busy.send("GET / HTTP/1.1\r\n\r\n");
     let mut request = worker.next();
+    let stopped = Instant::now();
     worker.event_loop.stop_accepting();
     assert!(!request.keeps());
-    worker.event_loop.sweep(Instant::now() + 2 * SECOND);
+    worker.event_loop.sweep(stopped + 4 * SECOND);
     assert!(idle.is_closed() && !begun.is_closed());
     worker.event_loop.sweep(Instant::now() + 6 * SECOND);
     assert!(begun.is_closed());
