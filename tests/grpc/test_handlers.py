@@ -180,7 +180,7 @@ def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
         with pytest.raises(grpc.aio.AbortError):
-            await CallBoundary(parts, Connections()).unary("A/Write", ingest.write)(None, context)
+            await CallBoundary(parts, Connections(0)).unary("A/Write", ingest.write)(None, context)
         ingest.close()
 
     asyncio.run(run())
@@ -264,7 +264,7 @@ def test_nothing_of_an_exception_is_told(error):  # L18
         raise error
 
     async def run():
-        boundary = CallBoundary(services(Plane(), log), Connections())
+        boundary = CallBoundary(services(Plane(), log), Connections(0))
         with pytest.raises(grpc.aio.AbortError):
             await boundary.unary("A/Write", unary)(b"", context)
         one = context.ended
@@ -287,7 +287,7 @@ def test_every_call_is_counted_and_logged():
 
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
-        outermost = CallBoundary(parts, Connections()).unary("TelemetryIngest/Write", ingest.write)
+        outermost = CallBoundary(parts, Connections(0)).unary("TelemetryIngest/Write", ingest.write)
         await outermost(None, Context(messages=(b"abc",)))
         ended = []
         for key in ("poor", "bad"):

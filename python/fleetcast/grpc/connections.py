@@ -12,15 +12,17 @@ import resource
 import socket
 import time
 from collections import defaultdict
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _REFUSALS_MAX = 10
+_CONNECTIONS_MAX = 65_536
 _ADDRESS_CONNECTIONS_MAX = 2_048
 _LOOK_SECONDS = 0.25
 _ANSWER_SECONDS = 0.01  # for the library to send the last refusal
@@ -40,11 +42,12 @@ class _Connection(NamedTuple):
 
 
 class Connections:
-    """All connections of clients of this process."""
+    """All connections of clients of this process, which listens on `port`."""
 
-    def __init__(self) -> None:
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._total_max = soft // 2  # the others are files of stores
+    def __init__(self, port: int) -> None:
+        self._port = port
+        # Half of the descriptors are for files of stores.
+        self._total_max = min(_descriptors_max() // 2, _CONNECTIONS_MAX)
         self._address_max = min(_ADDRESS_CONNECTIONS_MAX, self._total_max // 2)
         self._refusals: dict[str, int] = {}
         self._refused: set[str] = set()
@@ -76,14 +79,15 @@ class Connections:
         """Closes connections beyond the bounds, until it is cancelled."""
         while True:
             await asyncio.sleep(max(_LOOK_SECONDS, self._look_seconds / _LOOKS_SHARE))
-            if _descriptor_count() > self._address_max:
+            if len(_descriptors()) > self._address_max:
                 self._close_surplus()
             elif len(self._refusals) + len(self._in_use) > self._total_max:
                 self._forget_closed({each.client for each in self._look()})
 
     def _look(self) -> list[_Connection]:
         began = time.perf_counter()
-        found = list(_connections())
+        connections = (_connection(descriptor, self._port) for descriptor in _descriptors())
+        found = [connection for connection in connections if connection is not None]
         self._look_seconds = time.perf_counter() - began
         return found
 
@@ -91,7 +95,7 @@ class Connections:
         refused, self._refused = self._refused, set()
         for connection in self._look():
             if connection.client in refused:
-                _shut(connection.descriptor)
+                self._shut(connection)
 
     def _close_surplus(self) -> None:
         connections = self._look()
@@ -107,7 +111,7 @@ class Connections:
             if surplus <= 0:
                 break
             for connection in sorted(some, key=self._worth)[:surplus]:
-                _shut(connection.descriptor)
+                self._shut(connection)
             total -= surplus
             logger.warning("too many connections", address=owner, closed=surplus)
 
@@ -115,52 +119,57 @@ class Connections:
         """Sorts first what is closed first: no call was accepted, and it has had the most time."""
         return connection.client in self._in_use, self._first_seen[connection.client]
 
+    def _shut(self, connection: _Connection) -> None:
+        # The library may have closed it since, and opened something else under its number.
+        if _connection(connection.descriptor, self._port) == connection:
+            with _borrowed(connection.descriptor) as found, suppress(OSError):
+                found.shutdown(socket.SHUT_RDWR)
+
     def _forget_closed(self, clients: set[str]) -> None:
         self._refusals = {c: count for c, count in self._refusals.items() if c in clients}
         self._in_use &= clients
         self._first_seen = {c: look for c, look in self._first_seen.items() if c in clients}
 
 
-def _descriptor_count() -> int:
-    return sum(1 for _ in _DESCRIPTORS.iterdir())
+def _descriptors_max() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft
 
 
-def _connections() -> Iterator[_Connection]:
-    for descriptor, found in _sockets():
-        try:
-            peer, port = found.getpeername()[:2]
-        except OSError:  # it listens, or has ended
-            continue
-        address = ipaddress.ip_address(peer.partition("%")[0])
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
-            prefix = int(address) >> _IPV6_PREFIX_BITS
-            yield _Connection(descriptor, f"ipv6:%5B{peer}%5D:{port}", f"{prefix:x}::/64")
-        else:
-            peer = str(getattr(address, "ipv4_mapped", None) or address)
-            yield _Connection(descriptor, f"ipv4:{peer}:{port}", peer)
+def _descriptors() -> Sequence[int]:
+    """Descriptors of the process; all that it may have if none is left to list them with."""
+    try:
+        return [int(path.name) for path in _DESCRIPTORS.iterdir()]
+    except OSError:
+        return range(_descriptors_max())
 
 
-def _sockets() -> Iterator[tuple[int, socket.socket]]:
-    """TCP sockets of the process, each for one step of the loop. They stay the library's."""
-    for path in list(_DESCRIPTORS.iterdir()):
-        try:
-            if not str(path.readlink()).startswith("socket:"):
-                continue
-            found = socket.socket(fileno=int(path.name))
-        except OSError:  # closed meanwhile
-            continue
-        try:
-            if found.family in {socket.AF_INET, socket.AF_INET6}:
-                yield int(path.name), found
-        finally:
-            found.detach()
+def _connection(descriptor: int, port: int) -> _Connection | None:
+    """The connection to `port` that a descriptor is, if it is one."""
+    try:
+        if not str((_DESCRIPTORS / str(descriptor)).readlink()).startswith("socket:"):
+            return None
+        with _borrowed(descriptor) as found:
+            if found.family not in {socket.AF_INET, socket.AF_INET6}:
+                return None
+            if found.getsockname()[1] != port:  # such as one to a database
+                return None
+            peer, peer_port = found.getpeername()[:2]
+    except OSError:  # it listens, or has ended
+        return None
+    address = ipaddress.ip_address(peer.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
+        prefix = int(address) >> _IPV6_PREFIX_BITS
+        return _Connection(descriptor, f"ipv6:%5B{peer}%5D:{peer_port}", f"{prefix:x}::/64")
+    peer = str(getattr(address, "ipv4_mapped", None) or address)
+    return _Connection(descriptor, f"ipv4:{peer}:{peer_port}", peer)
 
 
-def _shut(descriptor: int) -> None:
+@contextmanager
+def _borrowed(descriptor: int) -> Iterator[socket.socket]:
+    """A socket that stays the library's."""
     found = socket.socket(fileno=descriptor)
     try:
-        found.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it has ended by itself
+        yield found
     finally:
         found.detach()

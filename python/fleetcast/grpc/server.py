@@ -16,6 +16,7 @@ from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.grpc.library_log import keep_metadata_out_of_logs, log_task_failure
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
+from fleetcast.grpc.own_calls import prove
 from fleetcast.grpc.reflection import Reflection
 from fleetcast.grpc.servers import Servers
 
@@ -53,12 +54,12 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT, then until what is under way has ended.
 
-    The loop calls `ready` when it serves, and `lives` each second from then on.
+    The loop calls `ready` when it serves, and from then on `lives` while own calls are answered.
     Raises `RuntimeError` where it cannot listen, `OSError` without a certificate.
     """
     readiness = WriteReadiness(services.probes)
     ingest = TelemetryIngest(services, readiness)
-    connections = Connections()
+    connections = Connections(int(listener.address.rpartition(":")[2]))
     handlers = _handlers(services, CallBoundary(services, connections), ingest, readiness)
     keep_metadata_out_of_logs()
     stop = asyncio.Event()
@@ -71,7 +72,8 @@ async def serve(
     ready()
     beside = [
         asyncio.create_task(connections.keep_bounded()),
-        asyncio.create_task(_each_second(lives)),
+        # A call to a port that others share may reach another process: it would prove nothing.
+        asyncio.create_task(prove(None if listener.shared else listener.address, lives)),
     ]
     await servers.keep_serving(stop)
     for task in beside:
@@ -79,12 +81,6 @@ async def serve(
     readiness.leaving.set()
     await servers.stop(_STOP_SECONDS)
     ingest.close()
-
-
-async def _each_second(act: Callable[[], None]) -> None:
-    while True:
-        act()
-        await asyncio.sleep(1.0)
 
 
 def _server(
