@@ -1103,7 +1103,7 @@ class Plane:
 
         Raises `Refused`, `StoreError`.
         """
-    def series_json_chunks(
+    def series_answer(
         self,
         *,
         entity_ids: Sequence[str],
@@ -1119,8 +1119,10 @@ class Plane:
         raw_span_seconds: int = ...,
         any_measurement: bool = False,
         now_ns: int | None = None,
-    ) -> list[bytes | memoryview]:
-        """The pieces of `series_json`, as `latest_json_chunks` gives them."""
+    ) -> list[bytes | memoryview] | LongAnswer:
+        """The pieces of `series_json`, as `latest_answer` gives them. It is a `LongAnswer` if the
+        names of channels, which each entity repeats, take more than a mebibyte.
+        """
     def latest_frame(
         self,
         measurement: str,

@@ -68,7 +68,7 @@ class Plane:
         self._ask(**asked)
         return [b'{"entities":', b"[]}"]
 
-    def series_json_chunks(self, **asked):
+    def series_answer(self, **asked):
         self._ask(**asked)
         return [b'{"series":', b"[]}"]
 

@@ -4,8 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use fleetcast_core::model::chunks;
-use fleetcast_core::plane::LongLatest;
+use fleetcast_core::model::chunks::{self, LongPieces};
 use fleetcast_front::Rest;
 
 use crate::pieces::views;
@@ -16,7 +15,7 @@ pub(crate) struct LongAnswer(Mutex<Option<Making>>);
 
 /// A long answer that is being made.
 pub(crate) struct Making {
-    pieces: LongLatest,
+    pieces: Box<dyn LongPieces>,
     /// Bytes that were made.
     bytes: u64,
     /// Called with that when it is over, or given up.
@@ -27,7 +26,8 @@ pub(crate) struct Making {
 struct Sent(Vec<u8>);
 
 impl LongAnswer {
-    pub(crate) fn new(pieces: LongLatest) -> Self {
+    pub(crate) fn new(pieces: impl LongPieces + 'static) -> Self {
+        let pieces = Box::new(pieces);
         Self(Mutex::new(Some(Making { pieces, bytes: 0, when_over: None })))
     }
 

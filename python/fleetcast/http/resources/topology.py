@@ -95,7 +95,7 @@ class SeriesResource:
         check_characters("measurement", measurement)
         check_characters("fields", *channels)
         plane: Plane = request.context.state.plane
-        chunks = plane.series_json_chunks(
+        chunks = plane.series_answer(
             entity_ids=entity_ids,
             start_ns=start_ns,
             end_ns=end_ns,

@@ -14,6 +14,12 @@ pub const PIECE_CAPACITY: usize = PIECE_BYTES + PIECE_BYTES / 16;
 /// each time.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
+/// A long answer that is made as it is taken, a piece of about a mebibyte at a time.
+pub trait LongPieces: Iterator<Item = Vec<u8>> + Send {
+    /// Bytes of memory that it holds, about: the values that are not written yet, and one piece.
+    fn held_bytes(&self) -> usize;
+}
+
 /// A long answer in pieces of about a mebibyte: one buffer would be copied as it grows.
 #[derive(Default)]
 pub struct Chunks {
@@ -35,6 +41,12 @@ impl Chunks {
             self.full.push(std::mem::replace(&mut self.open, new_piece()));
         }
         &mut self.open
+    }
+
+    /// Tells if a piece is full.
+    #[must_use]
+    pub fn has_piece(&self) -> bool {
+        !self.full.is_empty() || self.open.len() >= PIECE_BYTES
     }
 
     /// The pieces, in order.

@@ -15,6 +15,13 @@ use crate::model::time::TimeWriter;
 /// Numbers appended to an answer at a time.
 const STRETCH: usize = 1024;
 
+/// A channel of an entity, by their indices.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    entity: usize,
+    channel: usize,
+}
+
 /// The whole answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesAnswer {
@@ -50,10 +57,58 @@ impl SeriesAnswer {
     /// The body of the answer, in pieces.
     #[must_use]
     pub fn to_json_chunks(&self) -> Vec<Vec<u8>> {
-        let query = &self.query;
         let mut chunks = Chunks::with_capacity(self.json_bytes());
-        let mut times = TimeWriter::default();
-        let out = chunks.open();
+        let (mut times, mut place) = (TimeWriter::default(), Place::default());
+        while self.write_next(&mut chunks, &mut place, &mut times) {}
+        chunks.finish()
+    }
+
+    /// Bytes of the names of channels in the answer: each entity repeats them.
+    #[must_use]
+    pub fn names_bytes(&self) -> usize {
+        let channels = self.entities.iter().flat_map(|entity| &entity.channels);
+        channels.map(|channel| self.names[&channel.field].len()).sum()
+    }
+
+    /// Bytes of memory that it holds, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.json_bytes() + self.names.values().map(|name| name.len()).sum::<usize>()
+    }
+
+    /// Writes what stands at `place`, which moves on: a channel, with what comes before the first
+    /// and after the last. Returns false if the answer is at its end.
+    pub(super) fn write_next(
+        &self,
+        chunks: &mut Chunks,
+        place: &mut Place,
+        times: &mut TimeWriter,
+    ) -> bool {
+        if (place.entity, place.channel) == (0, 0) {
+            self.write_head(chunks.open());
+        }
+        let Some(rows) = self.entities.get(place.entity) else {
+            self.write_end(chunks.open());
+            return false;
+        };
+        if place.channel == 0 {
+            self.begin_entity(chunks, place.entity, rows, times);
+        }
+        if let Some(channel) = rows.channels.get(place.channel) {
+            self.write_channel(chunks, place.channel, channel, rows.times_ns.len());
+        }
+        place.channel += 1;
+        if place.channel >= rows.channels.len() {
+            let out = chunks.open();
+            out.extend_from_slice(b"},\"point_count\":");
+            out.extend_from_slice(rows.times_ns.len().to_string().as_bytes());
+            out.push(b'}');
+            *place = Place { entity: place.entity + 1, channel: 0 };
+        }
+        true
+    }
+
+    fn write_head(&self, out: &mut Vec<u8>) {
+        let query = &self.query;
         out.extend_from_slice(b"{\"measurement\":");
         json::write_string(out, &query.measurement);
         out.extend_from_slice(b",\"start\":");
@@ -66,13 +121,9 @@ impl SeriesAnswer {
         out.extend_from_slice(b",\"agg\":");
         write_name(out, aggregation.map(crate::model::aggregate::Aggregation::as_str));
         out.extend_from_slice(b",\"series\":[");
-        for (index, (id, rows)) in query.entity_ids.iter().zip(&self.entities).enumerate() {
-            if index > 0 {
-                chunks.open().push(b',');
-            }
-            self.write_entity(&mut chunks, id, rows, &mut times);
-        }
-        let out = chunks.open();
+    }
+
+    fn write_end(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"],\"truncated\":");
         json::write_bool(out, self.next_start_ns.is_some());
         out.extend_from_slice(b",\"next_start\":");
@@ -81,7 +132,6 @@ impl SeriesAnswer {
             None => out.extend_from_slice(b"null"),
         }
         out.push(b'}');
-        chunks.finish()
     }
 
     /// Bytes of the answer, about.
@@ -93,16 +143,19 @@ impl SeriesAnswer {
         256 + self.entities.iter().map(bytes).sum::<usize>()
     }
 
-    fn write_entity(
+    fn begin_entity(
         &self,
         chunks: &mut Chunks,
-        id: &str,
+        index: usize,
         rows: &EntityRows,
         times: &mut TimeWriter,
     ) {
         let out = chunks.open();
+        if index > 0 {
+            out.push(b',');
+        }
         out.extend_from_slice(b"{\"entity_id\":");
-        json::write_string(out, id);
+        json::write_string(out, &self.query.entity_ids[index]);
         out.extend_from_slice(b",\"times\":[");
         for (index, times_ns) in rows.times_ns.chunks(STRETCH).enumerate() {
             write_list(chunks.open(), index > 0, times_ns, |out, time_ns| {
@@ -112,20 +165,17 @@ impl SeriesAnswer {
             });
         }
         chunks.open().extend_from_slice(b"],\"channels\":{");
-        for (index, channel) in rows.channels.iter().enumerate() {
-            let out = chunks.open();
-            if index > 0 {
-                out.push(b',');
-            }
-            json::write_string(out, &self.names[&channel.field]);
-            out.extend_from_slice(b":[");
-            channel.write(chunks, rows.times_ns.len());
-            chunks.open().push(b']');
-        }
+    }
+
+    fn write_channel(&self, chunks: &mut Chunks, index: usize, channel: &Channel, rows: usize) {
         let out = chunks.open();
-        out.extend_from_slice(b"},\"point_count\":");
-        out.extend_from_slice(rows.times_ns.len().to_string().as_bytes());
-        out.push(b'}');
+        if index > 0 {
+            out.push(b',');
+        }
+        json::write_string(out, &self.names[&channel.field]);
+        out.extend_from_slice(b":[");
+        channel.write(chunks, rows);
+        chunks.open().push(b']');
     }
 }
 

@@ -16,7 +16,7 @@ use fleetcast_core::model::limits::{
 use fleetcast_core::plane::{self, Acknowledge, LatestAnswer};
 use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
-use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
+use fleetcast_core::query::{AnswerBounds, Frame, SeriesJson, SeriesLimits};
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
@@ -241,7 +241,7 @@ impl Plane {
         slf: &Bound<'py, Self>,
         query: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        joined(&slf.call_method("series_json_chunks", (), query)?)
+        joined(&slf.call_method("series_answer", (), query)?)
     }
 
     #[pyo3(signature = (
@@ -251,7 +251,7 @@ impl Plane {
         any_measurement=false, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
-    fn series_json_chunks<'py>(
+    fn series_answer<'py>(
         &self,
         py: Python<'py>,
         entity_ids: Vec<String>,
@@ -267,7 +267,7 @@ impl Plane {
         raw_span_seconds: u32,
         any_measurement: bool,
         now_ns: Option<i64>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (times, windows) = ((start_ns, end_ns), (interval, agg));
         let request = series_request(entity_ids, times, measurement, fields, windows)?;
         let limits = SeriesLimits {
@@ -277,10 +277,13 @@ impl Plane {
             raw_span_seconds,
             any_measurement,
         };
-        self.answered(py, |plane| {
-            Ok(plane.answer_series(request, &limits, now(now_ns))?.to_json_chunks())
-        })
-        .and_then(|pieces| views(py, pieces))
+        let answer = self.answered(py, |plane| {
+            Ok(plane.answer_series(request, &limits, now(now_ns))?.into_json())
+        })?;
+        match answer {
+            SeriesJson::Whole(pieces) => Ok(PyList::new(py, views(py, pieces)?)?.into_any()),
+            SeriesJson::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
+        }
     }
 
     #[pyo3(signature = (

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::chunks::{PIECE_BYTES, PIECE_CAPACITY};
+use crate::model::chunks::{LongPieces, PIECE_BYTES, PIECE_CAPACITY};
 use crate::plane::registry::Registry;
 use crate::query::latest::LatestRest;
 
@@ -28,10 +28,10 @@ impl LongLatest {
     pub(super) fn new(registry: &Arc<Registry>, first: Vec<u8>, rest: LatestRest) -> Self {
         Self { registry: Arc::clone(registry), first: Some(first), rest }
     }
+}
 
-    /// Bytes of memory that it holds, about: those of the values, and of one piece.
-    #[must_use]
-    pub fn held_bytes(&self) -> usize {
+impl LongPieces for LongLatest {
+    fn held_bytes(&self) -> usize {
         self.rest.held_bytes() + PIECE_CAPACITY
     }
 }

@@ -1,0 +1,104 @@
+//! Answers of a series read whose names are long, written as they are taken.
+
+use std::collections::VecDeque;
+
+use super::answer::{Place, SeriesAnswer};
+use crate::model::chunks::{Chunks, LongPieces, PIECE_BYTES, PIECE_CAPACITY};
+use crate::model::time::TimeWriter;
+
+/// JSON of an answer.
+pub enum SeriesJson {
+    /// All of it, in pieces.
+    Whole(Vec<Vec<u8>>),
+    /// A way to its pieces.
+    Long(LongSeries),
+}
+
+/// An answer that is written as it is taken. It holds each name once, however many entities have a
+/// channel of the name.
+pub struct LongSeries {
+    answer: SeriesAnswer,
+    place: Place,
+    times: TimeWriter,
+    /// Pieces that are written and not taken.
+    made: VecDeque<Vec<u8>>,
+    is_over: bool,
+}
+
+impl SeriesAnswer {
+    /// The body of the answer. If its names alone take more than a mebibyte, it is written as it is
+    /// taken.
+    #[must_use]
+    pub fn into_json(self) -> SeriesJson {
+        if self.names_bytes() <= PIECE_BYTES {
+            return SeriesJson::Whole(self.to_json_chunks());
+        }
+        let (place, times, made) = Default::default();
+        SeriesJson::Long(LongSeries { answer: self, place, times, made, is_over: false })
+    }
+}
+
+impl Iterator for LongSeries {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.made.is_empty() && !self.is_over {
+            let mut chunks = Chunks::with_capacity(PIECE_BYTES);
+            while !self.is_over && !chunks.has_piece() {
+                let Self { answer, place, times, is_over, .. } = self;
+                *is_over = !answer.write_next(&mut chunks, place, times);
+            }
+            self.made = chunks.finish().into();
+        }
+        self.made.pop_front()
+    }
+}
+
+impl LongPieces for LongSeries {
+    fn held_bytes(&self) -> usize {
+        self.answer.held_bytes() + PIECE_CAPACITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::batch::Rows;
+    use crate::query::{Channel, EntityRows, SeriesQuery};
+
+    /// An answer of 16 entities that all have a channel of each of so many names.
+    fn answer(names: u32, name_bytes: usize) -> SeriesAnswer {
+        let query = SeriesQuery {
+            entity_ids: (0..16).map(|entity| format!("e{entity}")).collect(),
+            start_ns: 0,
+            end_ns: 100,
+            measurement: "link".to_owned(),
+            fields: Vec::new(),
+            windows: None,
+        };
+        let channel = |field| Channel { field, rows: Rows::All, values: vec![1.5, 2.5] };
+        let rows = EntityRows { times_ns: vec![7, 8], channels: (0..names).map(channel).collect() };
+        let name_of = |field| Some(format!("{field:0name_bytes$}").into());
+        SeriesAnswer::new(query, vec![rows; 16], None, name_of)
+    }
+
+    #[test]
+    fn o3_n3_names_that_each_entity_repeats_take_a_piece_at_a_time_and_the_bytes_are_the_same() {
+        let whole = answer(40, 30_000).to_json_chunks().concat();
+        let SeriesJson::Long(long) = answer(40, 30_000).into_json() else {
+            panic!("16 entities repeat 1.2 MB of names");
+        };
+        let pieces: Vec<Vec<u8>> =
+            long.inspect(|piece| assert!(piece.len() < 2 * PIECE_BYTES)).collect();
+        assert!(pieces.len() > 16);
+        assert_eq!(pieces.concat(), whole);
+    }
+
+    #[test]
+    fn o3_an_answer_with_few_names_is_whole() {
+        let SeriesJson::Whole(pieces) = answer(40, 300).into_json() else {
+            panic!("the names take 192 kB");
+        };
+        assert_eq!(pieces.concat(), answer(40, 300).to_json_chunks().concat());
+    }
+}
