@@ -63,6 +63,30 @@ def segments(house):
     return set(house.segments(*house.accounts).values())
 
 
+def test_a_long_look_at_the_tenants_shows_life_meanwhile(house):
+    """B11: the watch would end a node whose database takes a minute for thousands of tenants."""
+    lived = []
+
+    def prefers(_account_id):
+        house.now += 12.0
+        return True
+
+    maintenance = Maintenance(
+        house.store,
+        house.engine,
+        Counters.alone(),
+        lambda: AFTER_SECONDS,
+        CrashNotes(house.root / "slow"),
+        clock=lambda: house.now,
+        wall=lambda: house.now,
+        prefers=prefers,
+    )
+    began = house.now
+    wait(maintenance.begin_due(lambda: lived.append(house.now)))
+    assert lived == [began + 12.0, began + 24.0]
+    maintenance.close()
+
+
 def test_a_store_is_opened_by_the_node_that_comes_first_alone(house, nodes):
     one, two = nodes
     for _ in range(5):

@@ -5,23 +5,30 @@ from __future__ import annotations
 from fleetcast.http.server.thread_progress import ThreadProgress
 
 
+def looks(progress, waiting, start, end):
+    """What each look of a second says."""
+    return [progress.is_stuck(waiting, float(second)) for second in range(start, end)]
+
+
 def test_requests_that_wait_for_a_minute_untaken_are_a_worker_that_is_stuck():
-    progress = ThreadProgress(1_000.0)
-    assert not progress.is_stuck(3, 1_000.0)
-    assert not progress.is_stuck(3, 1_059.9)
-    assert progress.is_stuck(3, 1_060.0)
+    progress = ThreadProgress(0.0)
+    assert looks(progress, 3, 1, 63) == [False] * 59 + [True] * 3
 
 
-def test_a_worker_that_takes_one_request_now_and_then_is_not_stuck():
+def test_a_worker_that_takes_a_request_now_and_then_is_not_stuck():
     progress = ThreadProgress(0.0)
     for minute in range(10):
         progress.took()
-        assert not progress.is_stuck(3, minute * 59.0 + 59.0)
+        assert not any(looks(progress, 3, 60 * minute + 1, 60 * minute + 60))
 
 
 def test_a_worker_without_requests_is_not_stuck_however_long_it_has_none():
     progress = ThreadProgress(0.0)
-    assert not progress.is_stuck(0, 0.0)
-    assert not progress.is_stuck(0, 10_000.0)
-    assert not progress.is_stuck(1, 10_059.9)
-    assert progress.is_stuck(1, 10_060.0)
+    assert not any(looks(progress, 0, 1, 10_000))
+    assert looks(progress, 1, 10_000, 10_061)[-2:] == [True, True]
+
+
+def test_a_worker_that_was_stopped_with_its_machine_is_not_stuck_when_it_goes_on():
+    progress = ThreadProgress(0.0)
+    assert not any(looks(progress, 3, 1, 30))
+    assert not progress.is_stuck(3, 10_000.0)

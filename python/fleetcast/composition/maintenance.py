@@ -78,8 +78,12 @@ class Maintenance:
         self._running: set[str] = set()
         self._progressed()
 
-    def begin_due(self) -> list[Future[None]]:
-        """Begins the upkeep that is due and not under way, and returns its futures."""
+    def begin_due(self, lives: Callable[[], None] = lambda: None) -> list[Future[None]]:
+        """Begins the upkeep that is due and not under way, and returns its futures.
+
+        `lives` is called each second meanwhile: the database of a cluster may take minutes for the
+        question.
+        """
         try:
             tenants = self._tenants.read()
         except ControlStoreUnavailable as error:
@@ -88,8 +92,11 @@ class Maintenance:
         self._forget({tenant.account_id for tenant in tenants})
         at, after_seconds = self._moment(), self._after_seconds()
         self._notice_step(at)
-        due, new, unread = [], 0, 0
+        due, new, unread, lived_at = [], 0, 0, at.now
         for tenant in tenants:
+            if self._clock() - lived_at >= 1.0:
+                lived_at = self._clock()
+                lives()
             upkeep = self._known.get(tenant.account_id)
             if upkeep is None:
                 if new == _NEW_PER_ROUND_MAX:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.crash_notes import CrashNotes
@@ -39,6 +40,7 @@ def main() -> None:
     maintenance = Maintenance(
         store, engine, counters, live.current, crash_notes, prefers=stores.prefers
     )
+    lives = partial(report_alive, configuration)
     forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(stores.predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
@@ -48,10 +50,10 @@ def main() -> None:
         with closing_unused(engine), housekeeping.running(), node_upkeep(stores):
             due_at = 0.0
             while not stopped.is_set():
-                report_alive(configuration)
+                lives()
                 if time.monotonic() >= due_at:
                     began = time.thread_time()
-                    maintenance.begin_due()
+                    maintenance.begin_due(lives)
                     pause_seconds = (time.thread_time() - began) / _LOOKING_SHARE
                     due_at = time.monotonic() + pause_seconds
                 stopped.wait(_ROUND_SECONDS)

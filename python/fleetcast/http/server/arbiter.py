@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
 
 _REAP_SECONDS = 0.1
+_STOOD_STILL_SECONDS = 5.0  # between two looks that gunicorn makes a second apart
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
 
 _SETTINGS: Mapping[str, object] = {
@@ -53,12 +54,19 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
 
     def __init__(self, app: HttpServer, lives: Callable[[], None]) -> None:
         self._lives = lives
+        self._looked_at = time.monotonic()
         super().__init__(app)
 
     def murder_workers(self) -> None:
-        """Called by gunicorn, once a second."""
+        """Called by gunicorn, once a second.
+
+        If this process stood still for longer, the workers probably did so with it, as in a
+        container that was paused: they have until the next look.
+        """
         self._lives()
-        super().murder_workers()
+        looked_at, self._looked_at = self._looked_at, time.monotonic()
+        if self._looked_at - looked_at < _STOOD_STILL_SECONDS:
+            super().murder_workers()
 
     def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's
         """Ends all workers. gunicorn's own waits by the wall clock, which may step meanwhile."""
