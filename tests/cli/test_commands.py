@@ -1,11 +1,16 @@
 import json
 import os
 import stat
+import time
 
 import pytest
 
 from fleetcast.cli.main import run
+from fleetcast.installation.ownership import left_to_owner
 from fleetcast.security.master_key import exposure
+from tests.waiting import until
+
+NOBODY = 65_534
 
 
 def mode(path):
@@ -15,18 +20,46 @@ def mode(path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 def test_what_root_makes_in_the_services_directory_is_the_services(call, data):
     """The service could not open a tenant that root had made."""
-    nobody = 65_534
     for path in [data, *data.rglob("*")]:
-        os.chown(path, nobody, nobody)
+        os.chown(path, NOBODY, NOBODY)
     call("tenant", "create", "acme")
     call("key", "create", "acme", "--scope", "telemetry:write")
     call("compact")
-    assert {path.lstat().st_uid for path in [data, *data.rglob("*")]} == {nobody}
+    assert {path.lstat().st_uid for path in [data, *data.rglob("*")]} == {NOBODY}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+def test_what_root_makes_is_the_services_before_the_command_ends(data):
+    """A service could not open a segment as long as `sudo fleetcast compact` took."""
+    os.chown(data, NOBODY, NOBODY)
+    segment, place = data / "planes" / "acme" / "segment", data / "place"
+    with left_to_owner(data):
+        place.touch()
+        segment.parent.mkdir(parents=True)
+        segment.touch()
+        assert until(lambda: segment.parent.stat().st_uid == segment.stat().st_uid == NOBODY)
+        assert place.stat().st_uid == 0, "`import --resume` would refuse its own file"
+    assert place.stat().st_uid == NOBODY
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+def test_the_next_command_of_roots_mends_what_a_killed_one_left(call, data, monkeypatch):
+    """Whatever the clock says; but a file that root put there is root's still."""
+    os.chown(data, NOBODY, NOBODY)
+    (data / "planes").mkdir(exist_ok=True)
+    left = data / "planes" / "left"
+    left.touch()
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 3_600)
+    call("tenant", "list")
+    owners = {path.name: path.stat().st_uid for path in (left, data / "control", data / "tls")}
+    assert owners == {"left": NOBODY, "control": NOBODY, "tls": 0}
+    assert (data / "master.key").stat().st_uid == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 def test_a_file_of_roots_that_has_a_second_name_in_the_directory_stays_roots(call, data, tmp_path):
-    os.chown(data, 65_534, 65_534)
+    os.chown(data, NOBODY, NOBODY)
     system = tmp_path / "system"
     system.write_text("")
     (data / "linked").hardlink_to(system)
