@@ -25,17 +25,17 @@ def output_file(path: Path) -> Iterator[BinaryIO]:
     durable. A device, a pipe or a socket is written into. Symbolic links are followed.
 
     Raises `OSError`, and `OperatorError` for a directory, for another user's file, which would
-    change hands, and while another command writes the same file.
+    change hands, and if `locked_file` refuses `NAME.part`.
     """
-    path = Path(os.path.realpath(path))
     try:
         status = path.stat()
     except FileNotFoundError:
         status = None
     if status is None or stat.S_ISREG(status.st_mode):
-        with _replaced(path, status) as file:
+        with _replaced(Path(os.path.realpath(path)), status) as file:
             yield file
     else:
+        # Not by its real path: a pipe that `/dev/stdout` links to has none that can be opened.
         with _opened(path, status) as file:
             yield file
 
@@ -49,8 +49,10 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
         )
         raise OperatorError(message)
     part = path.with_name(f"{path.name}.part")
-    with os.fdopen(_locked(part), "wb") as file:
+    held = locked_file(part, f"{part} is being written by another command")
+    with os.fdopen(held, "wb") as file:
         try:
+            file.truncate(0)
             if replaced is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(replaced.st_mode))
             yield file
@@ -60,33 +62,63 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    _sync_folder(path.parent)
 
 
-def _locked(part: Path) -> int:
-    """A descriptor of the file, emptied and locked until it is closed.
+def _sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable, unless this user may not read it. Raises `OSError`."""
+    with suppress(PermissionError):
+        held = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(held)
+        finally:
+            os.close(held)
 
-    Raises `OSError`, also for a symbolic link, and `OperatorError` while another command has it.
+
+def locked_file(path: Path, taken: str) -> int:
+    """A descriptor of a regular file, which is made if there is none, locked until it is closed.
+
+    Raises `OSError`, also for a symbolic link. Raises `OperatorError` for a file that is no regular
+    one, belongs to another user or has a second name, and with the message `taken` if another
+    command has locked it.
     """
     while True:
-        # Nothing is emptied before the lock: what another command has written stays whole.
-        held = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        held = _own_file(path)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(held)
-            message = f"{part} is being written by another command"
-            raise OperatorError(message) from None
-        # The other command may have renamed its file meanwhile, which is not to be emptied.
+            raise OperatorError(taken) from None
+        # If another command renamed or replaced the file meanwhile, this lock keeps nobody out.
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(held), part.lstat()):
-                os.ftruncate(held, 0)
+            if os.path.samestat(os.fstat(held), path.lstat()):
                 return held
         os.close(held)
+
+
+def _own_file(path: Path) -> int:
+    """A descriptor of a new file, or of a regular one that is this user's and has one name.
+
+    Raises `OSError`, `OperatorError`.
+    """
+    # With O_NONBLOCK no pipe or terminal keeps the command waiting.
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    # A file made here needs no check. Some network file systems give it another owner.
+    with suppress(FileExistsError):
+        return os.open(path, flags | os.O_EXCL, 0o666)
+    held = os.open(path, flags, 0o666)
+    status = os.fstat(held)
+    if not stat.S_ISREG(status.st_mode):
+        reason = "is no regular file"
+    elif status.st_uid != os.geteuid():
+        reason = f"belongs to another user (uid {status.st_uid})"
+    elif status.st_nlink > 1:
+        reason = "has a second name, so a file elsewhere would change as well"
+    else:
+        return held
+    os.close(held)
+    message = f"{path} {reason}: name another file"
+    raise OperatorError(message)
 
 
 @contextmanager

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
 import stat
+import subprocess
+import sys
+import tempfile
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,6 +75,17 @@ def test_a_pipe_is_written_into(write, tmp_path):
     write(pipe)
     reader.join()
     assert (len(lines), pipe.is_fifo()) == (1, True)
+
+
+def test_a_pipe_that_only_a_descriptor_names_is_written_into(write):
+    """`/dev/stdout` and `>(command)`: the name that the link has is none in a folder."""
+    reading, writing = os.pipe()
+    try:
+        write(f"/dev/fd/{writing}")
+    finally:
+        os.close(writing)
+    with os.fdopen(reading) as lines:
+        assert len(lines.readlines()) == 1
 
 
 def test_a_socket_is_written_into(write, tmp_path):
@@ -139,6 +156,56 @@ def test_a_link_planted_beside_the_file_is_not_written_through(tmp_path):
     assert victim.read_text() == "theirs"
 
 
+def test_a_second_name_planted_beside_the_file_is_not_written_through(tmp_path):
+    victim, path = tmp_path / "victim", tmp_path / "export"
+    victim.write_text("theirs")
+    (tmp_path / "export.part").hardlink_to(victim)
+    with pytest.raises(OperatorError, match=r"export\.part has a second name"), output_file(path):
+        pass
+    assert (victim.read_text(), path.exists()) == ("theirs", False)
+
+
+def test_a_pipe_planted_beside_the_file_does_not_stop_a_command(tmp_path):
+    os.mkfifo(tmp_path / "export.part")
+    program = "import sys; from pathlib import Path; from fleetcast.output_file import output_file"
+    program += "; output_file(Path(sys.argv[1])).__enter__()"
+    command = [sys.executable, "-c", program, str(tmp_path / "export")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert "export.part is no regular file" in done.stderr
+
+
+@root
+def test_another_users_file_beside_the_file_gets_nothing(tmp_path):
+    """Its owner could have read and changed what root writes."""
+    part = tmp_path / "export.part"
+    part.touch()
+    part.chmod(0o666)
+    os.chown(part, 12_345, 12_345)
+    with (
+        pytest.raises(OperatorError, match=r"export\.part belongs to another user \(uid 12345\)"),
+        output_file(tmp_path / "export") as file,
+    ):
+        file.write(b"secret")
+    assert [path.name for path in tmp_path.iterdir()] == ["export.part"]
+
+
+@root
+def test_a_file_in_a_folder_that_cannot_be_read_is_written():
+    """The file was there, and the command failed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o733)
+        os.seteuid(65_534)
+        try:
+            with output_file(folder / "export") as file:
+                file.write(b"whole")
+        finally:
+            os.seteuid(0)
+        assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [
+            ("export", b"whole")
+        ]
+
+
 def test_two_imports_at_once_do_not_share_their_place(fail, file, tmp_path):
     """Both stored every record, and both ended with status 0."""
     going_on = tmp_path / "place"
@@ -159,3 +226,42 @@ def test_an_import_keeps_no_place_in_a_device(fail, file, tmp_path):
     (line,) = fail(*reject(file, "rejects"), "--resume", device)
     assert "no regular file" in line
     assert device.stat().st_rdev == NULL
+
+
+@root
+def test_an_import_that_cannot_note_its_place_stores_nothing(call, fail, file, tmp_path):
+    """Another user's FILE was refused only once batches were stored."""
+    place = tmp_path / "place"
+    call(*reject(file, "rejects"), "--resume", place)
+    state = json.loads(place.read_text())
+    state |= {"is_done": False, "noted": [0, 0], "stored": [0, 0], "report": {}}
+    place.write_text(json.dumps(state))
+    os.chown(place, 12_345, 12_345)
+    (line,) = fail(*reject(file, "rejects"), "--resume", place)
+    assert f"{place} belongs to another user (uid 12345)" in line
+
+
+def test_a_place_whose_folder_takes_no_file_is_refused_before_anything_is_stored(tmp_path):
+    place = tmp_path / "place"
+    first = Resume(place, None, {})
+    first.state.noted = first.stored = (0, 5)
+    first.save()
+    first.close()
+    (tmp_path / "place.part").mkdir()
+    plane = SimpleNamespace(cursor=lambda _key: (5).to_bytes(8, "little"))
+    with pytest.raises(IsADirectoryError):
+        Resume(place, plane, {})
+
+
+def test_a_place_that_cannot_be_made_durable_leaves_no_descriptor_open(tmp_path, monkeypatch):
+    resume = Resume(tmp_path / "place", None, {})
+
+    def fail(_descriptor):
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208 - names, not paths
+    with pytest.raises(OSError, match="no room"):
+        resume.save()
+    assert os.listdir("/proc/self/fd") == before  # noqa: PTH208 - names, not paths
+    resume.close()

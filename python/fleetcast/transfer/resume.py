@@ -8,21 +8,19 @@ at once more on a plane that keeps nothing.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.errors import OperatorError
-from fleetcast.output_file import output_file
+from fleetcast.output_file import locked_file, output_file
 from fleetcast.transfer.report import Report
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleetcast.engine import Plane
     from fleetcast.transfer.batches import Cursor
 
@@ -62,12 +60,13 @@ class Resume:
         self._held: int | None = None
         if path is None:
             return
-        self._held = _locked(path)
+        taken = f"another import is using {path}: wait until it ends"
+        self._held = locked_file(Path(os.path.realpath(path)), taken)
         try:
             if os.fstat(self._held).st_size:
                 self._go_on(path, request)
-            else:
-                self.save()
+            if not self.state.is_done:
+                self.save()  # if this fails, it does so before anything is stored
         except BaseException:
             self.close()
             raise
@@ -95,9 +94,12 @@ class Resume:
             return
         self.state.stored = self.stored
         document = {"version": _VERSION, **asdict(self.state)}
-        with output_file(self._path) as file:
-            file.write(json.dumps(document).encode())
-            held = os.dup(file.fileno())  # keeps the lock on what is about to be the file
+        with ExitStack() as failed:
+            with output_file(self._path) as file:
+                file.write(json.dumps(document).encode())
+                held = os.dup(file.fileno())  # keeps the lock on what is about to be the file
+                failed.callback(os.close, held)
+            failed.pop_all()
         self.close()
         self._held = held
 
@@ -126,29 +128,6 @@ class Resume:
                 " restored; remove the file to import everything anew"
             )
             raise OperatorError(message)
-
-
-def _locked(path: Path) -> int:
-    """A descriptor of the file, which is made if there is none, locked until it is closed.
-
-    Raises `OSError`, and `OperatorError` if another import has the file.
-    """
-    while True:
-        if path.exists() and not path.is_file():
-            message = f"{path} is no regular file: name another --resume FILE"
-            raise OperatorError(message)
-        held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(held)
-            message = f"another import is using {path}: wait until it ends"
-            raise OperatorError(message) from None
-        # An import replaces its file. A lock on an earlier one keeps nobody out.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(held), path.stat()):
-                return held
-        os.close(held)
 
 
 def _read(path: Path) -> State:
