@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import os
 import re
 import socket
+import stat
 
 import pytest
 
@@ -106,6 +108,19 @@ def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, ca
     assert set(re.findall(fetched, text)) <= {"http:"}
     assert re.findall(r"http:\S*", text) == ['http://www.w3.org/2000/svg",']
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_figures_for_a_device_have_no_page_beside_it(tmp_path, monkeypatch):
+    """`--output /dev/null` made the file /dev/null.html."""
+    document = {"databases": {}, "workload": {}}
+    monkeypatch.setattr("fleetcast.bench.report.measured", lambda *_: document)
+    monkeypatch.setattr("fleetcast.bench.report.rows_of", lambda _: ([], []))
+    device = tmp_path / "null"
+    os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    assert run(["bench", "sqlite", "--output", str(device)]) == 0
+    assert list(tmp_path.iterdir()) == [device]
+    assert device.is_char_device()
 
 
 def test_a_database_that_does_not_answer_is_status_1_and_no_name_of_an_exception(tmp_path, capsys):

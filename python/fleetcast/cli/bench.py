@@ -63,8 +63,9 @@ def bench(
         document = measured(databases, Path(work), sizes, lambda line: click.echo(line, err=True))
     with output_file(output) as file:
         file.write(json.dumps(document, indent=1).encode() + b"\n")
-    with output_file(output.with_suffix(".html")) as file:
-        file.write(page(document).encode())
+    if output.is_file():  # a device or a pipe gets no page beside it
+        with output_file(output.resolve().with_suffix(".html")) as file:
+            file.write(page(document).encode())
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))
     if any("fault" in each for each in document["databases"].values()):
         click.get_current_context().exit(1)
