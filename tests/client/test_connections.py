@@ -16,6 +16,7 @@ WAIT = 60
 RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"n": 1}}
 TIMED = RECORD | {"time": "2026-01-01T00:00:00Z"}
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+TAKEN = b'HTTP/1.1 202 Accepted\r\nContent-Length: 21\r\n\r\n{"accepted_count": 1}'
 
 
 def test_the_first_call_after_the_service_closed_the_connection(own):  # A22
@@ -50,6 +51,28 @@ def test_an_answer_that_is_not_the_services_raises(head, body, call):
     peer.join()
     peer.listener.close()
     assert (raised.value.status, raised.value.code) == (int(head[:3]), None)
+
+
+@pytest.mark.parametrize("body", ["{}", '{"status": "ok"}', '{"accepted_count": true}'])
+@pytest.mark.parametrize(
+    "call", [lambda client: client.write([TIMED]), lambda client: client.was_stored([TIMED])]
+)
+def test_an_object_that_is_not_the_services_raises(body, call):
+    """A write that such an answer seemed to acknowledge was lost."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+    with peer([(head + body).encode()]) as (_, client), pytest.raises(ApiError) as raised:
+        call(client)
+    assert (raised.value.status, raised.value.code) == (200, None)
+
+
+@pytest.mark.parametrize("error", ['{"code": 400}', '["invalid_input"]', "400", "null"])
+def test_the_code_of_an_error_is_a_text_or_none(error):
+    """The object of a proxy ended the MQTT bridge, which looks codes up in a set."""
+    body = f'{{"error": {error}}}'
+    head = f"HTTP/1.1 400 Bad Request\r\nContent-Length: {len(body)}\r\n\r\n"
+    with peer([(head + body).encode()]) as (_, client), pytest.raises(ApiError) as raised:
+        client.account()
+    assert raised.value.code is None
 
 
 class Peer(threading.Thread):
@@ -100,7 +123,7 @@ def write(client):
 
 
 def test_a_connection_that_has_ended_is_not_written_to():
-    with peer([ANSWER], [ANSWER], [ANSWER]) as (other, client):
+    with peer([ANSWER], [TAKEN], [ANSWER]) as (other, client):
         for ask in (client.account, lambda: write(client), client.account):
             ask()
             # The end is there when it can be read, which is when nothing else can be.
@@ -120,7 +143,7 @@ def test_a_read_that_meets_the_end_of_its_connection_is_repeated_once():
 
 
 def test_a_write_that_meets_the_end_of_its_connection_is_not_repeated():  # F7
-    with peer([ANSWER, None], [ANSWER]) as (other, client):
+    with peer([TAKEN, None], [ANSWER]) as (other, client):
         write(client)
         with pytest.raises(ConnectionError):
             write(client)

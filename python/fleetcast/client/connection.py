@@ -18,7 +18,7 @@ _SUCCESS = 2  # first digit of the status
 class ApiError(Exception):
     """An answer that is no success of the service: its status, its body, and when to come back.
 
-    A redirect, and a success whose body is not a JSON object, come from something between client
+    A redirect, and a success whose body is not the service's, come from something between client
     and service: the request was not done, or nobody knows.
     """
 
@@ -30,8 +30,9 @@ class ApiError(Exception):
 
     @property
     def code(self) -> str | None:
-        """The `error` of the body, `None` if it has none: a `detail` list, or a proxy's text."""
-        return self.body.get("error") if isinstance(self.body, dict) else None
+        """The `error` of the body if it is a text; `None` for a `detail` list or a proxy's body."""
+        code = self.body.get("error") if isinstance(self.body, dict) else None
+        return code if isinstance(code, str) else None
 
 
 class RestingConnection:
@@ -54,8 +55,13 @@ class RestingConnection:
         """Ends the connection; the next request opens another."""
         self._http.close()
 
-    def exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
-        """The document of one answer. Raises `ApiError`, `OSError`."""
+    def exchange(
+        self, method: str, path: str, body: bytes | None, *, has: tuple[str, type] | None = None
+    ) -> dict[str, Any]:
+        """The document of one answer. Raises `ApiError`, `OSError`.
+
+        `has` is a member, and its type, without which a success is not the service's.
+        """
         headers = dict(self._headers)
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -73,7 +79,8 @@ class RestingConnection:
             document = json.loads(content)
         except ValueError:
             document = content.decode(errors="replace")
-        if response.status // 100 == _SUCCESS and isinstance(document, dict):
+        is_success = response.status // 100 == _SUCCESS
+        if is_success and isinstance(document, dict) and _has(document, has):
             return document
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else None
@@ -110,3 +117,7 @@ class RestingConnection:
         poll = select.poll()
         poll.register(self._http.sock, select.POLLIN)
         return bool(poll.poll(0))
+
+
+def _has(document: Mapping[str, object], member: tuple[str, type] | None) -> bool:
+    return member is None or type(document.get(member[0])) is member[1]

@@ -45,15 +45,16 @@ class Client:
     def write(self, records: Iterable[Record]) -> dict[str, Any]:
         """Writes one batch and gives the acknowledgment.
 
-        Raises `KeyError`, `TypeError` or `ValueError` for what is no record, `ApiError`. Raises
-        `OSError` where the connection is lost: then nobody knows whether the batch was stored, and
-        it must be looked up before it is sent again, see `was_stored`.
+        Raises `KeyError`, `TypeError` or `ValueError` for what is no record. Raises `ApiError` for
+        every answer that is no acknowledgment, such as a proxy's. Raises `OSError` where the
+        connection is lost: then nobody knows whether the batch was stored, and it must be looked
+        up before it is sent again, see `was_stored`.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
         body = encode_json(batch, datetimes=False)
         if body is None:
             body = json.dumps(batch, allow_nan=False).encode()
-        return self._connection.exchange("POST", "/telemetry", body)
+        return self._connection.exchange("POST", "/telemetry", body, has=("accepted_count", int))
 
     def was_stored(self, records: Iterable[Record]) -> bool:
         """True where a batch was stored whose write ended without an answer.
@@ -92,7 +93,7 @@ class Client:
             "as_of_utc": as_of,
             "freshness_seconds": freshness_seconds,
         }
-        return self._get("/topology", chosen)
+        return self._get("/topology", chosen, has=("entities", list))
 
     def topology_frame(
         self,
@@ -185,11 +186,14 @@ class Client:
             raise
         return bool(answer["status"] == "ok")
 
-    def _get(self, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def _get(
+        self, path: str, parameters: Mapping[str, Any], *, has: tuple[str, type] | None = None
+    ) -> dict[str, Any]:
         given = {
             name: time_text(value) if isinstance(value, datetime) else value
             for name, value in parameters.items()
             if value is not None
         }
         query = urlencode(given, doseq=True)
-        return self._connection.exchange("GET", f"{path}?{query}" if query else path, None)
+        target = f"{path}?{query}" if query else path
+        return self._connection.exchange("GET", target, None, has=has)
