@@ -4,10 +4,12 @@ import json
 import threading
 import time
 import tracemalloc
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from fleetcast.cli.main import run
+from fleetcast.client import Client
 from fleetcast.client.connection import ApiError
 from fleetcast.client.spool import SpoolInUse
 from fleetcast.mqtt.bridge import Bridge
@@ -256,11 +258,61 @@ class Proxied(Answers):
 
 
 @pytest.mark.parametrize("status", [301, 400, 404, 422])
-@pytest.mark.parametrize("body", ["<html>Bad Request</html>", {}, {"message": "no"}, ["no"]])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("<html>Bad Request</html>", {}, {"message": "no"}, ["no"]),
+        *({"error": {"code": 400, "message": "no"}}, {"error": ["invalid_input"]}),
+    ],
+)
 def test_a_proxys_answer_refuses_no_record(tmp_path, status, body):
     # As often as it takes to halve a batch of four down to a single record, which is then refused.
     tally = delivered(tmp_path, Proxied(*[(status, body)] * 3), 4)
     assert (tally.stored, tally.refused) == (4, 0)
+
+
+class ProxiedBytes(BaseHTTPRequestHandler):
+    """A service behind a proxy, which answers a write, and a look-up, by itself."""
+
+    def answer(self, document):
+        self.server.asked.append(self.command)
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        body = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        is_first = "POST" not in self.server.asked
+        self.answer(
+            {"status": "ok"} if is_first else {"accepted_count": 1, "rejected_indices": None}
+        )
+
+    def do_GET(self):
+        is_first = "GET" not in self.server.asked
+        self.answer({} if is_first else {"entities": []})
+
+    def log_message(self, *_of):
+        pass
+
+
+def test_an_object_that_is_not_the_services_is_no_acknowledgement(tmp_path):
+    """`{"status": "ok"}` ended the bridge with KeyError: 'accepted_count'."""
+    record = {"measurement": "link", "time": "2026-01-01T00:00:00Z", "fields": {"n": 1}}
+    spool, tally = MessageSpool(tmp_path), BridgeTally()
+    spool.append([{**record, "tags": {"entity_id": "a"}}], [], acknowledged=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), ProxiedBytes) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            with Client(f"http://127.0.0.1:{server.server_address[1]}", "key") as client:
+                Delivery(spool, client, 0.0, tally, Waits()).deliver(spool.first())
+        finally:
+            server.shutdown()
+    assert server.asked == ["POST", "GET", "GET", "POST"]
+    assert (tally.stored, tally.refused, spool.first()) == (1, 0, None)
+    spool.close()
 
 
 def test_a_proxy_that_takes_only_small_bodies_gets_small_ones(tmp_path):
@@ -344,6 +396,23 @@ def test_values_that_cannot_be(tmp_path):
         *("service.key_file or FLEETCAST_MQTT_KEY", "batch.records", "batch.seconds"),
         *("spool.bytes_max", "spool.acknowledge", "topic 1.time_unit", "topic 1.template"),
     ]
+
+
+@pytest.mark.parametrize("name", ["key", "password"])
+def test_a_key_or_password_that_is_no_text_is_a_fault_of_its_file(tmp_path, name):
+    """It ended with "internal error: UnicodeDecodeError"."""
+    file = settings(
+        tmp_path,
+        '[broker]\nurl = "mqtt://a"\nclient_id = "a"\npassword_file = "password"\n'
+        '[[topic]]\ntemplate = "a"\n[service]\nurl = "http://a"\nkey_file = "key"\n'
+        '[spool]\nfolder = "s"\n',
+    )
+    (tmp_path / "key").write_bytes(b"k")
+    (tmp_path / "password").write_bytes(b"p")
+    (tmp_path / name).write_bytes(b"a\xff")
+    with pytest.raises(SettingsFault) as fault:
+        read_settings(file, {})
+    assert fault.value.problems == [f"{tmp_path / name}: byte 1 is no UTF-8"]
 
 
 def test_the_settings_that_come_with_it_are_sound(tmp_path, capsys):

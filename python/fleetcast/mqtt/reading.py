@@ -155,8 +155,14 @@ def _faults(settings: BridgeSettings) -> list[str]:
 
 
 def _secret(folder: Path, file: str, value: str) -> str:
-    """The text of a file, or that of the environment where no file is named."""
-    return (folder / file).read_text().strip() if file else value
+    """The text of a file, or that of the environment where no file is named.
+
+    Raises `SettingsFault` for other than text, `OSError`.
+    """
+    try:
+        return (folder / file).read_text(encoding="utf-8").strip() if file else value
+    except UnicodeDecodeError as error:
+        raise SettingsFault([f"{folder / file}: {reason(error)}"]) from None
 
 
 def _placed(part: S, folder: Path, *names: str) -> S:
