@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from fleetcast.client.spool import Spool, SpoolFull, SpoolInUse
@@ -122,6 +124,24 @@ def test_a_second_writer_on_a_spool_is_refused(tmp_path):
     assert list(drain(first)) == bodies(2)
     first.close()
     assert list(drain(make(tmp_path))) == []
+
+
+def test_a_closed_spool_is_free_though_a_forked_process_has_its_descriptor(tmp_path):
+    """The lock stayed with the child, and the folder could not be used again."""
+    first = make(tmp_path)
+    inherited = os.dup(first._held)  # of the same open file, as a fork makes it
+    first.close()
+    assert make(tmp_path).close() == 0
+    os.close(inherited)
+
+
+def test_a_spool_that_cannot_be_read_does_not_stay_locked(tmp_path):
+    bad = tmp_path / "00000000000000000001.batch"
+    bad.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError):
+        make(tmp_path)
+    bad.unlink()
+    make(tmp_path).close()
 
 
 def test_what_cannot_be_kept_is_told_of(tmp_path):

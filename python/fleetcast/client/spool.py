@@ -62,9 +62,13 @@ class Spool:
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _locked(folder)
-            self._disk.extend(_numbered(folder, _SUFFIX))
-            # A file that was set aside takes its part of the room until somebody removes it.
-            found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
+            try:
+                self._disk.extend(_numbered(folder, _SUFFIX))
+                # A file that was set aside takes its part of the room until somebody removes it.
+                found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
+            except BaseException:
+                self._let_go()
+                raise
             self._disk_bytes = sum(size for _, size in found)
         self._next = max((number for number, _ in found), default=0) + 1
 
@@ -142,10 +146,15 @@ class Spool:
             self._memory_bytes -= len(batch.request)
             self._disk.appendleft((batch.number, len(batch.request)))
             self._disk_bytes += len(batch.request)
+        self._let_go()
+        return len(self._memory)
+
+    def _let_go(self) -> None:
         if self._held is not None:
+            # A process that was forked meanwhile has the descriptor too, and would keep the lock.
+            fcntl.flock(self._held, fcntl.LOCK_UN)
             os.close(self._held)
             self._held = None
-        return len(self._memory)
 
     def _set_aside(self, number: int, problem: str) -> None:
         self.unreadable_count += 1
@@ -171,7 +180,7 @@ class Spool:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor of the folder, locked until it is closed, or its process ends."""
+    """A descriptor of the folder, locked until it is unlocked, or all who have it end."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
