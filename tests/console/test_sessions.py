@@ -186,6 +186,20 @@ def test_a_session_that_nobody_uses_ends_after_half_an_hour(operators, sessions,
     assert kept.all() == []
 
 
+def test_o5_a_session_of_a_clock_that_was_ahead_ends_when_the_clock_is_set(
+    operators, sessions, clock
+):
+    """Nobody was idle for half an hour until the wrong time had come, and half an hour more."""
+    token = operators.create().text
+    clock.now += 60
+    beside = signed_in(sessions, token)
+    clock.now += 1
+    ahead = signed_in(sessions, token)
+    clock.now -= 61
+    assert sessions.find(beside) is not None  # time services set a clock back by so much
+    assert sessions.find(ahead) is None
+
+
 def test_a_token_has_so_many_sessions_and_the_oldest_makes_room(
     operators, sessions, store, kept, clock
 ):

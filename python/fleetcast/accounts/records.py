@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 SESSION_IDLE_SECONDS = 30 * 60
 """A console session ends this long after its last request."""
+_USED_AHEAD_SECONDS_MAX = 60  # time services set a clock back by less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +107,14 @@ class ConsoleSession(_Record):
     hash: str
 
     def ended(self, now: float) -> bool:
-        """Returns true if the session is over, or nobody used it for half an hour."""
-        return now >= self.expires_at or now - self.used_at >= SESSION_IDLE_SECONDS
+        """Returns true if the session is over, or nobody used it for half an hour.
+
+        A session that was used more than a minute from now was used under a wrong clock: nobody
+        knows when, so it has ended.
+        """
+        idle_seconds = now - self.used_at
+        is_in_use = -_USED_AHEAD_SECONDS_MAX <= idle_seconds < SESSION_IDLE_SECONDS
+        return now >= self.expires_at or not is_in_use
 
     @staticmethod
     def decode(data: bytes) -> ConsoleSession:
