@@ -1,13 +1,17 @@
 """`fleetcast doctor`: what is wrong is found, alone, and says what to do."""
 
+import contextlib
 import ctypes
 import json
 import os
 import resource
 import shutil
 import tempfile
+import threading
 import time
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -216,4 +220,52 @@ def test_a_tenant_that_fell_silent_beside_one_that_did_not(doctor, call, data):
             plane.write_json(RECORDS, now_ns=time.time_ns() - days_ago * 86_400 * 10**9)
     found = doctor()
     assert (failures(found), set(found)) == (set(), {"tenant silent"})
-    assert "3.0 days ahead of its newest write" in found["tenant silent"]["detail"]
+    detail = found["tenant silent"]["detail"]
+    assert "3.0 days ahead of its newest write: its rows may not expire" in detail
+    # The service that runs knows. It was not asked, and warned of for as long as it ran.
+    held = 'fleetcast_tenant_expiry_held{tenant="silent"}'
+    with serving(data, f"# HELP\n{held} 0\n"):
+        assert doctor() == {}
+    with serving(data, "# HELP\n"):
+        assert doctor() == {}
+    with serving(data, f"# HELP\n{held} 1\n"):
+        assert "none of its rows expires" in doctor()["tenant silent"]["detail"]
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_the_services_metrics(
+    doctor, data, monkeypatch
+):
+    """It cannot reach this machine's loopback, and records that no read shows were hidden."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    shown = 'fleetcast_unreadable_records_total{tenant="acme",reason="no_entity"} 7\n'
+    with serving(data, shown):
+        assert "7 records" in doctor()["records of acme"]["detail"]
+
+
+@contextlib.contextmanager
+def serving(data, metrics):
+    """A service that does nothing but answer for its metrics."""
+
+    class Metrics(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(metrics.encode())
+
+        def log_message(self, *_of):
+            pass
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Metrics) as server,
+        exclusive(data / "serve.lock") as lock,
+    ):
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        lock.note({"version": version("fleetcast"), "admin": address})
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()

@@ -9,6 +9,7 @@ from fleetcast.errors import OperatorError, SettingsError
 from fleetcast.installation.diagnosis.files import check_files
 from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.installation.diagnosis.machine import check_machine
+from fleetcast.installation.diagnosis.scrape import scraped
 from fleetcast.installation.diagnosis.secrets import check_secrets
 from fleetcast.installation.diagnosis.stores import check_stores
 from fleetcast.installation.diagnosis.unreadable import check_unreadable
@@ -30,14 +31,15 @@ def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Findi
         return [Finding.failure("settings", "; ".join(error.problems), advice)]
     except OperatorError as error:
         return [Finding.failure("data directory", str(error), "give the right one with --data")]
+    metrics = scraped(directory.lock)
     return [
         Finding.good("settings", f"environment {settings.service.environment}"),
         *_check_names(directory),
         *check_machine(directory),
         *check_files(directory.root),
         *check_secrets(directory, settings),
-        *check_stores(directory, settings),
-        *check_unreadable(directory.lock),
+        *check_stores(directory, settings, metrics),
+        *check_unreadable(metrics),
     ]
 
 

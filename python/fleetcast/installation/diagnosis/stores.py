@@ -14,6 +14,7 @@ from fleetcast.installation.cluster_stores import ClusterStores
 from fleetcast.installation.diagnosis.database import check_database, check_objects
 from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.installation.read_only import readable
+from fleetcast.metrics import sample
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ _CLOCK_SLACK_SECONDS = 60
 _DAY_SECONDS = 86_400
 
 
-def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
-    """Master key, control store, each tenant's plane, planes that nobody has."""
+def check_stores(
+    directory: DataDirectory, settings: Settings, metrics: str | None
+) -> Iterator[Finding]:
+    """Master key, control store, each tenant's plane, planes that nobody has.
+
+    `metrics` is the text of those of the service, `None` if it cannot be asked.
+    """
     try:
         master_key = load_master_key(directory.root, settings.security)
     except OperatorError as error:
@@ -62,7 +68,7 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
             yield from check_objects(stores.cluster)
         yield from _order_of_time(tenants)
         for tenant in tenants:
-            yield _plane(stores.engine, tenant)
+            yield _plane(stores.engine, tenant, metrics)
     if not is_shared:
         yield from _unused(directory, tenants)
 
@@ -74,7 +80,7 @@ def _order_of_time(tenants: Sequence[Tenant]) -> Iterator[Finding]:
         yield Finding.failure("clock against records", detail, "set the clock")
 
 
-def _plane(engine: Engine, tenant: Tenant) -> Finding:
+def _plane(engine: Engine, tenant: Tenant, metrics: str | None) -> Finding:
     """Opens a tenant's plane, and compares the clock with its writes."""
     check = f"tenant {tenant.name}"
     try:
@@ -92,13 +98,25 @@ def _plane(engine: Engine, tenant: Tenant) -> Finding:
         detail = f"its last write lies {ahead:.0f} s ahead of the clock"
         return Finding.warning(check, detail, "set the clock: reads show it when its time has come")
     silent = 0.0 if newest_ns is None else time.time() - newest_ns / 1e9
-    if tenant.retention_seconds is not None and silent > _DAY_SECONDS:  # it may have jumped (O2)
-        detail = (
-            f"the clock is {silent / _DAY_SECONDS:.1f} days ahead of its newest write: none of its "
-            "rows expires until the service has seen the clock go on for an hour"
-        )
+    held = _held(tenant, silent, metrics)
+    if held is not None:
+        detail = f"the clock is {silent / _DAY_SECONDS:.1f} days ahead of its newest write: {held}"
         return Finding.warning(check, detail, "set the clock, if it is wrong")
     return Finding.good(check, f"{rows} rows")
+
+
+def _held(tenant: Tenant, silent_seconds: float, metrics: str | None) -> str | None:
+    """Says if rows stay though they are older than the retention, as the clock may have jumped.
+
+    The service knows. If it cannot be asked, they may stay once nobody has written for a day (O2).
+    """
+    until = "until the service has seen the clock go on for an hour"
+    if metrics is not None:
+        shown = sample("fleetcast_tenant_expiry_held", tenant=tenant.name)
+        return f"none of its rows expires {until}" if f"\n{shown} 1\n" in metrics else None
+    if tenant.retention_seconds is None or silent_seconds <= _DAY_SECONDS:
+        return None
+    return f"its rows may not expire {until}"
 
 
 def _unused(directory: DataDirectory, tenants: Sequence[Tenant]) -> Iterator[Finding]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
-from urllib.request import urlopen
 
 from fleetcast.installation.diagnosis.finding import Finding
-from fleetcast.installation.lock import seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-_SECONDS = 5.0
 _COUNTED = re.compile(
     r'^fleetcast_unreadable_records_total\{tenant="([^"]*)",reason="([^"]*)"\} ([1-9][0-9]*)$',
     re.MULTILINE,
@@ -23,18 +18,10 @@ _COUNTED = re.compile(
 _ADVICE = "the log names keys and measurements; adapters.toml maps names, records need entity_id"
 
 
-def check_unreadable(lock: Path) -> Iterator[Finding]:
+def check_unreadable(metrics: str | None) -> Iterator[Finding]:
     """Tenants whose records no read shows, since the service started; none if it does not run."""
-    address = seen(lock).note.get("admin") if seen(lock).held else None
-    if not isinstance(address, str) or not address.startswith("http://"):
-        return
-    try:
-        with urlopen(f"{address}/metrics", timeout=_SECONDS) as answer:  # noqa: S310 - http alone
-            text = answer.read().decode()
-    except (OSError, http.client.HTTPException, UnicodeDecodeError):
-        return  # whether it answers is told by others
     counts: Counter[tuple[str, str]] = Counter()
-    for tenant, reason, count in _COUNTED.findall(text):
+    for tenant, reason, count in _COUNTED.findall(metrics or ""):
         counts[tenant, reason] += int(count)
     for (tenant, reason), count in sorted(counts.items()):
         why = "no entity_id" if reason == "no_entity" else "a measurement that is not served"
