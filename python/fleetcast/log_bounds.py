@@ -34,6 +34,7 @@ class LineBound:
         self._tell = tell
         self._clock = clock
         self._lock = threading.Lock()
+        self._telling = threading.Lock()
         self._until = 0.0
         self._total = 0
         self._written: dict[str, int] = {}
@@ -62,12 +63,13 @@ class LineBound:
             return False
 
     def flush(self) -> None:
-        """Tells of what was left out so far."""
-        with self._lock:
-            left_out, self._left_out = self._left_out, {}
-        ordered = sorted(left_out.items(), key=lambda item: -item[1])
-        for client, lines in ordered[:CLIENT_LINES_MAX]:
-            self._tell(client, lines)
-        rest = sum(lines for _, lines in ordered[CLIENT_LINES_MAX:])
-        if rest:
-            self._tell(_OTHERS, rest)
+        """Tells of what was left out so far; returns when all of it is told, by any thread."""
+        with self._telling:
+            with self._lock:
+                left_out, self._left_out = self._left_out, {}
+            ordered = sorted(left_out.items(), key=lambda item: -item[1])
+            for client, lines in ordered[:CLIENT_LINES_MAX]:
+                self._tell(client, lines)
+            rest = sum(lines for _, lines in ordered[CLIENT_LINES_MAX:])
+            if rest:
+                self._tell(_OTHERS, rest)

@@ -5,6 +5,7 @@ Commands load this module, which is why it does not load structlog.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
 _STDERR = 2
 _WORDS_MAX = 1024  # words of the access log whose JSON is kept
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+_process = ""
+
+
+def begin_log(process: str) -> None:
+    """Has each line name `process`, and the end of the process tell of lines that were left out.
+
+    A process that is forked from this one does the same.
+    """
+    global _process  # noqa: PLW0603 - set once, by the process itself
+    _process = process
+    atexit.register(_REFUSALS.flush)
+
+
+def process_name() -> str:
+    """The name of this process in its lines."""
+    return _process
 
 
 class Served(NamedTuple):
@@ -94,6 +112,7 @@ def _tell_of_refusals(client: str, lines: int) -> None:
             "lines": lines,
             "level": "warning",
             "logger": "fleetcast.access",
+            "process": _process,
             "timestamp": timestamp(),
         }
     )

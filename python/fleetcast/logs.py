@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from fleetcast.log_lines import refusal_is_logged
+from fleetcast.log_lines import begin_log, process_name, refusal_is_logged
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from structlog.typing import EventDict
 
-_process = ""
-
 
 def _add_process(_logger: object, _method: str, line: EventDict) -> EventDict:
-    line["process"] = _process
+    line["process"] = process_name()
     return line
 
 
@@ -57,8 +55,7 @@ def configure_logs(process: str) -> None:
         cache_logger_on_first_use=True,
     )
     # No context variable: those end with their thread.
-    global _process  # noqa: PLW0603 - set once, by the process itself
-    _process = process
+    begin_log(process)
 
 
 def _log_uncaught(
