@@ -64,6 +64,20 @@ def test_every_fault_of_every_source_is_listed(tmp_path):
         assert name in problem
 
 
+@pytest.mark.parametrize("text", ["0", "0.0", "5", "60.5", "3600"])
+def test_the_watchdog_is_off_or_gives_a_child_time_for_its_signs(tmp_path, text):
+    found = settings(tmp_path, f"service.watchdog_seconds={text}")
+    assert found.service.watchdog_seconds == float(text)
+
+
+@pytest.mark.parametrize("text", ["-1", "0.5", "4.99", "3601"])
+def test_a_watchdog_that_would_kill_healthy_children_is_refused(tmp_path, text):
+    """They show their life each second or two, so half a second killed them in a loop."""
+    (problem,) = problems(tmp_path, f"service.watchdog_seconds={text}")
+    assert "service.watchdog_seconds" in problem
+    assert "must be 0, or between 5 and 3600" in problem
+
+
 def test_the_backend_of_many_machines_asks_for_its_addresses(tmp_path):
     assert len(problems(tmp_path, "store.backend=postgresql")) == 2
     given = "store.database=postgresql://fleetcast:secret@a:5432,b/fleetcast"

@@ -26,6 +26,16 @@ def between(low: float, high: float) -> Check:
     return check
 
 
+def zero_or_between(low: float, high: float) -> Check:
+    """A number within bounds, both included, or 0, which turns something off."""
+
+    def check(value: float) -> str | None:
+        is_good = value == 0 or low <= value <= high
+        return None if is_good else f"must be 0, or between {low} and {high}"
+
+    return check
+
+
 def one_of(*choices: str) -> Check:
     """One of a few words."""
 

@@ -36,10 +36,13 @@ def setting(default: T, *tests: Check, secret: bool = False, cold: bool = False)
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """Identity of this installation."""
+    """Identity of this installation, and how long a child may show no sign of life.
+
+    Healthy children show one each second or two: `watchdog_seconds` is more, or 0 for any time.
+    """
 
     environment: str = setting("sandbox", checks.environment, cold=True)
-    watchdog_seconds: float = setting(60.0, between(0, 3600), cold=True)
+    watchdog_seconds: float = setting(60.0, checks.zero_or_between(5, 3600), cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)
