@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import subprocess
@@ -243,6 +244,48 @@ def test_o2_a_clock_that_jumped_removes_nothing_and_the_metric_says_so(house):
     house.ahead = 0
     house.look()
     assert (house.segments("beta"), house.shown(*held)) == ({"beta": 1}, 0)
+
+
+@pytest.fixture
+def held(house):
+    """A reader of the metric of beta, of whom a doubtful clock holds rows."""
+    recent = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    house.tenants.change("beta", retention_seconds=86_400)
+    house.write({**RECORD, "time": recent})
+    house.look()
+    house.ahead = 1_024 * 7 * 86_400
+    house.look()
+
+    def held():
+        return house.shown("fleetcast_tenant_expiry_held", "beta")
+
+    assert held() == 1
+    return held
+
+
+def test_o2_what_another_process_compacts_is_held_as_before(house, held):
+    """The log said "expiry goes on", and the metric was 0, though nothing had changed."""
+    house.write()
+    lock = house.engine.folder(house.accounts["beta"]) / "compaction.lock"
+    with lock.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert house.look() > 0
+        assert held() == 1
+    house.look()
+    assert held() == 1
+
+
+def test_a_deleted_tenant_holds_and_fails_no_more(house, held):
+    """Its metrics stayed as they were, and kept the alerts on them firing."""
+    house.engine.failure = MemoryError()
+    house.engine.failing = frozenset({house.accounts["beta"]})
+    house.write()
+    house.look()
+    assert (held(), house.shown("fleetcast_upkeep_failing", "beta")) == (1, 1)
+    house.tenants.delete("beta")
+    house.look()
+    names = ("tenant_expiry_held", "upkeep_failing", "upkeep_failing_since_time_seconds")
+    assert [house.shown(f"fleetcast_{name}", "beta") for name in names] == [0, 0, 0]
 
 
 def test_a_clock_that_is_set_has_every_store_looked_at(house):

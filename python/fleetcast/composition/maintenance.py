@@ -158,10 +158,21 @@ class Maintenance:
         for account_id in self._known.keys() - known - self._running:
             self._engine.release(account_id)
             self._crash_notes.forget(account_id)
-            del self._known[account_id]
+            self._end_gauges(self._known.pop(account_id))
+
+    def _end_gauges(self, upkeep: Upkeep) -> None:
+        """Shows 0 for a tenant that is gone: it neither fails nor holds anything."""
+        shown = {
+            "fleetcast_tenant_expiry_held": upkeep.held > 0,
+            "fleetcast_tenant_clock_lead_seconds": upkeep.lead_seconds > 0,
+            "fleetcast_upkeep_failing": upkeep.failing_since is not None,
+            "fleetcast_upkeep_failing_since_time_seconds": upkeep.failing_since is not None,
+        }
+        for family in (family for family, is_shown in shown.items() if is_shown):
+            self._counters.put(self._counters.gauge(sample(family, tenant=upkeep.tenant_name)), 0)
 
     def _first_look(self, tenant: Tenant, now: float) -> Upkeep:
-        upkeep = Upkeep(self._engine.glance(tenant.account_id), tenant.retention_seconds)
+        upkeep = Upkeep(self._engine.glance(tenant.account_id), tenant)
         crashes = self._crash_notes.crashes(tenant.account_id)
         if crashes:
             seconds = upkeep.note_failure(now, times=crashes)
@@ -195,21 +206,28 @@ class Maintenance:
         plane = self._engine.plane(tenant.account_id, tenant.name)
         after_seconds = self._after_seconds()
         if not self._mend_retention(tenant, plane):
-            self._note_held(tenant, upkeep, self._compact(tenant, plane, after_seconds))
+            held = self._compact(tenant, plane, after_seconds)
+            if held is not None:
+                self._note_held(tenant, upkeep, held)
         at = self._moment()
         now_ns = int(at.wall * _NS_PER_SECOND)
         self._note_lead(tenant, upkeep, plane.ingest_lead_ns(now_ns=now_ns) // _NS_PER_SECOND)
         upcoming = plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
         return upkeep.note_success(upcoming, at, is_held=upkeep.held > 0)
 
-    def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int) -> int:
-        """Compacts; returns the segments with rows that only a doubtful clock keeps (O2)."""
+    def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int) -> int | None:
+        """Compacts; returns the segments with rows that only a doubtful clock keeps (O2).
+
+        Returns `None` if another process is at it.
+        """
         done = plane.compact(
             after_seconds=after_seconds,
             now_ns=int(self._wall() * _NS_PER_SECOND),
             trust_clock=is_clock_believed(),
         )
-        if done is not None and done.bytes_written + done.expired + done.purged:
+        if done is None:
+            return None
+        if done.bytes_written + done.expired + done.purged:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
                 "compacted",
@@ -220,7 +238,7 @@ class Maintenance:
                 purged=done.purged,
                 bytes_written=done.bytes_written,
             )
-        return 0 if done is None else done.held
+        return done.held
 
     def _mend_retention(self, tenant: Tenant, plane: Plane) -> bool:
         """Gives a store the retention of its tenant's record; true where it had another.

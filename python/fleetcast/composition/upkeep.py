@@ -57,9 +57,11 @@ class Upkeep:
         "held",
         "is_unread",
         "lead_seconds",
+        "tenant_name",
     )
 
-    def __init__(self, glance: Glance, retention_seconds: int | None) -> None:
+    def __init__(self, glance: Glance, tenant: Tenant) -> None:
+        self.tenant_name = tenant.name
         self.failing_since: float | None = None
         """Seconds of the monotonic clock."""
         self.is_unread = False
@@ -68,7 +70,7 @@ class Upkeep:
         self.held = 0
         """Segments with rows to expire, which a doubtful clock keeps."""
         self._glance = glance
-        self._retention_seconds = retention_seconds
+        self._retention_seconds = tenant.retention_seconds
         self._is_preferred = True
         self._neglected_since: float | None = None
         self._failures = 0
