@@ -229,5 +229,20 @@ def test_connections_are_refused_once_it_stops_though_requests_are_under_way(ser
     assert "child is killed" not in log
 
 
+def test_a_second_stop_kills_what_is_left(serve):
+    service = serve("--workers", "1")
+    for (module, _), pid in kinds(service).items():
+        if "http" in module:
+            os.kill(pid, signal.SIGSTOP)
+    service.process.terminate()
+    until_refused(urlsplit(service.ready["http"]).netloc)  # the stop has begun
+    service.process.terminate()
+    service.process.communicate(timeout=PATIENCE_SECONDS)
+    assert service.process.returncode == 0
+    lines = [json.loads(line) for line in service.stop()[2].splitlines()]
+    killed = {line["child"] for line in lines if line["event"] == "child is killed"}
+    assert {"http", "grpc"} <= killed  # by its own time only the one that hangs
+
+
 def test_bad_settings_stop_the_start_with_every_fault(fail):
     assert len(fail("serve", "--set", "a.b=1", "--http", "x", "--workers", "0")) == 3
