@@ -1,7 +1,6 @@
 //! The wall clock of the machine, and how far this process believes it (O2).
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::error::{Error, Result};
@@ -13,8 +12,6 @@ const YEAR_2020_NS: i64 = 1_577_836_800 * SECOND_NS;
 const BELIEVED_AFTER_NS: i64 = 3_600 * SECOND_NS;
 /// Steps of the wall clock up to this one change nothing: a service that sets the time makes them.
 const STEP_NS: i64 = 60 * SECOND_NS;
-/// No wall clock differs from the monotonic one by so much.
-const UNSEEN: i64 = i64::MIN;
 
 /// The wall clock as seen by this process.
 static WALL: Watch = Watch::new();
@@ -67,28 +64,34 @@ pub fn ingest_ns() -> Result<i64> {
     Ok(ns)
 }
 
-/// Difference of the wall clock and the monotonic one, and when it last changed.
-///
-/// Two threads that see a step at once note the same of it, so they need no lock.
-struct Watch {
-    difference_ns: AtomicI64,
+/// What the clocks said at the last look.
+struct Watch(Mutex<Option<Seen>>);
+
+#[derive(Clone, Copy)]
+struct Seen {
+    /// The wall clock less the monotonic one.
+    difference_ns: i64,
     /// Instant of the last step by the monotonic clock.
-    stepped_ns: AtomicI64,
+    stepped_ns: i64,
 }
 
 impl Watch {
     const fn new() -> Self {
-        Self { difference_ns: AtomicI64::new(UNSEEN), stepped_ns: AtomicI64::new(0) }
+        Self(Mutex::new(None))
     }
 
     /// Notes what both clocks say; returns true if the wall clock has not stepped for an hour.
     fn look(&self, wall_ns: i64, monotonic_ns: i64) -> bool {
         let difference_ns = wall_ns.saturating_sub(monotonic_ns);
-        let before_ns = self.difference_ns.swap(difference_ns, Ordering::Relaxed);
-        if before_ns == UNSEEN || difference_ns.abs_diff(before_ns) > STEP_NS.unsigned_abs() {
-            self.stepped_ns.store(monotonic_ns, Ordering::Relaxed);
-        }
-        monotonic_ns.saturating_sub(self.stepped_ns.load(Ordering::Relaxed)) >= BELIEVED_AFTER_NS
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_step =
+            |seen: &Seen| difference_ns.abs_diff(seen.difference_ns) > STEP_NS.unsigned_abs();
+        let stepped_ns = match &*seen {
+            Some(seen) if !is_step(seen) => seen.stepped_ns,
+            _ => monotonic_ns,
+        };
+        *seen = Some(Seen { difference_ns, stepped_ns });
+        monotonic_ns.saturating_sub(stepped_ns) >= BELIEVED_AFTER_NS
     }
 }
 

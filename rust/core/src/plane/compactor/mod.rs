@@ -87,6 +87,7 @@ impl Compactor {
         let now_ns = now.ns;
         // Decided once: what this compaction writes vouches for no clock.
         let is_held = self.follower.is_expiry_held(now);
+        let vouched_ns = self.follower.doubted_from_ns(now).unwrap_or(now_ns);
         let mut done = Compacted::default();
         let head = self.sealed.store.head()?;
         let rest = Rest::new(due, now_ns);
@@ -101,7 +102,7 @@ impl Compactor {
         }
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
-            self.compact_log(&rest, now_ns, &mut done)?;
+            self.compact_log(&rest, vouched_ns, &mut done)?;
         }
         if !is_held {
             self.expire(now_ns, &mut done)?;

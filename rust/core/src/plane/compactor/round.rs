@@ -61,8 +61,14 @@ impl Round {
 }
 
 impl Compactor {
-    /// Compacts the oldest blocks of the log.
-    pub(super) fn compact_log(&self, rest: &Rest, now_ns: i64, done: &mut Compacted) -> Result<()> {
+    /// Compacts the oldest blocks of the log. Its segments say that their rows came by `vouched_ns`
+    /// at the latest: a clock in doubt would vouch for itself, and let all rows expire (O2).
+    pub(super) fn compact_log(
+        &self,
+        rest: &Rest,
+        vouched_ns: i64,
+        done: &mut Compacted,
+    ) -> Result<()> {
         let manifest = self.follower.manifest();
         let round = self.take_round(manifest.compacted)?;
         let representatives = Representatives::new(&self.registry.names().catalog);
@@ -70,7 +76,7 @@ impl Compactor {
         next.compacted = round.last;
         let ingest_ns = round.blocks.iter().map(|block| block.ingest_ns).fold(i64::MIN, i64::max);
         next.last_ingest_ns = next.last_ingest_ns.max(ingest_ns);
-        let ingest_s = seconds_of(ingest_ns.min(now_ns));
+        let ingest_s = seconds_of(ingest_ns.min(vouched_ns));
         let (rows, values) = round.counts();
         next.rows += rows;
         next.values += values;

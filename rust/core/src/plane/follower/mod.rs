@@ -345,6 +345,11 @@ impl Follower {
         self.state().ingest_lead_ns(clock_ns)
     }
 
+    /// The newest ingest instant, if the clock may have jumped since (O2).
+    pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
+        self.state().doubted_from_ns(now)
+    }
+
     /// The newest ingest instant that vouches for a clock.
     pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
         self.state().newest_ingest_ns()

@@ -33,6 +33,8 @@ pub(super) struct State {
     log: Vec<LogBlock>,
     /// Greatest ingest instant applied, before which no read is made.
     last_ingest_ns: Option<i64>,
+    /// Greatest ingest instant that vouches for a clock: [`State::find_vouched_ns`].
+    vouched_ns: Option<i64>,
 }
 
 /// Times of a block of the log.
@@ -105,6 +107,13 @@ impl State {
             self.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
         }
         self.last_ingest_ns = self.last_ingest_ns.max(Some(ingest_ns));
+        self.vouched_ns = match self.vouched_ns {
+            Some(vouched_ns) if ingest_ns.saturating_sub(vouched_ns) > DAY_NS => Some(vouched_ns),
+            Some(vouched_ns) if vouched_ns.saturating_sub(ingest_ns) <= DAY_NS => {
+                Some(vouched_ns.max(ingest_ns))
+            }
+            _ => self.find_vouched_ns(),
+        };
     }
 
     /// Takes up newest samples that were found anew.
@@ -120,6 +129,7 @@ impl State {
         self.log.retain(|block| block.sequence > manifest.compacted);
         self.forget_dropped(&manifest);
         self.manifest = Arc::new(manifest);
+        self.vouched_ns = self.find_vouched_ns();
     }
 
     /// Forgets the newest samples of days that retention removed, as a process that opens the store
@@ -146,18 +156,29 @@ impl State {
         }
     }
 
-    /// The newest ingest instant, if `now` lies more than a day ahead of it and is not believed:
-    /// then the clock may have jumped, and nothing expires (O2).
+    /// The newest ingest instant, if retention hides rows and the clock is in doubt: then nothing
+    /// expires (O2).
     pub(super) fn expiry_held_at_ns(&self, now: Now) -> Option<i64> {
-        if now.is_believed || self.retention_seconds == 0 {
+        self.doubted_from_ns(now).filter(|_| self.retention_seconds > 0)
+    }
+
+    /// The newest ingest instant, if `now` lies more than a day ahead of it and is not believed:
+    /// then the clock may have jumped.
+    pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
+        if now.is_believed {
             return None;
         }
-        self.newest_ingest_ns().filter(|ingest_ns| now.ns.saturating_sub(*ingest_ns) > DAY_NS)
+        self.vouched_ns.filter(|vouched_ns| now.ns.saturating_sub(*vouched_ns) > DAY_NS)
+    }
+
+    /// The newest ingest instant that vouches for a clock.
+    pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
+        self.vouched_ns
     }
 
     /// The newest ingest instant. Instants more than a day after all before them do not count if
     /// there are such: they came by the clock that is in doubt.
-    pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
+    fn find_vouched_ns(&self) -> Option<i64> {
         let of_log = self.log.iter().map(|block| block.ingest_ns);
         let of_segments =
             self.manifest.segments.iter().map(|entry| entry.ingest_s.saturating_mul(SECOND_NS));

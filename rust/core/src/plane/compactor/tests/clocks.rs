@@ -55,6 +55,26 @@ fn o2_a_clock_that_jumped_removes_and_hides_nothing() {
     }
 }
 
+/// A tenant of one day: nothing but a mixed round of the log says when its rows came.
+#[test]
+fn o2_compacting_what_a_clock_that_jumped_wrote_does_not_vouch_for_it() {
+    for retention in [86_400, 0] {
+        let directory = tempfile::tempdir().unwrap();
+        let plane = new_plane(directory.path());
+        plane.set_retention(retention).unwrap();
+        write_at(&plane, &body(0, 10, 2), START_NS);
+        write_at(&plane, &body(60, 10, 2), START_NS + ROLLOVER_NS);
+        for rows in [20, 30, 40] {
+            let now = doubted(START_NS + ROLLOVER_NS + i64::from(rows) * SECOND_NS);
+            plane.compact(Due::Now, now).unwrap().unwrap();
+            plane.set_retention(86_400).unwrap();
+            assert_eq!(after(&plane, DUE, now), (u64::from(rows), true, u64::from(rows)));
+            // Late rows have the segment of their day written again.
+            write_at(&plane, &body(10 * rows, 10, 2), now.ns);
+        }
+    }
+}
+
 #[test]
 fn o2_a_silent_tenants_rows_expire_once_the_clock_is_believed() {
     let directory = tempfile::tempdir().unwrap();
