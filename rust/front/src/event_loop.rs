@@ -46,6 +46,8 @@ struct Accepting {
     listener: Listener,
     /// Instant of the next look at it; `None` while it is armed.
     due: Option<Instant>,
+    /// The supervisor has shut it, as the service stops. It is ready for ever, and takes nobody.
+    is_shut: bool,
 }
 
 /// Owns every socket of one worker.
@@ -74,7 +76,7 @@ impl EventLoop {
         for (descriptor, token) in listeners.into_iter().zip((0..=LISTENER).rev()) {
             let listener = Listener::new(descriptor)?;
             shared.poll.add(&listener, token, Interest::ReadOnce)?;
-            accepting.push(Accepting { listener, due: None });
+            accepting.push(Accepting { listener, due: None, is_shut: false });
         }
         Ok(Self {
             shared,
@@ -179,7 +181,7 @@ impl EventLoop {
         self.shared.stopping.store(true, Ordering::Relaxed);
         let now = Instant::now();
         for mut accepting in mem::take(&mut self.listeners) {
-            while self.accept(&mut accepting.listener, now) {}
+            while self.accept(&mut accepting, now) {}
             // Other processes have it open as well, so that closing it alone changes nothing.
             let _ = self.shared.poll.remove(&accepting.listener);
         }
@@ -212,26 +214,25 @@ impl EventLoop {
         for index in 0..self.listeners.len() {
             if self.listeners[index].due.is_some_and(|due| due <= now) {
                 let mut listeners = mem::take(&mut self.listeners);
-                self.accept(&mut listeners[index].listener, now);
-                listeners[index].due = None;
-                let token = LISTENER - index as u64;
-                self.shared.poll.arm(&listeners[index].listener, token, Interest::ReadOnce)?;
+                let accepting = &mut listeners[index];
+                self.accept(accepting, now);
+                accepting.due = None;
+                if !accepting.is_shut {
+                    let token = LISTENER - index as u64;
+                    self.shared.poll.arm(&accepting.listener, token, Interest::ReadOnce)?;
+                }
                 self.listeners = listeners;
             }
         }
         Ok(())
     }
 
-    fn accept(&mut self, listener: &mut Listener, now: Instant) -> bool {
-        let (socket, peer) = match listener.accept() {
+    fn accept(&mut self, accepting: &mut Accepting, now: Instant) -> bool {
+        let (socket, peer) = match accepting.listener.accept() {
             Ok(accepted) => accepted,
-            // The supervisor shuts the listener when the service stops, which is invalid then.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::InvalidInput
-                ) =>
-            {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                accepting.is_shut = true;
                 return false;
             }
             Err(_) => {

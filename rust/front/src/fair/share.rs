@@ -27,7 +27,8 @@ impl Share {
         bound: u64,
     ) -> bool {
         self.with(|holdings| {
-            let fits = holdings.total == part || holdings.fits(owner.text(), more, bound);
+            let is_alone = holdings.total == part;
+            let fits = more == 0 || is_alone || holdings.fits(owner.text(), more, bound);
             if fits {
                 holdings.add(owner, more);
             }

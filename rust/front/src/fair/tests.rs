@@ -64,6 +64,15 @@ fn a_key_counts_for_its_address_until_it_is_known() {
 }
 
 #[test]
+fn n6_what_needs_nothing_more_goes_on_whatever_others_hold() {
+    let share = Share::default();
+    assert!(share.grow("a", 0, 60, 100));
+    assert!(share.take("b", 30, 100));
+    assert!(!share.grow("a", 60, 1, 100));
+    assert!(share.grow("a", 60, 0, 100), "it received into room that it has");
+}
+
+#[test]
 fn an_empty_key_is_nobodys() {
     let owners = KeyOwners::default();
     let (address, account) = (owner("127.0.0.1"), owner("account"));

@@ -25,7 +25,7 @@ const BYTES: u32 = delimited(7);
 
 /// Bytes of a resource from which on raw keys have its SHA-256 instead: copies of fewer bytes cost no
 /// more than the digest, and tags of a resource are often some hundred bytes for each of its points.
-const DIGESTED_BYTES_MIN: usize = 256;
+pub(super) const DIGESTED_BYTES_MIN: usize = 256;
 
 /// Begins a raw key with what stands for a resource.
 pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
@@ -36,6 +36,24 @@ pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
     } else {
         key.extend_from_slice(digest(&SHA256, resource).as_ref());
     }
+}
+
+/// The attributes of a resource that become tags, as they are, and their number.
+pub(super) fn tags_of_resource(resource: &[u8]) -> Scan<(Vec<u8>, usize)> {
+    let (mut kept, mut tags) = (Vec::new(), Tags::new());
+    let mut reader = Reader::new(resource);
+    while !reader.is_empty() {
+        let (start, before) = (reader.rest, tags.len());
+        match reader.tag()? {
+            OF_RESOURCE => push(&mut tags, reader.delimited()?)?,
+            other => reader.skip(other)?,
+        }
+        if tags.len() > before {
+            let entry = start.get(..start.len() - reader.rest.len());
+            kept.extend_from_slice(entry.unwrap_or_default());
+        }
+    }
+    Ok((kept, tags.len()))
 }
 
 /// The tags of a resource, and the entries of a point, which go before those of the same name.

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use super::attributes::{begin_key, read};
+use super::attributes::{DIGESTED_BYTES_MIN, begin_key, read, tags_of_resource};
 use super::points::{Kind, Names, Points};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{FaultCode, Refusal};
@@ -76,6 +76,7 @@ pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) 
     let mut reading = Reading {
         points,
         resource: Cow::Borrowed(&[]),
+        is_refused: false,
         key: Vec::new(),
         key_start: 0,
         fields: Fields::default(),
@@ -104,6 +105,8 @@ struct Reading<'a, 'c> {
     points: Points<'a, 'c>,
     /// Attributes of the resource that is being read.
     resource: Cow<'a, [u8]>,
+    /// It has more tags than a series may have, in bytes or by number.
+    is_refused: bool,
     /// Raw key of the series of a point: what stands for its resource, then its own attributes.
     key: Vec<u8>,
     /// Offset of its own attributes.
@@ -143,6 +146,14 @@ impl<'a, 'c> Reading<'a, 'c> {
             }
             Ok(())
         })?;
+        // Each point of a new series reads them: what is no tag is left out before, and so are all
+        // that are more than a series may have.
+        self.is_refused = resource.len() > TAGS_BYTES_MAX;
+        if resource.len() >= DIGESTED_BYTES_MIN && !self.is_refused {
+            let (tags, count) = tags_of_resource(&resource)?;
+            self.is_refused = count > self.points.tags_max();
+            resource = Cow::Owned(tags);
+        }
         begin_key(&mut self.key, &resource);
         self.key_start = self.key.len();
         self.resource = resource;
@@ -257,11 +268,11 @@ impl<'a, 'c> Reading<'a, 'c> {
         if !self.points.keeps() {
             return Ok(());
         }
-        let Self { points, key, key_start, resource, .. } = self;
-        if resource.len() > TAGS_BYTES_MAX {
+        if self.is_refused {
             self.reject(metric, FaultCode::TagsInvalid);
             return Ok(());
         }
+        let Self { points, key, key_start, resource, .. } = self;
         let own = key.get(*key_start..).unwrap_or_default();
         let Some(series) = points.series(metric.names, key, || read(resource, own))? else {
             self.reject(metric, FaultCode::TagsInvalid);

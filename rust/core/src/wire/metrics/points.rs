@@ -14,7 +14,7 @@ use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::columns::{Row, UNKNOWN_COLUMN};
 use crate::wire::mapping::{Adapter, Rule};
-use crate::wire::rules::{Tags, is_stored, series_name};
+use crate::wire::rules::{TENANT_TAGS, Tags, is_stored, series_name};
 use crate::wire::tokens::protobuf::Scan;
 use crate::wire::value::{Cell, Value};
 
@@ -145,6 +145,11 @@ impl<'a, 'c> Points<'a, 'c> {
     /// Fields that a record may have.
     pub(super) fn fields_max(&self) -> usize {
         self.batch.limits.fields_max
+    }
+
+    /// Tags that a series may have, those that are stamped over included.
+    pub(super) fn tags_max(&self) -> usize {
+        self.batch.limits.tags_max + TENANT_TAGS.len()
     }
 
     /// The series of tags with these bytes, which `read` reads where they are new; `None` where they

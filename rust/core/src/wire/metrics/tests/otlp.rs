@@ -162,6 +162,31 @@ fn o1_points_of_a_resource_with_more_tags_than_a_series_may_have_are_left_out() 
 }
 
 #[test]
+fn attributes_of_a_long_resource_that_are_no_tags_tell_nothing_apart() {
+    let long = |list: &str| {
+        let attributes = [
+            text(1, "host.name", "a"),
+            attribute(1, "list", &message(5, list)),
+            text(1, "rack", &"r".repeat(300)),
+        ];
+        resource(&attributes, &[metric("load", GAUGE, &[number(1, 1.0, &[])])])
+    };
+    let batch = parse(&[long("x"), long("y")].concat()).unwrap();
+    assert_eq!(batch.new_series.len(), 1);
+    let rack = "r".repeat(300);
+    assert_eq!(rows(&batch), [format!("telemetry,entity_id=a,rack={rack} load=1 -1")]);
+}
+
+#[test]
+fn o1_points_of_a_resource_with_more_attributes_than_a_series_may_have_tags_are_left_out() {
+    let attributes: Vec<_> = (0..7_000).map(|n| text(1, &format!("k{n}"), "")).collect();
+    let points = [number(1, 1.0, &[]), number(2, 1.0, &[])];
+    let batch = parse(&resource(&attributes, &[metric("load", GAUGE, &points)])).unwrap();
+    assert_eq!(rows(&batch), Vec::<String>::new());
+    assert_eq!(dropped(&batch), ["1.load tags_invalid", "2.load tags_invalid"]);
+}
+
+#[test]
 fn values_left_out_are_named_by_number_and_its_metric() {
     let sound = || number(1, 1.0, &[]);
     let body = of_a(&[
