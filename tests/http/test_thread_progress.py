@@ -6,7 +6,7 @@ from fleetcast.http.server.thread_progress import ThreadProgress
 
 
 def looks(progress, waiting, start, end):
-    """What each look of a second says."""
+    """Results of a look each second."""
     return [progress.is_stuck(waiting, float(second)) for second in range(start, end)]
 
 

@@ -64,7 +64,7 @@ pub fn ingest_ns() -> Result<i64> {
     Ok(ns)
 }
 
-/// What the clocks said at the last look.
+/// The two clocks at the last look.
 struct Watch(Mutex<Option<Seen>>);
 
 #[derive(Clone, Copy)]
