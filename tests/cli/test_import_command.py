@@ -113,6 +113,15 @@ def test_csv_flags_name_the_measurement_and_the_tags(call, tmp_path):
     assert call("import", "--tenant", "acme", "--format", "csv", *flags, file)["accepted"] == 1
 
 
+@pytest.mark.parametrize("header", ["time\r,entity_id", "time," + "x" * 200_000])
+def test_a_csv_header_that_cannot_be_read_is_told_in_our_words(fail, tmp_path, header):
+    file = tmp_path / "f.csv"
+    file.write_text(header + "\n", newline="")
+    (line,) = fail("import", "--tenant", "acme", "--format", "csv", file)
+    assert f"{file}: its header cannot be read: line 1 has a name with" in line
+    assert "131,072 characters" in line
+
+
 def test_csv_without_its_columns_is_refused(fail, tmp_path):
     file = tmp_path / "f.csv"
     file.write_text("time,snr_db\n2026-01-01T00:00:00Z,1\n")
@@ -169,9 +178,10 @@ def test_compressed_files_and_damaged_ones(call, fail, tmp_path, ending):
     options = ("--tenant", "acme", "--format", "jsonl")
     assert call("import", *options, file)["accepted"] == 3000
     file.write_bytes(packed[: len(packed) // 2])
-    assert "cannot be decompressed" in fail("import", *options, file)[-1]
-    file.write_bytes(b"plain")
-    assert "cannot be decompressed" in fail("import", *options, file)[-1]
+    assert "cannot be decompressed: it is cut short" in fail("import", *options, file)[-1]
+    for wrong in (b"plain", packed[:40] + bytes(8) + packed[48:]):
+        file.write_bytes(wrong)
+        assert "cannot be decompressed: it is damaged" in fail("import", *options, file)[-1]
 
 
 def test_standard_input_is_a_hyphen(call, tmp_path, monkeypatch):

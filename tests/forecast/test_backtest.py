@@ -163,7 +163,8 @@ HEADER = "entity_id,time,snr_db\n"
         (HEADER + "a,yesterday,1\n", "'yesterday' is no time"),
         (HEADER + "a,,1\n", "is no time"),
         (HEADER + "a,2025-01-01T00:00:00Z,loud\n", "snr_db 'loud' is no number"),
-        ("PAR1 and nothing more", "neither Parquet nor CSV"),
+        ("PAR1 and nothing more", "is Parquet that is damaged or cut short"),
+        (HEADER + "a,2025-01-01,1,2\n", "no line has more cells than the first"),
     ],
 )
 def test_input_that_is_none_is_one_clear_line(content, said, backtest):

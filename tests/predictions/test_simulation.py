@@ -125,6 +125,14 @@ def test_a_damaged_file_is_named(tmp_path):
         load(tmp_path)
 
 
+def test_the_line_of_a_station_that_is_none_is_named(tmp_path):
+    (tmp_path / "stations.csv").write_text(
+        "name,latitude_deg,longitude_deg,altitude_m\npole,90,0,0\nsea,deep,0,0\n"
+    )
+    with pytest.raises(OperatorError, match=r"stations\.csv: line 3 is not one of a table"):
+        load(tmp_path)
+
+
 def test_geodetic_undoes_the_position_of_a_site():
     dice = np.random.default_rng(7)
     for _ in range(100):

@@ -9,12 +9,19 @@ import polars as pl
 from fleetcast.engine import parse_time
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.rows import rows_by_entity
+from fleetcast.transfer.foreign_files import read_by_polars
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.rows import Rows
+
+_DAMAGED_PARQUET = "is Parquet that is damaged or cut short"
+_DAMAGED_CSV = (
+    "is neither Parquet nor CSV that can be read: see that it is UTF-8, that its quotes are closed,"
+    " and that no line has more cells than the first"
+)
 
 
 def read_history(path: Path, family: Family) -> dict[str, Rows]:
@@ -24,14 +31,8 @@ def read_history(path: Path, family: Family) -> dict[str, Rows]:
     """
     with path.open("rb") as file:
         parquet = file.read(4) == b"PAR1"
-    try:
-        frame = pl.read_parquet(path) if parquet else pl.read_csv(path, infer_schema=False)
-    except pl.exceptions.NoDataError:
-        frame = pl.DataFrame()
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).splitlines()[0]
-        message = f"{path}: neither Parquet nor CSV that can be read: {reason}"
-        raise OperatorError(message) from error
+    with read_by_polars(path, _DAMAGED_PARQUET if parquet else _DAMAGED_CSV):
+        frame = pl.read_parquet(path) if parquet else _read_csv(path)
     missing = [n for n in ("entity_id", "time", family.target) if n not in frame.columns]
     if missing:
         message = f"{path}: lacks the column {missing[0]}"
@@ -46,6 +47,14 @@ def read_history(path: Path, family: Family) -> dict[str, Rows]:
         message = f"{path}: holds no rows of any entity"
         raise OperatorError(message)
     return rows_by_entity(frame, family.fields)
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    """All columns as text. Raises `OSError`, and what polars raises."""
+    try:
+        return pl.read_csv(path, infer_schema=False)
+    except pl.exceptions.NoDataError:
+        return pl.DataFrame()
 
 
 def _times(column: pl.Series, path: Path) -> pl.Series:

@@ -201,16 +201,21 @@ def _walker() -> Iterator[tuple[str, CircularOrbit]]:
 def _read_stations(path: Path) -> dict[str, Site]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        return {
-            row["name"]: Site(
-                float(row["latitude_deg"]), float(row["longitude_deg"]), float(row["altitude_m"])
-            )
-            for row in rows
-        }
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            rows = csv.DictReader(file)
+            return {
+                row["name"]: Site(
+                    float(row["latitude_deg"]),
+                    float(row["longitude_deg"]),
+                    float(row["altitude_m"]),
+                )
+                for row in rows
+            }
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: {reason(error, path)}"
+        raise OperatorError(message) from error
+    except (csv.Error, KeyError, TypeError, ValueError) as error:
         columns = "name,latitude_deg,longitude_deg,altitude_m"
-        message = f"{path}: not a table of {columns}: {reason(error, path)}"
+        message = f"{path}: line {rows.line_num} is not one of a table of {columns}"
         raise OperatorError(message) from error
 
 

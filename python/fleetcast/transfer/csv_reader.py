@@ -65,8 +65,11 @@ class CsvReader:
         try:
             names = next(rows, [])
         except csv.Error as error:
-            message = f"{self._name}: its header cannot be read: {error}"
-            raise OperatorError(message) from None
+            message = (
+                f"{self._name}: its header cannot be read: line {rows.line_num} has a name with a"
+                f" carriage return in it, or of more than {csv.field_size_limit():,} characters"
+            )
+            raise OperatorError(message) from error
         columns = assign(self._name, names, self._options)
         self._header = CsvHeader(names, columns, self._known(columns.measurement))
         return rows.line_num

@@ -50,7 +50,7 @@ def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
     with Path(name).open("rb", buffering=0) as file:
         counted = _Source(file, advance, file if file.seekable() else None)
         if name.endswith(".gz"):
-            with _sound(name), gzip.GzipFile(fileobj=cast("BinaryIO", counted)) as inside:
+            with sound(name), gzip.GzipFile(fileobj=cast("BinaryIO", counted)) as inside:
                 yield _Source(inside)
         elif name.endswith(".zst"):
             yield from _zstd(name, counted)
@@ -72,22 +72,28 @@ def zstd_module() -> ModuleType:
 def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
     zstd = zstd_module()
     try:
-        with _sound(name), zstd.ZstdFile(counted) as inside:
+        with sound(name), zstd.ZstdFile(counted) as inside:
             yield _Source(inside)
     except zstd.ZstdError as error:
-        raise _damaged(name, error) from None
+        raise _damaged(name) from error
 
 
 @contextmanager
-def _sound(name: str) -> Iterator[None]:
+def sound(name: object) -> Iterator[None]:
+    """Says of a file that the block decompresses what is wrong with it. Raises `OperatorError`."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise _damaged(name, error) from None
+    except EOFError as error:
+        message = f"{name}: cannot be decompressed: it is cut short"
+        raise OperatorError(message) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(name) from error
 
 
-def _damaged(name: str, error: Exception) -> OperatorError:
-    return OperatorError(f"{name}: cannot be decompressed: {error}")
+def _damaged(name: object) -> OperatorError:
+    return OperatorError(
+        f"{name}: cannot be decompressed: it is damaged, or not compressed as its name says"
+    )
 
 
 class _Source:

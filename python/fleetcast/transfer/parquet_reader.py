@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
-from fleetcast.errors import OperatorError
+from fleetcast.transfer.foreign_files import read_by_polars
 from fleetcast.transfer.mapping import assign
 from fleetcast.transfer.opening import STDIN, opened, without_compression
 from fleetcast.transfer.tables import TableRows, is_scanned, stored
@@ -69,17 +69,19 @@ class ParquetReader:
             yield from self._frames(self._name)
 
     def _frames(self, path: str) -> Iterator[Frame]:
-        try:
+        with read_by_polars(self._name, "is not Parquet, or is damaged or cut short"):
             scan = pl.scan_parquet(path, glob=False)
             schema = scan.collect_schema()
-        except pl.exceptions.PolarsError as error:
-            message = f"{self._name}: is not Parquet: {error}"
-            raise OperatorError(message) from None
         if not is_scanned(schema, self._options):
             self._columns = assign(self._name, schema.names(), self._options)
         size = max(1, min(_ROWS, _VALUES // max(len(schema), 1)))
         first = 1
-        for frame in scan.collect_batches(chunk_size=size, maintain_order=True):
+        frames = scan.collect_batches(chunk_size=size, maintain_order=True)
+        while True:
+            with read_by_polars(self._name, f"is damaged: row {first} cannot be read"):
+                frame = next(frames, None)
+            if frame is None:
+                return
             for rows in frame.iter_slices(size):
                 yield Frame(first, rows)
                 first += rows.height

@@ -219,7 +219,11 @@ def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
         for column, (name, kind) in columns.fields.items()
     ]
     return frame.select(
-        pl.col(columns.time).str.to_datetime(time_unit="ns", time_zone="UTC").alias("time"),
+        # A text that is no time becomes null, and the engine says that the row has none.
+        pl.col(columns.time)
+        .cast(pl.String)
+        .str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)
+        .alias("time"),
         pl.col(columns.measurement_column).alias("measurement"),
         tags.list.filter(value.is_not_null()).alias("tags"),
         *fields,

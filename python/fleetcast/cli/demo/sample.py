@@ -10,8 +10,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import OperatorError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -28,22 +26,24 @@ _LOST_LOCK_DB = (-10.0, 0.0)
 
 
 def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
-    """The records, link by link. Raises `OperatorError` where a file is missing or other."""
+    """The records, link by link. Raises `OSError`, `OperatorError` where a file is another."""
     import polars as pl
 
+    from fleetcast.transfer.foreign_files import read_by_polars, read_table
+
     newest = now.replace(second=0, microsecond=0)
-    try:
+    with read_by_polars(folder, "holds a sample of another form"):
         yield from _pools(
-            pl.read_parquet(folder / "pools/hosting_pools_offered_bytes_15min.parquet"), newest
+            read_table(folder / "pools/hosting_pools_offered_bytes_15min.parquet"), newest
         )
         yield from _microwave(folder, newest)
-        geostationary = pl.read_csv(folder / "links/satellite_esno_30s.csv.gz").select(
+        geostationary = read_table(folder / "links/satellite_esno_30s.csv.gz").select(
             time=pl.col("timestamp").str.to_datetime(), snr_db="esno", link=pl.lit("geo-1")
         )
         lock = geostationary.filter(~pl.col("snr_db").is_in(_LOST_LOCK_DB))
         fixed = lock.with_columns(elevation_deg=pl.lit(31.58))
         yield from _links(fixed, newest)
-        passes = pl.read_csv(folder / "links/leo_pass_snr_1s.csv.gz").select(
+        passes = read_table(folder / "links/leo_pass_snr_1s.csv.gz").select(
             "elevation_deg",
             "azimuth_deg",
             "snr_db",
@@ -52,10 +52,7 @@ def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
         )
         for (_,), one in passes.group_by("link", maintain_order=True):
             yield from _links(one.sort("time"), newest)
-        yield from _stations(pl.read_csv(folder / "geometry/ground_stations.csv"), newest)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        message = f"cannot read the sample in {folder}: {error}"
-        raise OperatorError(message) from error
+        yield from _stations(read_table(folder / "geometry/ground_stations.csv"), newest)
 
 
 def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
@@ -70,11 +67,11 @@ def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
 
 
 def _microwave(folder: Path, newest: datetime) -> Iterator[Record]:
-    import polars as pl
+    from fleetcast.transfer.foreign_files import read_table
 
-    received = pl.read_parquet(folder / "links/microwave_rsl_decidbm_1min.parquet")
-    sent = pl.read_parquet(folder / "links/microwave_tsl_decidbm_1min.parquet")
-    about = pl.read_csv(folder / "links/microwave_links.csv").head(_SERIES_MAX)
+    received = read_table(folder / "links/microwave_rsl_decidbm_1min.parquet")
+    sent = read_table(folder / "links/microwave_tsl_decidbm_1min.parquet")
+    about = read_table(folder / "links/microwave_links.csv").head(_SERIES_MAX)
     minutes = _LINK_HOURS * 60
     for link in about.iter_rows(named=True):
         name = link["link_id"]

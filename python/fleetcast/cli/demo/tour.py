@@ -69,7 +69,7 @@ class HttpSession:
             response = self._connection.getresponse()
             content = json.loads(response.read())
         except (http.client.HTTPException, ValueError) as error:
-            message = f"{method} {path} did not answer in JSON: {error}"
+            message = f"{method} {path} did not answer in JSON"
             raise OperatorError(message) from error
         return Reply(f"{method} {path}", response.status, content)
 

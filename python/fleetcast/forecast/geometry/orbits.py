@@ -15,6 +15,7 @@ from sgp4.api import Satrec, SatrecArray
 
 from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.geometry.earth import EQUATOR_KM, earth_fixed
+from fleetcast.transfer.opening import sound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +47,11 @@ def read_elements(path: Path) -> list[Satellite]:
     """
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if content.startswith(_GZIP) else content).decode("ascii")
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as error:
+        if content.startswith(_GZIP):
+            with sound(path):
+                content = gzip.decompress(content)
+        text = content.decode("ascii")
+    except UnicodeDecodeError as error:
         message = f"{path}: not a file of two-line elements: {reason(error, path)}"
         raise OperatorError(message) from error
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.families import DEMAND, SNR
 from fleetcast.forecast.rows import Rows, rows_by_entity
+from fleetcast.transfer.foreign_files import read_by_polars, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,12 +49,9 @@ class DataSet:
     read: Callable[[Path], dict[str, Rows]]
 
     def rows(self, directory: Path) -> dict[str, Rows]:
-        """Rows of each entity. Raises `OperatorError`."""
-        try:
+        """Rows of each entity. Raises `OSError`, `OperatorError`."""
+        with read_by_polars(directory, f"the files of the set {self.name} are of another form"):
             return self.read(directory)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            message = f"{directory}: the set {self.name} cannot be read: {reason(error, directory)}"
-            raise OperatorError(message) from error
 
     def sha256(self, directory: Path) -> str:
         """Hash of the files of this set, one after the other."""
@@ -83,7 +80,7 @@ def _csv(
     """Reads a file with a column `timestamp`, and one of values."""
 
     def read(directory: Path) -> dict[str, Rows]:
-        frame = pl.read_csv(directory / name).select(
+        frame = read_table(directory / name).select(
             entity.alias("entity_id"),
             pl.col("timestamp").str.to_datetime(time_unit="ns").alias("time"),
             pl.col(value).alias(family.target),
@@ -94,8 +91,8 @@ def _csv(
 
 
 def _microwave(directory: Path) -> dict[str, Rows]:
-    received = pl.read_parquet(directory / _RECEIVED)
-    sent = pl.read_parquet(directory / _SENT)
+    received = read_table(directory / _RECEIVED)
+    sent = read_table(directory / _SENT)
     times = received[_TIME_COLUMN].cast(pl.Datetime("ns")).cast(pl.Int64).to_numpy()
     result = {}
     for link in received.columns:
@@ -108,7 +105,7 @@ def _microwave(directory: Path) -> dict[str, Rows]:
 
 
 def _gnss(directory: Path) -> dict[str, Rows]:
-    frame = pl.read_parquet(directory / _GNSS)
+    frame = read_table(directory / _GNSS)
     signals = [name for name in ("s1", "s2", "s5") if name in frame.columns]
     frame = frame.unpivot(
         signals, index=["time", "sat", "elevation_deg", "azimuth_deg"], value_name="snr_db"
@@ -123,7 +120,7 @@ def _gnss(directory: Path) -> dict[str, Rows]:
 
 
 def _hosting(directory: Path) -> dict[str, Rows]:
-    frame = pl.read_parquet(directory / _HOSTING).unpivot(
+    frame = read_table(directory / _HOSTING).unpivot(
         index="t", variable_name="entity_id", value_name="offered_bytes"
     )
     return rows_by_entity(frame.rename({"t": "time"}), DEMAND.fields)
