@@ -20,7 +20,7 @@ def read_word(text: str) -> object:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # also of a number of thousands of digits
         return text
 
 

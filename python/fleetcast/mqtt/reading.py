@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tomllib
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from fleetcast.config.toml_file import parsed
 from fleetcast.engine import BATCH_RECORDS_MAX
-from fleetcast.errors import reason
+from fleetcast.errors import OperatorError, reason
 from fleetcast.mqtt.settings import (
     ACKNOWLEDGE,
     TIME_UNITS,
@@ -54,8 +54,8 @@ class SettingsFault(Exception):
 def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> BridgeSettings:
     """Settings of a file; paths in it are relative to it. Raises `SettingsFault`, `OSError`."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+        document = parsed(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, OperatorError) as error:
         raise SettingsFault([reason(error)]) from None
     problems = [
         f"{name}: there is no such section"
