@@ -104,11 +104,25 @@ def test_a_change_larger_than_the_map_is_undone_and_finds_room_when_it_is_tried_
             for key in chunks:
                 view.transaction.put(str(key).encode(), CHUNK, db=view.tables["things"])
 
-    with pytest.raises(LmdbUnavailable, match="MAP_FULL"):
+    with pytest.raises(LmdbUnavailable, match="full: try again"):
         change()
     assert entries(store) == 0
     change()
     assert entries(store) == len(chunks)
+
+
+def test_damaged_files_are_named_in_our_words(tmp_path):
+    (tmp_path / "data.mdb").write_bytes(b"x" * 8_192)
+    with pytest.raises(LmdbUnavailable, match=r"^data\.mdb is damaged, or of another program$"):
+        entries(LmdbStore(tmp_path, ("things",), b"test 1"))
+
+
+def test_what_the_system_refuses_is_named_as_the_system_names_it(store):
+    with (
+        pytest.raises(LmdbUnavailable, match=r"^Permission denied$"),
+        store.transaction(write=False) as view,
+    ):
+        view.transaction.put(b"a", b"")  # not in a transaction that reads
 
 
 def test_deleted_records_make_room_for_new_ones(store, tmp_path):

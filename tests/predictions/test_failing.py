@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from fleetcast.config.sections import Forecast
+from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
@@ -190,3 +191,14 @@ def test_numbers_too_large_to_reckon_with_fail_their_entity_alone(here):
     document = here.answer("huge", "sound")
     assert codes(document) == {"huge": "prediction_unavailable"}
     assert [item["link_id"] for item in document["items"]] == ["sound"]
+
+
+def test_a_release_without_its_file_says_so_in_our_words_each_time(here):
+    release = here.releases.promote("snr").primary
+    path = here.store.models.folder / f"{release.sha256}.onnx"
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        here.releases.forecaster(SNR, release)
+    with pytest.raises(OperatorError) as caught:
+        here.releases.forecaster(SNR, release)
+    assert str(caught.value) == f"{path}: No such file or directory"

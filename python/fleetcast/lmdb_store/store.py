@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import lmdb
 
-from fleetcast.errors import reason
 from fleetcast.lmdb_store.environment import FORMAT_KEY, OpenEnvironment, create_environment
+from fleetcast.lmdb_store.faults import problem
 from fleetcast.record_store import OWN, RecordsUnavailable
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class LmdbStore:
             everything = {**(entries or {}), FORMAT_KEY: self._content}
             create_environment(self.directory, self._tables, everything)
         except lmdb.Error as error:
-            raise LmdbUnavailable(reason(error)) from error
+            raise LmdbUnavailable(problem(error)) from error
 
     def open_ahead(self) -> None:
         """Opens the files before the first use, which says what fails; gives up after a while.
@@ -202,7 +202,7 @@ class LmdbStore:
                 self._leave(_Due.ADOPT)
             except lmdb.Error as error:
                 self._leave(_Due.OPEN)
-                raise LmdbUnavailable(reason(error)) from error
+                raise LmdbUnavailable(problem(error)) from error
 
     def _enter(self, *, write: bool) -> OpenEnvironment:
         """The environment of the files as they are now. Raises `LmdbUnavailable`."""
@@ -230,7 +230,7 @@ class LmdbStore:
         full = isinstance(error, lmdb.MapFullError)
         with self._changed:
             self._due = self._due or (_Due.GROW if full else _Due.OPEN)
-        return LmdbUnavailable(reason(error))
+        return LmdbUnavailable(problem(error))
 
     def _found(self, *, write: bool) -> _Due | None:
         """The change that the files as they are now ask for."""
@@ -259,7 +259,7 @@ class LmdbStore:
                 self._open.environment.set_mapsize(0)
         except (lmdb.Error, OSError) as error:
             self._drop()
-            raise LmdbUnavailable(reason(error)) from error
+            raise LmdbUnavailable(problem(error)) from error
         finally:
             self._changed.notify_all()
 

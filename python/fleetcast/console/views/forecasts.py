@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from fleetcast.console.answers import Answer, ConsoleRefused, document
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
 _NS_PER_SECOND = 1_000_000_000
+
+logger = logging.getLogger(__name__)
 
 
 def forecasts(
@@ -39,8 +42,9 @@ def forecasts(
             tenant,
             lambda plane: look_back.band(plane, family, entity_id, horizon, span_minutes),
         )
-    except (OperatorError, PredictionStoreUnavailable) as error:
-        message = f"The release in force cannot be used: {error}"
+    except (OperatorError, OSError, PredictionStoreUnavailable) as error:
+        logger.exception("the console cannot forecast")
+        message = "The release in force cannot be used now; the log says why."
         raise ConsoleRefused(503, "prediction_store_unavailable", message) from error
     if band is None:
         message = "No model is released: `fleetcast forecast release promote` puts one in place."

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.features import view
 from fleetcast.forecast.model import Forecaster
@@ -129,7 +129,7 @@ class Releases:
         except (OperatorError, OSError) as error:
             if len(self._failed) >= _MODELS_MAX:
                 self._failed.clear()
-            self._failed[release.release_id] = self.clock.elapsed_ns(), str(error)
+            self._failed[release.release_id] = self.clock.elapsed_ns(), reason(error)
             raise
         self._failed.pop(release.release_id, None)
         return forecaster
