@@ -6,6 +6,7 @@ The inputs are those of the program's own parser, so that a new command or optio
 from __future__ import annotations
 
 import ctypes
+import gzip
 import importlib
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 from fleetcast.cli.main import run
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
+from fleetcast.transfer.opening import zstd_module
 
 FOREIGN = (
     "Error(",
@@ -30,6 +32,36 @@ FOREIGN = (
     "Errno",
     "codec can't",
     "<class",
+    # zlib, gzip, zstd
+    "Error -",
+    "CRC check",
+    "end-of-stream",
+    "gzipped file",
+    "zstd",
+    "Zstandard",
+    # polars
+    "ComputeError",
+    "InvalidOperationError",
+    "SchemaError",
+    " parquet:",
+    "os error",
+    "panicked",
+    "utf-8",
+    # LMDB, SQLite, PostgreSQL
+    "mdb_",
+    "MDB_",
+    "sqlite3",
+    "not a database",
+    "psycopg",
+    "pg8000",
+    # TOML, CSV, PEM, models
+    "(at line",
+    "at end of document",
+    "malformed",
+    "field limit",
+    "could not convert",
+    "PEM file",
+    "ONNXRuntime",
 )
 TEXTS = (
     "",
@@ -41,7 +73,7 @@ TEXTS = (
     "2026-99-99",
     "x" * 5_000,
     "=",
-    "/dev/null",
+    "/proc/version",
 )
 SPAN = {"start": "2026-01-01", "end": "2026-01-02"}
 RECORD = {
@@ -54,12 +86,15 @@ ROWS = {"t": ["2026-01-01T00:00:00Z"] * 9, "id": ["a"] * 9, "snr_db": [1.5] * 9}
 COLUMNS = {"time_column": "t", "entity_column": "id", "measurement": "link"}
 BRIDGE = """
 [broker]
-address = "127.0.0.1:1883"
+url = "mqtt://127.0.0.1:1"
+client_id = "bridge"
 [service]
 url = "http://127.0.0.1:1"
 key_file = "key"
+[spool]
+folder = "spool"
 [[topic]]
-filter = "fleet/+/link"
+template = "fleet/{entity_id}/link"
 measurement = "link"
 """
 SATELLITE = """ISS (ZARYA)
@@ -117,14 +152,23 @@ MORE = {
     "import": [
         {"files": "rows.parquet", "tenant": "acme", "form": "parquet", **COLUMNS},
         {"files": "rows.jsonl", "tenant": "acme", "form": "jsonl", "rejects": "no", "resume": "r"},
+        {"files": "rows.jsonl.gz", "tenant": "acme", "form": "jsonl"},
+        {"files": "rows.jsonl.zst", "tenant": "acme", "form": "jsonl"},
+        {"files": "rows.csv.gz", "tenant": "acme", "form": "csv", **COLUMNS},
+        {"files": "rows.parquet.zst", "tenant": "acme", "form": "parquet", **COLUMNS},
     ],
     "export": [
         {"file": "out.parquet", "tenant": "acme", "form": "parquet", **SPAN},
         {"file": "out.jsonl", "tenant": "acme", "form": "jsonl", **SPAN},
     ],
-    "forecast backtest": [{**VALID["forecast backtest"], "source": "rows.parquet"}],
+    "forecast backtest": [
+        {**VALID["forecast backtest"], "source": "rows.parquet"},
+        {**VALID["forecast backtest"], "source": "rows.csv.gz", "elements": "satellites.txt.gz"},
+    ],
 }
 """Other ways to call a command, with inputs of other formats."""
+PARTS = ("fleetcast.toml", "master.key", "control/data.mdb", "planes", "tls/server.pem")
+"""Files and folders of the data directory."""
 LONG = {"bench", "demo", "forecast train", "serve"}
 """They run for minutes or until they are ended; `config check` takes the settings of `serve`."""
 
@@ -166,6 +210,11 @@ def template(tmp_path_factory):
     (folder / "bridge.toml").write_text(BRIDGE)
     (folder / "key").write_text("ftk_x\n")
     (folder / "satellites.txt").write_text(SATELLITE)
+    for name in ("rows.jsonl", "rows.csv", "satellites.txt"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+    for name in ("rows.jsonl", "rows.parquet"):
+        packed = zstd_module().compress((folder / name).read_bytes())
+        (folder / f"{name}.zst").write_bytes(packed)
     return folder
 
 
@@ -212,6 +261,10 @@ def line_of(command, values):
     return [*line, "--", *last]
 
 
+def _with_another_byte(whole, at):
+    return whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] if 0 <= at < len(whole) else b""
+
+
 def broken_files(path):
     """Puts other content or rights in the place of `path`, and says which."""
     kept = path.with_name("kept")
@@ -233,6 +286,9 @@ def broken_files(path):
         "empty": b"",
         "cut short": whole[: len(whole) // 2],
         "one byte short": whole[:-1],
+        "another byte near the beginning": _with_another_byte(whole, 17),
+        "another byte in the middle": _with_another_byte(whole, len(whole) // 2),
+        "another byte near the end": _with_another_byte(whole, len(whole) - 7),
         "wrong encoding": "é".encode("latin-1") * 9 + whole.replace(b"a", b"\xff\xfe"),
         "zeros": bytes(4_096),
         "JSON of something else": b'{"version": 1, "tenants": 1, "report": []}',
@@ -292,8 +348,29 @@ def test_what_is_broken_is_reported_in_our_words(world, capfd, name):
     assert [fault for way in ways for fault in faults(capfd, name, way)] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("key", b"ftk_\xff", "key: byte 4 is no UTF-8"),
+        ("spool/spool.sqlite", b"x" * 8_192, "spool.sqlite: is damaged, or no spool"),
+        ("spool/spool.sqlite", None, "spool.sqlite: cannot be opened"),
+    ],
+)
+def test_a_broken_file_of_the_bridge_is_reported_in_our_words(world, capfd, name, content, said):
+    (world / "spool").mkdir()
+    if content is None:
+        (world / name).mkdir()
+    else:
+        (world / name).write_bytes(content)
+    capfd.readouterr()
+    assert run(["mqtt", "bridge.toml"]) == 1
+    out, err = capfd.readouterr()
+    assert said in err
+    assert [word for word in FOREIGN if word in out + err] == []
+
+
 @pytest.mark.parametrize("name", ["stats", "verify", "doctor", "describe", "tenant list", "export"])
-@pytest.mark.parametrize("part", ["fleetcast.toml", "master.key", "control/data.mdb", "planes"])
+@pytest.mark.parametrize("part", PARTS)
 def test_a_broken_part_of_the_data_directory_is_reported_in_our_words(world, capfd, name, part):
     command, found = COMMANDS[name], []
     for how in broken_files(world / "data" / part):

@@ -60,6 +60,7 @@ def _run(settings: BridgeSettings) -> None:
     from fleetcast.client.spool import SpoolInUse
     from fleetcast.errors import reason
     from fleetcast.extras import naming_the_extra
+    from fleetcast.mqtt.spool import spool_problem
 
     with naming_the_extra():
         from fleetcast.mqtt.bridge import Bridge
@@ -70,5 +71,7 @@ def _run(settings: BridgeSettings) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         threading.Thread(target=_stop_at_signal, args=(bridge,), daemon=True).start()
         bridge.run()
-    except (SpoolInUse, sqlite3.Error, OSError) as error:
+    except sqlite3.Error as error:
+        raise click.ClickException(spool_problem(Path(settings.spool.folder), error)) from None
+    except (SpoolInUse, OSError) as error:
         raise click.ClickException(reason(error)) from None

@@ -72,7 +72,7 @@ class RestingConnection:
             # Half an exchange must not be taken for the beginning of the next.
             self._http.close()
             if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
-                message = f"the answer is cut off: {error!r}"
+                message = "the answer is cut off, or is not one of HTTP"
                 raise ConnectionError(message) from error
             raise
         try:

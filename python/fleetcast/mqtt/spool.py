@@ -36,8 +36,24 @@ CREATE TABLE IF NOT EXISTS seen (
   timed INTEGER NOT NULL
 );
 """
+DATABASE_FILE = "spool.sqlite"
 SEEN_MAX = 200_000
 """Messages that are known again when they come once more."""
+_PRIMARY_CODE = 0xFF
+_FAULTS = {
+    sqlite3.SQLITE_BUSY: "another program uses it: end that",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: see who may read and write it and its folder",
+    sqlite3.SQLITE_READONLY: "cannot be written: see who may write it and its folder",
+    sqlite3.SQLITE_IOERR: "its disk failed",
+    sqlite3.SQLITE_FULL: "its disk is full",
+}
+
+
+def spool_problem(folder: Path, error: sqlite3.Error) -> str:
+    """The fault of the spool in `folder`, and the remedy."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+    damaged = "is damaged, or no spool of this version: move it away, and a new one is made"
+    return f"{folder / DATABASE_FILE}: {_FAULTS.get(code, damaged)}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +102,7 @@ class MessageSpool:
             os.close(self._lock_file)
             message = f"{folder}: another bridge uses this spool"
             raise SpoolInUse(message) from None
-        self._database = sqlite3.connect(folder / "spool.sqlite", check_same_thread=False)
+        self._database = sqlite3.connect(folder / DATABASE_FILE, check_same_thread=False)
         self._lock = threading.Lock()
         self._database.executescript(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; {_TABLES}"

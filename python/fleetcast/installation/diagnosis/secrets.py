@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.config.sections import POSTGRESQL
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, reason
 from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.security.certificate import certificate_end, read_hosts
 from fleetcast.security.master_key import exposure
@@ -69,8 +69,10 @@ def _certificate(directory: DataDirectory, settings: Settings) -> Finding:
         directory.grpc_authority(settings)
         end = certificate_end(certificate)
         hosts = ", ".join(read_hosts(certificate)) or "no host"
-    except (OSError, ValueError, OperatorError) as error:
-        return Finding.failure(_CHECK, str(error), advice)
+    except ValueError:
+        return Finding.failure(_CHECK, f"{certificate}: holds no certificate in PEM", advice)
+    except (OSError, OperatorError) as error:
+        return Finding.failure(_CHECK, reason(error), advice)
     try:
         pair = certificate, directory.root / settings.grpc.private_key
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*pair, password="")
