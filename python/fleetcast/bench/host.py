@@ -12,6 +12,8 @@ from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
 
+from fleetcast.bench.faults import fault_of
+
 
 class _Host:
     """Serves an engine to connections, each in a thread of its own."""
@@ -37,7 +39,7 @@ class _Host:
             try:
                 answer = None, self._call(session, method, arguments)
             except Exception as error:  # noqa: BLE001 - it is the caller's to know
-                answer = f"{type(error).__name__}: {error}", None
+                answer = fault_of(error), None
             connection.send(answer)
 
     def _call(self, session: Any, method: str, arguments: tuple[Any, ...]) -> object:  # noqa: ANN401 - of any engine

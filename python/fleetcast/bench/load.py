@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fleetcast.bench.faults import fault_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -51,7 +53,7 @@ def load(
                     result.latencies.append(spent)
                     answered(len(result.acknowledged))
         except Exception as error:  # noqa: BLE001 - each library has its own
-            result.faults.append(f"{type(error).__name__}: {error}")
+            result.faults.append(fault_of(error))
         finally:
             session.close()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.load import load
 from fleetcast.bench.syncs import watch
 from fleetcast.bench.trucks import FIELDS, START, Trucks
@@ -93,7 +94,7 @@ def _load(
     done = load(driver, payloads, workload.connections)
     after = driver.cpu_seconds()
     if done.faults:
-        raise RuntimeError(done.faults[0])
+        raise DatabaseFault(done.faults[0])
     for batch in batches:
         truth.add(batch)
     say("comes to rest")
@@ -180,7 +181,7 @@ def _killed(
 
     done = load(driver, payloads, workload.connections, answered)
     if len(done.acknowledged) < at:
-        raise RuntimeError(done.faults[0])
+        raise DatabaseFault(done.faults[0])
     acknowledged = set(done.acknowledged)
     unsure = [index for index in done.begun if index not in acknowledged]
     before = time.perf_counter()

@@ -10,9 +10,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.drivers import driver
+from fleetcast.bench.faults import fault_of
 from fleetcast.bench.floors import floors
 from fleetcast.bench.measuring import Workload, measure
-from fleetcast.errors import OperatorError, reason
+from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,15 +71,10 @@ def measured(
         try:
             document["databases"][title] = measure(each, workload, tell)
         except Exception as error:  # noqa: BLE001 - the others go on
-            fault = _fault(error)
+            fault = fault_of(error)
             say(f"{title}: {fault}")
             document["databases"][title] = {"about": each.about, "fault": fault}
     return document
-
-
-def _fault(error: Exception) -> str:
-    """One line on what went wrong; drivers of other databases raise exceptions of their own."""
-    return reason(error).partition("\n")[0] or "it failed without a word"
 
 
 def _named(text: str) -> tuple[str, dict[str, str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.bench.drivers.fleetcast_service import RunningService, ServiceSession
+from fleetcast.bench.faults import DatabaseFault
 from fleetcast.client.transport import Channel, Verdict
 from fleetcast.engine import encode_protobuf
 
@@ -56,8 +57,10 @@ class GrpcSession:
     def write(self, payload: bytes) -> None:
         outcome = self._channel.send(payload)
         if outcome.verdict is not Verdict.WRITTEN or outcome.rejected_count:
-            message = f"{outcome.status} {outcome.details}"
-            raise RuntimeError(message)
+            # A call that was not refused failed on its way: its words are those of gRPC.
+            refused = outcome.verdict in {Verdict.REFUSED, Verdict.SPLIT}
+            message = f"it answered {outcome.status} {outcome.details if refused else ''}".rstrip()
+            raise DatabaseFault(message)
 
     def close(self) -> None:
         self._channel.close()

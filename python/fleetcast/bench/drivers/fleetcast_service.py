@@ -13,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from fleetcast.bench import processes
 from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.texts import seconds_of, time_text
 from fleetcast.bench.trucks import FIELDS, START
 from fleetcast.errors import OperatorError
@@ -94,7 +95,7 @@ class ServiceSession:
         text = answer.read()
         if answer.status not in {200, 202}:
             message = f"{method} {path[:100]}: {answer.status} {text[:300]!r}"
-            raise RuntimeError(message)
+            raise DatabaseFault(message)
         return json.loads(text)
 
 

@@ -15,6 +15,7 @@ from multiprocessing.connection import Client, Connection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.processes import wait_until
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ class HostedSession:
         self._connection = connection
 
     def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401 - as the method has it
-        """Raises `RuntimeError` for what the engine raised, `EOFError` and `OSError` at its end."""
+        """Raises `DatabaseFault` for what the engine raised, `EOFError`, `OSError` at its end."""
         self._connection.send((method, arguments))
         fault, answer = self._connection.recv()
         if fault:
-            raise RuntimeError(fault)
+            raise DatabaseFault(fault)
         return answer
 
     def write(self, payload: Any) -> None:  # noqa: ANN401 - see `Session`

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.processes import bytes_below, wait_until
 from fleetcast.bench.texts import lines
 from fleetcast.errors import OperatorError
@@ -106,7 +107,7 @@ class LineSession:
         text = answer.read()
         if answer.status not in _GOOD:
             message = f"{answer.status} {text[:300]!r}"
-            raise RuntimeError(message)
+            raise DatabaseFault(message)
 
     def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
         """Not asked for."""
