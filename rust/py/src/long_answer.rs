@@ -26,8 +26,7 @@ pub(crate) struct Making {
 struct Sent(Vec<u8>);
 
 impl LongAnswer {
-    pub(crate) fn new(pieces: impl LongPieces + 'static) -> Self {
-        let pieces = Box::new(pieces);
+    pub(crate) fn new(pieces: Box<dyn LongPieces>) -> Self {
         Self(Mutex::new(Some(Making { pieces, bytes: 0, when_over: None })))
     }
 

@@ -11,7 +11,7 @@ pub enum SeriesJson {
     /// All of it, in pieces.
     Whole(Vec<Vec<u8>>),
     /// A way to its pieces.
-    Long(LongSeries),
+    Long(Box<LongSeries>),
 }
 
 /// An answer that is written as it is taken. It holds each name once, however many entities have a
@@ -34,7 +34,8 @@ impl SeriesAnswer {
             return SeriesJson::Whole(self.to_json_chunks());
         }
         let (place, times, made) = Default::default();
-        SeriesJson::Long(LongSeries { answer: self, place, times, made, is_over: false })
+        let long = LongSeries { answer: self, place, times, made, is_over: false };
+        SeriesJson::Long(Box::new(long))
     }
 }
 

@@ -195,7 +195,9 @@ impl Plane {
         })?;
         match answer {
             LatestAnswer::Whole(body) => Ok(PyList::new(py, views(py, vec![body])?)?.into_any()),
-            LatestAnswer::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
+            LatestAnswer::Long(pieces) => {
+                Ok(Bound::new(py, LongAnswer::new(Box::new(pieces)))?.into_any())
+            }
         }
     }
 
