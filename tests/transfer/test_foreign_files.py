@@ -118,7 +118,7 @@ def test_a_sample_that_cannot_be_read_is_told_with_its_file(tmp_path, content, s
     ("content", "said"),
     [
         (None, "{file}: No such file or directory"),
-        (gzip.compress(b"timestamp,esno\n" * 99)[:20], "{file}: is damaged"),
+        (gzip.compress(b"timestamp,esno\n" * 99, mtime=0)[:20], "{file}: is damaged"),
         (b"a,b\n1,2\n", "{folder}: the files of the set satellite are of another form"),
     ],
 )
