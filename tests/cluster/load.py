@@ -44,6 +44,17 @@ def _batch(number: int, writer: int) -> bytes:
     )
 
 
+def _rows_of(plane: Plane) -> Counter[int] | None:
+    """Numbers of the rows, `None` if they cannot be read now.
+
+    A read may join an attempt to connect that began before the servers were back.
+    """
+    try:
+        return Counter(map(int, pl.DataFrame(plane.scan(*EVER))["n"].to_list()))
+    except StoreUnreachable:
+        return None
+
+
 class Target(Protocol):
     """A node that takes writes: a handle of its own, or its address."""
 
@@ -150,7 +161,7 @@ class Load:
         unknown = set(self._unknown)
         stored = set()
         for plane in (self._reader, *self._others):
-            rows = Counter(map(int, pl.DataFrame(plane.scan(*EVER))["n"].to_list()))
+            rows = until(lambda plane=plane: _rows_of(plane))
             assert [row for row, count in rows.items() if count > 1] == []  # stored twice
             batches = Counter(row // ROWS for row in rows)
             assert set(batches.values()) == {ROWS}  # whole or not at all
