@@ -5,7 +5,8 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Final, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 _T = TypeVar("_T")
@@ -95,6 +96,9 @@ class StoreUnreachable(StoreUnavailable):
     """The engine of the store is away, and nothing was changed; or it did not answer, and the
     change may be stored: the message says which. The handle goes on as soon as it is back.
     """
+
+class RecordsUnavailable(StoreError):
+    """Small records cannot be read or written now; the message says why."""
 
 def is_clock_believed() -> bool:
     """True if this process has seen the wall clock go on for an hour without a step."""
@@ -566,7 +570,7 @@ class _ConnectionLimits(Protocol):
 @final
 class ControlVersion:
     """Number of the last change of accounts that this process knows of, for `Admissions` and
-    `KeyVerdicts`; there are no verdicts before the first is `put`."""
+    `KeyVerdicts`. `Records.replica` puts it; there are no verdicts before the first."""
 
     def __new__(cls) -> Self: ...
     def put(self, version: int) -> None:
@@ -1373,49 +1377,91 @@ class Cluster:
 
 @final
 class Records:
-    """Small records under keys in spaces of the store `name`. Safe to share between threads."""
+    """A store of small records under keys, in named spaces.
 
-    def __new__(cls, cluster: Cluster, name: str) -> Records: ...
-    def newer(self, version: int) -> tuple[int, list[tuple[str, bytes, bytes]]] | None:
-        """Version of the store and all its records, in order: space, key, value.
+    Keys and values are bytes. Keys have 1 to 511 bytes, and are in the order of their bytes.
 
-        `None` where it still is `version`; 0 is that of a store that nobody has written. It takes
-        one round trip. Raises `StoreError`.
+    Safe between threads. Make it before a fork if you like, but use it only after.
+    """
+
+    @staticmethod
+    def in_folder(
+        folder: str | os.PathLike[str], spaces: Sequence[str], format_name: bytes
+    ) -> Records:
+        """An LMDB environment, opened with the first use. Its format must have that name.
+
+        While its files are damaged or gone a use raises `RecordsUnavailable`, and the next use
+        opens them again.
         """
+    @staticmethod
+    def create(
+        folder: str | os.PathLike[str],
+        spaces: Sequence[str],
+        format_name: bytes,
+        facts: Mapping[bytes, bytes],
+    ) -> None:
+        """Makes `folder`, of mode 0700, and in it an environment with `facts` in the space "".
+
+        Raises `RecordsUnavailable`, also if there is such a folder.
+        """
+    @staticmethod
+    def in_cluster(cluster: Cluster, name: str) -> Records:
+        """The store `name` in PostgreSQL, asked with each use."""
+    @staticmethod
+    def replica(cluster: Cluster, name: str, *, follow: bool, news: ControlVersion) -> Records:
+        """The store `name` of PostgreSQL in the memory of this process.
+
+        With `follow` a thread asks twice a second for changes, from the first use on; without it
+        each transaction does. `news` gets the number of the last change that is known here.
+        """
+    @property
+    def place(self) -> str:
+        """The folder, or "PostgreSQL"."""
     def begin(self, *, write: bool) -> RecordsTransaction:
-        """Begins a transaction: one consistent view. With `write` no other of the store writes
-        until its end, which comes by itself after 10 idle seconds. Raises `StoreError`.
+        """A transaction, to be used in a block of `with`. With `write` no other transaction of the
+        store writes until its end, in any process; in PostgreSQL it ends by itself after 10 idle
+        seconds. A block must not begin another transaction of the store. Raises
+        `RecordsUnavailable`.
         """
+    def renew(self) -> bool:
+        """Looks for changes that no transaction has seen. Returns true if there may be some.
+
+        Raises `RecordsUnavailable`.
+        """
+    def close(self) -> None:
+        """Releases what is open; the next use opens it again."""
 
 @final
 class RecordsTransaction:
-    """A transaction under way; where it is not committed, nothing of it happens.
+    """The records as they were when it began, and its own changes.
 
-    A call that fails raises `StoreError` and ends it.
+    The changes are made when its block ends, all or none, and are durable then; if the block raises
+    they are not made. Each method raises `RecordsUnavailable`; if that comes with the end of the
+    block and says so, the change may be stored.
     """
 
     version: int
-    """Version of the store as it began; each change of it has a higher one."""
+    """Number of the last change of others that is seen here; each change has a higher number."""
 
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Commits, unless the block raised or it only reads."""
     def get(self, space: str, key: bytes) -> bytes | None:
         """One value."""
-    def get_all(self, space: str, keys: list[bytes]) -> list[bytes | None]:
-        """Values in the order of their keys, with one round trip."""
+    def load(self, space: str, keys: Sequence[bytes]) -> None:
+        """Reads the values of many keys at once, for `get`."""
+    def put(self, space: str, key: bytes, value: bytes) -> None:
+        """Adds or replaces a record. Raises `ValueError` if it only reads."""
+    def delete(self, space: str, key: bytes) -> None:
+        """Deletes a record, if it is there. Raises `ValueError` if it only reads."""
     def under(
-        self, space: str, prefix: bytes, *, first: bytes, limit: int
-    ) -> list[tuple[bytes, bytes]]:
-        """Keys that begin with `prefix`, `limit` at most, ascending from `first` on, and values."""
+        self, space: str, prefix: bytes, first: bytes | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Keys that begin with `prefix`, ascending from `first` on, and their values."""
     def count(self, space: str) -> int:
         """Number of records of a space."""
-    def put(self, space: str, key: bytes, value: bytes) -> None:
-        """Adds or replaces one. Raises `ValueError` in a transaction that only reads."""
-    def delete(self, space: str, key: bytes) -> None:
-        """Deletes one, if it is there. Raises `ValueError` in a transaction that only reads."""
-    def put_all(self, space: str, records: list[tuple[bytes, bytes]]) -> None:
-        """Adds or replaces those under keys that differ, with one round trip."""
-    def delete_all(self, space: str, keys: list[bytes]) -> None:
-        """Deletes those that are there, with one round trip."""
-    def commit(self) -> None:
-        """Ends it; its changes are durable on return. After a `StoreError` they may be there."""
-    def roll_back(self) -> None:
-        """Ends it, if it has not ended, without a change."""

@@ -8,8 +8,9 @@ Exception
 │   ├── StoreExists
 │   ├── StoreDamaged
 │   ├── StoreFull
-│   └── StoreUnavailable
-│       └── StoreUnreachable  what keeps the store is away or did not answer; the handle goes on
+│   ├── StoreUnavailable
+│   │   └── StoreUnreachable  what keeps the store is away or did not answer; the handle goes on
+│   └── RecordsUnavailable    small records cannot be read or written now
 └── OperatorError       a person at the command line can mend it: one clear line
     └── SettingsError   all wrong settings at once, a line each
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast._core import (
+    RecordsUnavailable,
     Refused,
     StoreDamaged,
     StoreError,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OperatorError",
+    "RecordsUnavailable",
     "Refused",
     "SettingsError",
     "StoreDamaged",

@@ -21,7 +21,6 @@ EXTRAS = {
     "falcon": "server",
     "grpc": "client",
     "gunicorn": "server",
-    "lmdb": "server",
     "numpy": "forecast",
     "onnx": "train",
     "onnxruntime": "forecast",

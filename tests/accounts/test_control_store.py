@@ -2,10 +2,10 @@ import os
 import subprocess
 import sys
 
-import lmdb
 import pytest
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
+from fleetcast.engine import Records
 from fleetcast.errors import OperatorError
 
 READS_TENANT = """
@@ -78,10 +78,10 @@ def test_a_file_of_something_else_is_unavailable(tenants, tmp_path):
 def test_a_damaged_record_is_unavailable(store, tenants, tmp_path):
     tenants.create("acme")
     store.close()
-    with lmdb.open(str(tmp_path / "control"), max_dbs=2) as environment:
-        database = environment.open_db(b"tenants")
-        with environment.begin(write=True) as transaction:
-            transaction.put(b"acme", b"{}", db=database)
+    records = Records.in_folder(tmp_path / "control", ["tenants"], b"fleetcast control 1")
+    with records.begin(write=True) as view:
+        view.put("tenants", b"acme", b"{}")
+    records.close()
     with pytest.raises(ControlStoreUnavailable):
         tenants.get("acme")
 

@@ -1,8 +1,11 @@
+from contextlib import closing
+
 import pytest
 
 from fleetcast.accounts import ControlStore, Usage, UsageSpan
 from fleetcast.accounts.records import UsageRecord
-from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.engine import Records
+from fleetcast.record_store import DATA_FILE
 
 
 class Counted:
@@ -49,12 +52,11 @@ def test_requests_add_up_over_runs(usage):  # J6
     assert [usage({}, "r3").requests_total(name) for name in "abc"] == [7, 1, 0]
 
 
-def test_a_store_made_before_there_was_usage(control, usage):
-    with control._records.transaction(write=True) as view:
-        view.drop("usage", delete=False)
-    control.close()
-    usage({"a": 1}, "r1").flush()
-    assert usage({}, "r2").requests_total("a") == 1
+def test_a_store_made_before_there_was_usage(tmp_path):
+    Records.create(tmp_path / "old", ["tenants", "keys"], b"fleetcast control 1", {})
+    with closing(ControlStore.embedded(tmp_path / "old")) as store:
+        Usage(store, Counted({"a": 1}), "r1").flush()
+        assert Usage(store, Counted({}), "r2").requests_total("a") == 1
 
 
 def test_a_span_of_usage_ends_with_any_other_change(control, tmp_path):

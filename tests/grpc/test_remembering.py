@@ -11,7 +11,7 @@ import pytest
 from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
 from fleetcast.engine import ControlVersion, Engine, Jobs, KeyVerdicts
 from fleetcast.errors import Refused
-from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.record_store import DATA_FILE
 from tests.conformance.api import HOUR_S, accounts_of
 from tests.service.service import ask, running
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-import lmdb
 import pytest
 
 from fleetcast.config.sections import Forecast
@@ -219,24 +218,3 @@ def test_a_deleted_tenant_leaves_nothing_and_others_everything(store, releases, 
     assert kept(store) == {"values": 100, "pending": 4}
     assert [used(store, table, "gone") for table in QUOTAS] == [0] * len(QUOTAS)
     assert used(store, "values", "stays") == length(store, "values")
-
-
-def test_a_store_of_version_1_keeps_its_releases_and_nothing_else(tmp_path, clock):
-    """Its other records had no end, and no share counted them."""
-    store = EmbeddedPredictions(tmp_path / "forecast")
-    store.ensure()
-    rollout = Releases(store, clock).promote("snr")
-    store.close()
-    folder = str(tmp_path / "forecast" / "store")
-    with lmdb.open(folder, max_dbs=8) as environment:
-        old = [environment.open_db(name) for name in (b"assignments", b"values", b"pending")]
-        with environment.begin(write=True) as transaction:
-            transaction.put(b"format", b"fleetcast predictions 1")
-            for table in old:
-                transaction.put(b"account/snr/x", b"{}", db=table)
-    store.ensure()
-    assert kept(store) == {}
-    assert Releases(store, clock).all("snr") == [rollout]
-    store.close()
-    with lmdb.open(folder, max_dbs=8) as environment, environment.begin() as transaction:
-        assert transaction.get(b"assignments") is None

@@ -6,10 +6,11 @@ import json
 import os
 import re
 import signal
+from contextlib import closing
 
-import lmdb
 import pytest
 
+from fleetcast.accounts import ControlStore
 from tests.conformance.api import raw
 from tests.waiting import until, until_well
 
@@ -235,7 +236,7 @@ def test_requests_are_durable_within_a_second_of_a_kill(tmp_path):  # J6
 
 
 def stored_requests(data):
-    with lmdb.open(str(data / "control"), readonly=True, max_dbs=3, create=False) as environment:
-        usage = environment.open_db(b"usage", create=False)
-        with environment.begin(db=usage) as transaction:
-            return sum(json.loads(value)["requests"] for _, value in transaction.cursor())
+    store = ControlStore.embedded(data / "control")
+    with closing(store), store.read() as tables:
+        usages = [tables.usage(tenant.account_id) for tenant in tables.tenants()]
+    return sum(usage.requests for usage in usages if usage is not None)

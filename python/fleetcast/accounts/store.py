@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.tables import SPACES, ControlStoreUnavailable, Tables
-from fleetcast.errors import OperatorError
-from fleetcast.lmdb_store import LmdbStore
-from fleetcast.record_store import RecordsUnavailable
+from fleetcast.engine import Records
+from fleetcast.errors import OperatorError, RecordsUnavailable
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from fleetcast.record_store import RecordStore, RecordView
 
 Result = TypeVar("Result")
 
@@ -34,31 +32,27 @@ class ControlStore:
     again.
     """
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
 
     @staticmethod
     def embedded(directory: Path) -> ControlStore:
         """The store in `directory`."""
-        return ControlStore(LmdbStore(directory, SPACES, _FORMAT))
+        return ControlStore(Records.in_folder(directory, SPACES, _FORMAT))
 
     @staticmethod
     def create(directory: Path, master_key: bytes) -> ControlStore:
         """Makes an empty store in `directory`, bound to the master key.
 
-        Raises `OSError`, `ControlStoreUnavailable`.
+        Raises `ControlStoreUnavailable`.
         """
-        records = LmdbStore(directory, SPACES, _FORMAT)
+        facts = {MASTER_KEY_KEY: master_key_check(master_key)}
         try:
-            records.create({MASTER_KEY_KEY: master_key_check(master_key)})
+            Records.create(directory, SPACES, _FORMAT, facts)
         except RecordsUnavailable as error:
             message = f"the control store in {directory} cannot be made: {error}"
             raise ControlStoreUnavailable(message) from error
-        return ControlStore(records)
-
-    def open_ahead(self) -> None:
-        """Opens what the first use needs, so that no read waits for a writer then."""
-        self._records.open_ahead()
+        return ControlStore.embedded(directory)
 
     def read(self) -> AbstractContextManager[Tables]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
@@ -66,12 +60,9 @@ class ControlStore:
 
     def ask(self, question: Callable[[Tables], Result]) -> Result:
         """As `read`, for the question of each request. Raises `ControlStoreUnavailable`."""
-
-        def asked(view: RecordView) -> Result:
-            return question(Tables(view))
-
         try:
-            return self._records.ask(asked)
+            with self._records.begin(write=False) as view:
+                return question(Tables(view))
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
@@ -97,7 +88,7 @@ class ControlStore:
         with self.read() as tables:
             stored = tables.own(MASTER_KEY_KEY)
         if not hmac.compare_digest(stored, master_key_check(master_key)):
-            made = f"the one that the control store in {self._records.where} was made with"
+            made = f"the one that the control store in {self._records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
 
@@ -108,13 +99,13 @@ class ControlStore:
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Tables]:
         try:
-            with self._records.transaction(write=write) as view:
+            with self._records.begin(write=write) as view:
                 yield Tables(view)
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
-        message = f"the control store in {self._records.where} is unavailable: {error}"
+        message = f"the control store in {self._records.place} is unavailable: {error}"
         return ControlStoreUnavailable(message)
 
 

@@ -12,7 +12,7 @@ from fleetcast.record_store import OWN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleetcast.record_store import RecordView
+    from fleetcast.engine import RecordsTransaction
 
 TENANTS, KEYS, USAGE, OPERATORS, SESSIONS = SPACES = (
     *("tenants", "keys", "usage", "operators", "sessions"),
@@ -30,7 +30,7 @@ class Tables:
 
     __slots__ = ("_view",)
 
-    def __init__(self, view: RecordView) -> None:
+    def __init__(self, view: RecordsTransaction) -> None:
         self._view = view
 
     @property

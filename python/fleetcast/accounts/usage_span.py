@@ -29,12 +29,12 @@ class UsageSpan:
         self._transaction = 0
 
     def begin(self, transaction: int) -> None:
-        """To be called within a transaction that writes usage alone, with its number."""
-        self._transaction = transaction
+        """To be called within a transaction that writes usage alone and follows that number."""
+        self._transaction = transaction + 1
         first, last = self._first, self._last
         self._first = self._last = None
         with contextlib.suppress(OSError):
-            before = self._state(transaction - 1)
+            before = self._state(transaction)
             self._first = first if before == last else before
 
     def end(self) -> None:

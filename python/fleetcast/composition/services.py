@@ -62,7 +62,6 @@ def http_application(opening: Opening) -> Iterator[WSGIApplication]:
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
         usage = stores.usage(AccountRequests(counters.shared), opening.run)
         predictions = stores.predictions
-        predictions.open_ahead()
         forecast = Live(opening.settings, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
@@ -144,7 +143,6 @@ def grpc_services(
 def _opened(
     stores: Stores, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[Authenticator]:
-    stores.control.open_ahead()
     environment = shared.read().service.environment
     ingest = Live(shared, lambda settings: settings.ingest)
     flusher = Flusher(stores.engine, ingest.current, counters)

@@ -8,12 +8,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.errors import RecordsUnavailable
 from fleetcast.installation.audit_log import audit_line
 from fleetcast.log_lines import write_line
-from fleetcast.record_store import OWN, RecordsUnavailable, count_up
+from fleetcast.record_store import OWN, count_up
 
 if TYPE_CHECKING:
-    from fleetcast.record_store import RecordStore
+    from fleetcast.engine import Records
 
 _LINES = "lines"
 _NUMBER_KEY = b"number"
@@ -23,7 +24,7 @@ _REPEATED_KEY = b"repeated"
 class ClusterAudit:
     """Changes of accounts as records, in their order."""
 
-    def __init__(self, records: RecordStore) -> None:
+    def __init__(self, records: Records) -> None:
         self._records = records
         self._version: int | None = None
 
@@ -31,7 +32,7 @@ class ClusterAudit:
         """Adds a record. Where that fails the change stands all the same, with a warning."""
         line = audit_line(event, {**details, "host": socket.gethostname()})
         try:
-            with self._records.transaction(write=True) as view:
+            with self._records.begin(write=True) as view:
                 view.put(_LINES, f"{count_up(view, _NUMBER_KEY):020}".encode(), line)
         except RecordsUnavailable as error:
             sys.stderr.write(f"fleetcast: warning: the audit log has no line of this: {error}\n")
@@ -42,13 +43,15 @@ class ClusterAudit:
         Raises `ControlStoreUnavailable`, `ValueError` for a record not ours.
         """
         try:
-            if self._records.ask(lambda view: view.version) != self._version:
+            with self._records.begin(write=False) as view:
+                version = view.version
+            if version != self._version:
                 self._repeat()
         except RecordsUnavailable as error:
             raise ControlStoreUnavailable(str(error)) from error
 
     def _repeat(self) -> None:
-        with self._records.transaction(write=True) as view:
+        with self._records.begin(write=True) as view:
             last = view.get(OWN, _REPEATED_KEY) or b""
             first = last
             for key, line in view.under(_LINES, b"", last + b"\0"):

@@ -10,13 +10,8 @@ import structlog
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable, TenantList, Usage
 from fleetcast.accounts.node_usage import NodeUsage
 from fleetcast.accounts.store import master_key_check
-from fleetcast.cluster import (
-    ClusterEngine,
-    ClusterRecords,
-    RecordReplica,
-    open_cluster,
-)
-from fleetcast.engine import ControlVersion
+from fleetcast.cluster import ClusterEngine, open_cluster
+from fleetcast.engine import ControlVersion, Records
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import ModelFiles, RecordModels
@@ -48,12 +43,12 @@ class ClusterStores:
         self.cluster = open_cluster(settings.store, directory.cache / "objects")
         self._node = ClusterNode(self.cluster, directory)
         self.control_version = ControlVersion()
-        accounts = RecordReplica(
-            self.cluster, "accounts", follow=follow, news=self.control_version.put
+        accounts = Records.replica(
+            self.cluster, "accounts", follow=follow, news=self.control_version
         )
         self.control = ControlStore(accounts)
         self._tenants = TenantList(self.control)
-        self._usage = ControlStore(ClusterRecords(self.cluster, "usage"))
+        self._usage = ControlStore(Records.in_cluster(self.cluster, "usage"))
 
     @cached_property
     def engine(self) -> ClusterEngine:
@@ -64,9 +59,9 @@ class ClusterStores:
     def predictions(self) -> PredictionStore:
         """Forecasts and what serves them."""
         models = RecordModels(
-            ClusterRecords(self.cluster, "models"), ModelFiles(self._directory.cache / "models")
+            Records.in_cluster(self.cluster, "models"), ModelFiles(self._directory.cache / "models")
         )
-        records = ClusterRecords(self.cluster, "forecasts")
+        records = Records.in_cluster(self.cluster, "forecasts")
         clock = SharedClock(self.cluster.database_now_us)
         return PredictionStore(records, models, clock=clock)
 
@@ -105,7 +100,8 @@ class ClusterStores:
 
     def probe_writes(self) -> None:
         """Raises `RecordsUnavailable`, and `StoreError` where this node must not serve."""
-        self._probe.ping()
+        with self._probe.begin(write=True):
+            pass
         self._node.check()
 
     def claim(self) -> None:
@@ -144,11 +140,11 @@ class ClusterStores:
 
     @cached_property
     def _audit(self) -> ClusterAudit:
-        return ClusterAudit(ClusterRecords(self.cluster, "audit"))
+        return ClusterAudit(Records.in_cluster(self.cluster, "audit"))
 
     @cached_property
-    def _probe(self) -> ClusterRecords:
-        return ClusterRecords(self.cluster, "probe")
+    def _probe(self) -> Records:
+        return Records.in_cluster(self.cluster, "probe")
 
 
 def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:

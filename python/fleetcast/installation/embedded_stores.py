@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +10,15 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore, Usage, UsageSpan
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
+from fleetcast.free_space import check_room
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
-from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.record_store import DATA_FILE
 
 if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
     from fleetcast.accounts.usage import Counted
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.stores import Follower
-
-_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 
 class EmbeddedStores:
@@ -71,8 +69,7 @@ class EmbeddedStores:
 
     def probe_writes(self) -> None:
         """Fails on a full disk, which stops writes but not reads. Raises `OSError`."""
-        with tempfile.TemporaryFile(dir=self._directory.planes) as file:
-            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+        check_room(self._directory.planes)
 
     def claim(self) -> None:
         """Nothing: the lock of the data directory does it."""

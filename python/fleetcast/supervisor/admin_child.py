@@ -41,7 +41,6 @@ def _application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]
     settings = SharedSettings(configuration.settings_fd)
     directory, master_key = configuration.directory, configuration.master_key
     stores = stores_of(directory, settings.read(), master_key, follow=True)
-    stores.control.open_ahead()
     try:
         shared = Shared(configuration.counters_fd)
         with private_application(directory, stores, master_key, settings, shared) as application:

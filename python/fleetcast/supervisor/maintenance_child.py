@@ -33,7 +33,6 @@ def main() -> None:
     counters = Counters(Shared(configuration.counters_fd))
     shared_settings = SharedSettings(configuration.settings_fd)
     stores = stores_of(directory, shared_settings.read(), configuration.master_key, follow=True)
-    stores.control.open_ahead()
     store, engine = stores.control, stores.engine
     live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
     crash_notes = CrashNotes(directory.upkeep)

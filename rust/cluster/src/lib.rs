@@ -25,6 +25,7 @@ mod cluster;
 mod schema;
 
 mod records;
+mod replica;
 
 mod store;
 
@@ -37,6 +38,7 @@ pub use address::Durability;
 pub use cluster::{Cluster, Settings};
 pub use nodes::{Facts, Node, Permissions};
 pub use planes::ClusterPlanes;
-pub use records::{Record, Records, Transaction};
+pub use records::Records;
+pub use replica::Replica;
 pub use schema::Installed;
 pub use sweep::Swept;

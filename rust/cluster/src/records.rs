@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::records::{Changes, Item, RecordStore, Snapshot, State, only_reads};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -16,22 +17,20 @@ use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
 use crate::failure::Failure;
 use crate::pool::Own;
 
+/// Without its address, which may hold a password.
+pub(crate) const PLACE: &str = "PostgreSQL";
 const READING: &str = "read records";
 const WRITING: &str = "write records";
 
-const GET: &str = "SELECT value FROM record WHERE store = $1 AND space = $2 AND key = $3";
 const GET_ALL: &str =
     "SELECT key, value FROM record WHERE store = $1 AND space = $2 AND key = ANY($3)";
 const UNDER: &str = "SELECT key, value FROM record WHERE store = $1 AND space = $2 \
     AND key >= $3 AND ($4::bytea IS NULL OR key < $4) ORDER BY key LIMIT $5";
 const COUNT: &str = "SELECT count(*) FROM record WHERE store = $1 AND space = $2";
-const PUT: &str = "INSERT INTO record VALUES ($1, $2, $3, $4) \
-    ON CONFLICT (store, space, key) DO UPDATE SET value = excluded.value";
 const PUT_ALL: &str = "INSERT INTO record SELECT $1, $2, u.key, u.value \
     FROM unnest($3::bytea[], $4::bytea[]) AS u(key, value) \
     ON CONFLICT (store, space, key) DO UPDATE SET value = excluded.value";
 const DELETE_ALL: &str = "DELETE FROM record WHERE store = $1 AND space = $2 AND key = ANY($3)";
-const DELETE: &str = "DELETE FROM record WHERE store = $1 AND space = $2 AND key = $3";
 
 const VERSION: &str = "SELECT version FROM records WHERE name = $1";
 const LOCK: &str = "INSERT INTO records VALUES ($1, 0) \
@@ -46,14 +45,11 @@ const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
-/// A store of records.
+/// A store of records, read and written in the database with each use.
 pub struct Records {
     cluster: Arc<Cluster>,
     name: String,
 }
-
-/// Space, key and value.
-pub type Record = (String, Vec<u8>, Vec<u8>);
 
 impl Records {
     /// The store of this name, which need not have records.
@@ -62,27 +58,32 @@ impl Records {
         Self { cluster, name: name.to_owned() }
     }
 
-    /// Version of the store and all its records by space and key, `None` where it still is
-    /// `version`. 0 is that of a store that nobody has written.
+    /// All records, or `None` while the version is `version`. 0 is that of a store that nobody has
+    /// written.
     ///
     /// # Errors
     /// Those of a database that cannot be used.
-    pub fn newer(&self, version: i64) -> Result<Option<(i64, Vec<Record>)>> {
+    pub(crate) fn newer(&self, version: Option<u64>) -> Result<Option<State>> {
+        let version = version.map_or(-1, u64::cast_signed);
         let rows = self.cluster.read(READING, NEWER, &[&self.name, &version])?;
         let found: i64 = rows.first().map_or(0, |row| row.get(0));
         if found == version {
             return Ok(None);
         }
-        let record = |row: &Row| Some((row.get::<_, Option<String>>(1)?, row.get(2), row.get(3)));
-        Ok(Some((found, rows.iter().filter_map(record).collect())))
+        let mut state = State { version: found.cast_unsigned(), ..State::default() };
+        for row in &rows {
+            if let Some(space) = row.get::<_, Option<String>>(1) {
+                state.spaces.entry(space).or_default().insert(row.get(2), row.get(3));
+            }
+        }
+        Ok(Some(state))
     }
 
-    /// Begins a transaction: one consistent view, and where it `writes` the only one of the store
-    /// that does, until it ends.
+    /// Begins a transaction.
     ///
     /// # Errors
     /// Those of a database that cannot be used.
-    pub fn begin(&self, writes: bool) -> Result<Transaction> {
+    pub(crate) fn transaction(&self, writes: bool) -> Result<Transaction> {
         let begin = if writes { BEGIN } else { BEGIN_READ };
         let connection = self.cluster.wait(|pool| async move {
             let connection = pool.own().await?;
@@ -92,133 +93,97 @@ impl Records {
             Ok(connection)
         })?;
         let (cluster, name) = (Arc::clone(&self.cluster), self.name.clone());
-        let connection = Some(connection);
         let mut transaction =
-            Transaction { cluster, name, connection, version: 0, writes, has_changed: false };
+            Transaction { cluster, name, connection: Some(connection), version: 0, writes };
         let rows = transaction.ask(if writes { LOCK } else { VERSION }, &[])?;
         transaction.version = rows.first().map_or(0, |row| row.get(0));
         Ok(transaction)
     }
 }
 
-/// A transaction under way. Dropped without [`Self::commit`], nothing of it happened.
-pub struct Transaction {
+impl RecordStore for Records {
+    fn place(&self) -> String {
+        PLACE.to_owned()
+    }
+
+    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+        Ok(Box::new(self.transaction(writes)?))
+    }
+
+    fn renew(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn close(&self) {}
+}
+
+/// A transaction under way.
+pub(crate) struct Transaction {
     cluster: Arc<Cluster>,
     name: String,
     /// `None` once it ended.
     connection: Option<Own>,
     version: i64,
     writes: bool,
-    has_changed: bool,
 }
 
-impl Transaction {
-    /// Version of the store as it began.
-    #[must_use]
-    pub fn version(&self) -> i64 {
-        self.version
+impl Snapshot for Transaction {
+    fn version(&self) -> u64 {
+        self.version.cast_unsigned()
     }
 
-    /// The value of a key.
-    ///
-    /// # Errors
-    /// Those of a database that cannot be used; the transaction has ended then.
-    pub fn get(&mut self, space: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let rows = self.ask(GET, &[&space, &key])?;
-        Ok(rows.first().map(|row| row.get(0)))
-    }
-
-    /// The values of keys, in their order.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
-    pub fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         let rows = self.ask(GET_ALL, &[&space, &keys])?;
         let mut found: HashMap<Vec<u8>, Vec<u8>> =
             rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         Ok(keys.iter().map(|key| found.remove(*key)).collect())
     }
 
-    /// Keys that begin with `prefix`, ascending from `first` on, and their values, `limit` at most.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
-    pub fn under(
+    fn under(
         &mut self,
         space: &str,
         prefix: &[u8],
         first: &[u8],
-        limit: i64,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let end = end_of(prefix);
+        limit: usize,
+    ) -> Result<Vec<Item>> {
+        let (end, limit) = (end_of(prefix), i64::try_from(limit).unwrap_or(i64::MAX));
         let rows = self.ask(UNDER, &[&space, &prefix.max(first), &end, &limit])?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
-    /// Number of records of a space.
-    ///
-    /// # Errors
-    /// As [`Self::get`].
-    pub fn count(&mut self, space: &str) -> Result<i64> {
+    fn count(&mut self, space: &str) -> Result<u64> {
         let rows = self.ask(COUNT, &[&space])?;
-        Ok(rows.first().map_or(0, |row| row.get(0)))
+        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0)).cast_unsigned())
     }
 
-    /// Sets the value of a key.
-    ///
-    /// # Errors
-    /// As [`Self::get`], and [`Error::Invalid`] in a transaction that only reads.
-    pub fn put(&mut self, space: &str, key: &[u8], value: &[u8]) -> Result<()> {
-        self.change(PUT, &[&space, &key, &value])
-    }
-
-    /// Removes a key, if it is there.
-    ///
-    /// # Errors
-    /// As [`Self::put`].
-    pub fn delete(&mut self, space: &str, key: &[u8]) -> Result<()> {
-        self.change(DELETE, &[&space, &key])
-    }
-
-    /// Sets the values of keys, each of which is there once.
-    ///
-    /// # Errors
-    /// As [`Self::put`].
-    pub fn put_all(&mut self, space: &str, keys: &[&[u8]], values: &[&[u8]]) -> Result<()> {
-        self.change(PUT_ALL, &[&space, &keys, &values])
-    }
-
-    /// Removes keys, as far as they are there.
-    ///
-    /// # Errors
-    /// As [`Self::put`].
-    pub fn delete_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<()> {
-        self.change(DELETE_ALL, &[&space, &keys])
-    }
-
-    /// Ends it: all that it changed is durable on return.
-    ///
-    /// # Errors
-    /// As [`Self::get`]; where the answer did not come it may have happened.
-    pub fn commit(mut self) -> Result<()> {
+    fn commit(mut self: Box<Self>, changes: &Changes) -> Result<()> {
+        if !self.writes {
+            return Err(only_reads());
+        }
+        self.ask(COUNT_UP, &[])?;
+        for (space, changes) in changes {
+            let (mut keys, mut values, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+            for (key, value) in changes {
+                if let Some(value) = value {
+                    keys.push(key.as_slice());
+                    values.push(value.as_slice());
+                } else {
+                    deleted.push(key.as_slice());
+                }
+            }
+            if !keys.is_empty() {
+                self.ask(PUT_ALL, &[space, &keys, &values])?;
+            }
+            if !deleted.is_empty() {
+                self.ask(DELETE_ALL, &[space, &deleted])?;
+            }
+        }
         self.run("COMMIT").map_err(|failure| failure.of_change(WRITING))
     }
+}
 
-    /// Ends it without a change.
-    pub fn roll_back(self) {}
-
-    fn change(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<()> {
-        if !self.writes {
-            return Err(Error::Invalid { message: "this transaction only reads".to_owned() });
-        }
-        if !self.has_changed {
-            self.ask(COUNT_UP, &[])?;
-            self.has_changed = true;
-        }
-        self.ask(sql, parameters).map(drop)
-    }
-
-    /// The answer of a statement whose first parameter is the store. One that fails ends the
+impl Transaction {
+    /// The answer of a statement whose first parameter is the store. A statement that fails ends the
     /// transaction.
     fn ask(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let connection = self.connection.take().ok_or(Error::Closed)?;
@@ -248,7 +213,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // One that cannot be undone this way ends with its session.
+        // A transaction that cannot be undone this way ends with its session.
         drop(self.run("ROLLBACK"));
     }
 }

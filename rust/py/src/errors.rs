@@ -20,6 +20,7 @@ create_exception!(fleetcast._core, StoreDamaged, StoreError);
 create_exception!(fleetcast._core, StoreFull, StoreError);
 create_exception!(fleetcast._core, StoreUnavailable, StoreError);
 create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
+create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -31,7 +32,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StoreDamaged", py.get_type::<StoreDamaged>())?;
     module.add("StoreFull", py.get_type::<StoreFull>())?;
     module.add("StoreUnavailable", py.get_type::<StoreUnavailable>())?;
-    module.add("StoreUnreachable", py.get_type::<StoreUnreachable>())
+    module.add("StoreUnreachable", py.get_type::<StoreUnreachable>())?;
+    module.add("RecordsUnavailable", py.get_type::<RecordsUnavailable>())
 }
 
 /// The exception for a fault of the world.
@@ -54,6 +56,14 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         | Error::Forked
         | Error::Closed
         | Error::Lost { .. } => StoreUnavailable::new_err(message),
+    }
+}
+
+/// The exception for records that cannot be used now.
+pub(crate) fn records_error(error: &Error) -> PyErr {
+    match error {
+        Error::Invalid { message } => PyValueError::new_err(message.clone()),
+        error => RecordsUnavailable::new_err(error.to_string()),
     }
 }
 

@@ -38,6 +38,8 @@ mod adapted;
 
 mod admissions;
 
+mod records;
+
 mod grpc;
 
 mod front;
@@ -112,8 +114,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plane::Plane>()?;
     module.add_class::<planes::Planes>()?;
     module.add_class::<cluster::Cluster>()?;
-    module.add_class::<cluster::Records>()?;
-    module.add_class::<cluster::RecordsTransaction>()?;
+    module.add_class::<records::Records>()?;
+    module.add_class::<records::RecordsTransaction>()?;
     module.add_class::<results::WriteResult>()?;
     module.add_class::<results::Stats>()?;
     module.add_class::<results::Compacted>()?;

@@ -9,11 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fleetcast.errors import OperatorError
-from fleetcast.record_store import RecordsUnavailable
+from fleetcast.errors import OperatorError, RecordsUnavailable
 
 if TYPE_CHECKING:
-    from fleetcast.record_store import RecordStore
+    from fleetcast.engine import Records
 
 MODELS = "models"
 """The space of records by SHA-256."""
@@ -35,7 +34,7 @@ class Models(Protocol):
 class RecordModels:
     """Artefacts as records, each kept in a folder of this node as well once it was read."""
 
-    def __init__(self, records: RecordStore, cache: ModelFiles) -> None:
+    def __init__(self, records: Records, cache: ModelFiles) -> None:
         self._records = records
         self._cache = cache
 
@@ -47,11 +46,12 @@ class RecordModels:
         with suppress(OSError, OperatorError):
             return self._cache.read(sha256)
         try:
-            content = self._records.ask(lambda view: view.get(MODELS, sha256.encode()))
+            with self._records.begin(write=False) as view:
+                content = view.get(MODELS, sha256.encode())
         except RecordsUnavailable as error:
             raise OSError(str(error)) from error
         if content is None or hashlib.sha256(content).hexdigest() != sha256:
-            message = f"the model {sha256} is not in {self._records.where}"
+            message = f"the model {sha256} is not in {self._records.place}"
             raise OperatorError(message)
         with suppress(OSError):  # a full disk keeps nobody from using it
             self._cache.keep(content)
@@ -61,7 +61,7 @@ class RecordModels:
         """Keeps one for all nodes. Raises `OSError`."""
         key = hashlib.sha256(content).hexdigest().encode()
         try:
-            with self._records.transaction(write=True) as view:
+            with self._records.begin(write=True) as view:
                 if view.get(MODELS, key) != content:
                     view.put(MODELS, key, content)
         except RecordsUnavailable as error:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from fleetcast.errors import RecordsUnavailable
 from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.tables import (
     QUOTAS,
@@ -19,14 +20,13 @@ from fleetcast.forecast.serving.tables import (
     owner,
     rollout_key,
 )
-from fleetcast.record_store import RecordsUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from fleetcast.engine import Records as Store
     from fleetcast.forecast.serving.models import Models
     from fleetcast.forecast.serving.tables import Quota
-    from fleetcast.record_store import RecordStore
 
 _SLICE = 1_000
 """Records looked at in one transaction: bounds how long others wait for it."""
@@ -41,7 +41,7 @@ class PredictionStore:
 
     def __init__(
         self,
-        records: RecordStore,
+        records: Store,
         models: Models,
         quotas: Mapping[str, Quota] = QUOTAS,
         clock: Clock | None = None,
@@ -54,10 +54,6 @@ class PredictionStore:
 
     def ensure(self) -> None:
         """Makes what is missing of it. Raises `OSError`, `PredictionStoreUnavailable`."""
-
-    def open_ahead(self) -> None:
-        """Opens what the first use needs, so that no read waits for a writer then."""
-        self._store.open_ahead()
 
     @contextmanager
     def read(self) -> Iterator[Records]:
@@ -92,7 +88,8 @@ class PredictionStore:
         It waits for whoever is writing. Raises `OSError`, `PredictionStoreUnavailable` where not.
         """
         try:
-            self._store.ping()
+            with self._store.begin(write=True):
+                pass
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
@@ -138,11 +135,11 @@ class PredictionStore:
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Records]:
         try:
-            with self._store.transaction(write=write) as view:
+            with self._store.begin(write=write) as view:
                 yield Records(view, self._quotas)
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: RecordsUnavailable) -> PredictionStoreUnavailable:
-        message = f"the prediction store {self._store.where} is unavailable: {error}"
+        message = f"the prediction store {self._store.place} is unavailable: {error}"
         return PredictionStoreUnavailable(message)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.record_store import count_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from fleetcast.record_store import RecordView
+    from fleetcast.engine import RecordsTransaction
 
 TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "series", "shares")
 TENANT_TABLES = ("leases", "cooldowns", "values", "pending", "series")
@@ -44,7 +44,7 @@ QUOTAS: Mapping[str, Quota] = {
 class Records:
     """Keys and values are bytes."""
 
-    def __init__(self, view: RecordView, quotas: Mapping[str, Quota]) -> None:
+    def __init__(self, view: RecordsTransaction, quotas: Mapping[str, Quota]) -> None:
         self._view = view
         self._quotas = quotas
         self._used: dict[bytes, int] = {}
@@ -54,7 +54,7 @@ class Records:
         """One value."""
         return self._view.get(table, key)
 
-    def load(self, table: str, keys: Iterable[bytes]) -> None:
+    def load(self, table: str, keys: Sequence[bytes]) -> None:
         """Says which values are about to be asked for."""
         self._view.load(table, keys)
 

@@ -1,12 +1,20 @@
 //! Records and installations, as several processes use them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use fleetcast_cluster::{Cluster, Durability, Installed, Records, Settings};
+use fleetcast_cluster::{Cluster, Durability, Installed, Records, Replica, Settings};
 use fleetcast_core::model::error::Error;
+use fleetcast_core::storage::records::testing::{agrees, transactions};
+use fleetcast_core::storage::records::{RecordStore, View};
+use proptest::prelude::*;
 
 use crate::database::Database;
+
+/// After so long an event is taken for one that never comes.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[test]
 fn an_installation_is_made_once_and_joined_by_the_same_environment_and_key_alone() {
@@ -32,48 +40,90 @@ fn two_that_install_at_once_make_one_installation() {
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Installed::New).count(), 1);
 }
 
+fn keys(view: &mut View, space: &str) -> Vec<Vec<u8>> {
+    let found = view.under(space, b"", b"", 100).unwrap().0;
+    found.into_iter().map(|(key, _)| key).collect()
+}
+
+fn put(store: &dyn RecordStore, key: &[u8], value: &[u8]) {
+    let mut view = View::new(store.begin(true).unwrap());
+    view.put("a", key, value);
+    view.commit().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn records_in_the_database_answer_as_the_twin_in_memory(transactions in transactions()) {
+        if let Some(database) = Database::new() {
+            agrees(&Records::new(database.installed(), "control"), &transactions)?;
+        }
+    }
+
+    #[test]
+    fn a_replica_answers_as_the_twin_in_memory(
+        transactions in transactions(),
+        follows in any::<bool>(),
+    ) {
+        if let Some(database) = Database::new() {
+            let (cluster, news) = (database.installed(), Arc::default());
+            agrees(&Replica::new(cluster, "control", follows, news), &transactions)?;
+        }
+    }
+}
+
 #[test]
 fn a_transaction_is_seen_by_others_whole_and_only_once_it_is_committed() {
     let Some(database) = Database::new() else { return };
     let own = Records::new(database.installed(), "control");
-    let other = Records::new(database.open(), "control");
-    assert!(other.newer(0).unwrap().is_none());
-    let mut transaction = own.begin(true).unwrap();
-    transaction.put("keys", b"b\xff", b"2").unwrap();
-    transaction.put("keys", b"a", b"1").unwrap();
-    transaction.put("tenants", b"b", b"3").unwrap();
-    assert_eq!(transaction.get("keys", b"a").unwrap(), Some(b"1".to_vec()));
-    assert!(other.newer(0).unwrap().is_none());
-    transaction.commit().unwrap();
-    let (version, records) = other.newer(0).unwrap().unwrap();
-    let keys: Vec<_> = records.iter().map(|(space, key, _)| (space.as_str(), &key[..])).collect();
-    assert_eq!(keys, [("keys", &b"a"[..]), ("keys", b"b\xff"), ("tenants", b"b")]);
-    assert!(other.newer(version).unwrap().is_none());
-    assert!(Records::new(database.open(), "forecast").newer(0).unwrap().is_none());
-    let mut reading = other.begin(false).unwrap();
-    assert_eq!((reading.version(), reading.count("keys").unwrap()), (version, 2));
-    let found = reading.under("keys", b"b", b"", 9).unwrap();
-    assert_eq!(found, [(b"b\xff".to_vec(), b"2".to_vec())]);
-    assert_eq!(reading.under("keys", b"", b"a", 1).unwrap(), [(b"a".to_vec(), b"1".to_vec())]);
-    assert!(matches!(reading.put("keys", b"a", b""), Err(Error::Invalid { .. })));
+    let news = Arc::new(AtomicU64::new(0));
+    let other = Replica::new(database.open(), "control", false, Arc::clone(&news));
+    let mut view = View::new(own.begin(true).unwrap());
+    view.put("keys", b"b\xff", b"2");
+    view.put("keys", b"a", b"1");
+    view.put("tenants", b"b", b"3");
+    let seen = |space| keys(&mut View::new(other.begin(false).unwrap()), space);
+    assert!(seen("keys").is_empty());
+    view.commit().unwrap();
+    assert_eq!(seen("keys"), [b"a".to_vec(), b"b\xff".to_vec()]);
+    assert_eq!(seen("tenants"), [b"b".to_vec()]);
+    assert_eq!(news.load(Ordering::Acquire), own.begin(false).unwrap().version());
+    let unrelated = Records::new(database.open(), "forecast");
+    assert!(keys(&mut View::new(unrelated.begin(false).unwrap()), "keys").is_empty());
 }
 
 #[test]
 fn what_is_not_committed_leaves_no_trace_and_no_lock() {
     let Some(database) = Database::new() else { return };
     let records = Records::new(database.installed(), "control");
-    let mut transaction = records.begin(true).unwrap();
-    transaction.put("keys", b"a", b"1").unwrap();
-    drop(transaction);
-    assert!(records.newer(0).unwrap().is_none());
-    let mut transaction = records.begin(true).unwrap();
-    transaction.delete("keys", b"a").unwrap();
-    transaction.commit().unwrap();
-    assert_eq!(records.newer(0).unwrap().unwrap().1, []);
-    // One that changes nothing is no news.
-    let version = records.begin(true).unwrap().version();
-    records.begin(true).unwrap().commit().unwrap();
-    assert!(records.newer(version).unwrap().is_none());
+    let mut view = View::new(records.begin(true).unwrap());
+    view.put("keys", b"a", b"1");
+    drop(view);
+    let version = || records.begin(false).unwrap().version();
+    // A transaction that changes nothing is no news.
+    View::new(records.begin(true).unwrap()).commit().unwrap();
+    assert_eq!(version(), 0);
+    put(&records, b"a", b"1");
+    assert_eq!(version(), 1);
+}
+
+#[test]
+fn a_replica_that_follows_learns_of_changes_by_itself_and_stays_as_it_was_without_a_database() {
+    let Some(database) = Database::new() else { return };
+    let own = Records::new(database.installed(), "control");
+    put(&own, b"a", b"1");
+    let replica = Replica::new(database.open(), "control", true, Arc::default());
+    let seen = || keys(&mut View::new(replica.begin(false).unwrap()), "a");
+    assert_eq!(seen(), [b"a".to_vec()]);
+    put(&own, b"b", b"1");
+    let began = Instant::now();
+    while seen().len() < 2 {
+        assert!(began.elapsed() < PATIENCE, "it does not learn of a change");
+        thread::sleep(Duration::from_millis(10));
+    }
+    put(&own, b"c", b"1");
+    assert!(replica.renew().unwrap());
+    assert_eq!(seen().len(), 3);
 }
 
 #[test]
@@ -81,10 +131,11 @@ fn writers_of_a_store_take_turns_and_readers_do_not_wait_for_them() {
     let Some(database) = Database::new() else { return };
     let cluster = database.installed();
     let count = |cluster: Arc<Cluster>| {
-        let mut transaction = Records::new(cluster, "control").begin(true).unwrap();
-        let value = transaction.get("", b"number").unwrap().map_or(0, |value| value[0]);
-        transaction.put("", b"number", &[value + 1]).unwrap();
-        transaction.commit().unwrap();
+        let records = Records::new(cluster, "control");
+        let mut view = View::new(records.begin(true).unwrap());
+        let value = view.get("", b"number").unwrap().map_or(0, |value| value[0]);
+        view.put("", b"number", &[value + 1]);
+        view.commit().unwrap();
     };
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -93,8 +144,8 @@ fn writers_of_a_store_take_turns_and_readers_do_not_wait_for_them() {
         }
     });
     let holding = Records::new(Arc::clone(&cluster), "control").begin(true).unwrap();
-    let read = Records::new(database.open(), "control").begin(false).unwrap().get("", b"number");
-    assert_eq!(read.unwrap(), Some(vec![40]));
+    let read = Records::new(database.open(), "control").begin(false).unwrap();
+    assert_eq!(View::new(read).get("", b"number").unwrap(), Some(vec![40]));
     let (began_send, began) = mpsc::channel();
     let other = database.open();
     let waiting = thread::spawn(move || {
@@ -102,9 +153,9 @@ fn writers_of_a_store_take_turns_and_readers_do_not_wait_for_them() {
         began_send.send(()).unwrap();
         begun
     });
-    Records::new(cluster, "forecast").begin(true).unwrap().commit().unwrap();
+    put(&Records::new(cluster, "forecast"), b"a", b"1");
     assert!(began.try_recv().is_err());
-    holding.roll_back();
+    drop(holding);
     waiting.join().unwrap().unwrap();
 }
 
@@ -120,7 +171,7 @@ fn a_database_that_nobody_serves_is_unavailable_and_the_password_is_not_told() {
     };
     let records = Records::new(Arc::new(Cluster::new(settings).unwrap()), "control");
     for _ in 0..2 {
-        let message = records.newer(0).unwrap_err().to_string();
+        let message = records.begin(false).err().expect("it fails").to_string();
         assert!(
             message.contains("PostgreSQL cannot connect") && !message.contains("secret"),
             "{message}"

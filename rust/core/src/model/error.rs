@@ -160,7 +160,12 @@ impl fmt::Display for Error {
             Self::Corrupt { what } => {
                 write!(f, "{what} is damaged or was written with another key")
             }
-            Self::Io { what, source } => write!(f, "could not {what}: {source}"),
+            Self::Io { what, source } => {
+                let text = source.to_string();
+                // The number says nothing that the words do not.
+                let words = text.split(" (os error").next().unwrap_or(&text);
+                write!(f, "could not {what}: {words}")
+            }
             Self::Database { what, message } => write!(f, "could not {what}: {message}"),
             Self::Stale => write!(f, "the store was compacted faster than it could be read"),
             Self::DiskFull => write!(f, "no space is left on the device"),
@@ -200,6 +205,12 @@ impl std::error::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn faults_of_the_system_are_told_in_its_words_without_their_number() {
+        let error = Error::io("open", "/a".as_ref(), std::io::Error::from_raw_os_error(13));
+        assert_eq!(error.to_string(), "could not open /a: Permission denied");
+    }
 
     #[test]
     fn a_bug_ends_one_call_and_says_so() {

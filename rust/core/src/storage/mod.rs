@@ -3,6 +3,8 @@
 pub mod seal;
 pub mod store;
 
+pub mod records;
+
 pub mod write_id;
 
 pub mod segment;

@@ -25,6 +25,13 @@ impl ControlVersion {
     }
 }
 
+impl ControlVersion {
+    /// The number, for a store to tell its changes.
+    pub(crate) fn shared(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0)
+    }
+}
+
 /// Source of the number.
 pub(crate) enum Control {
     /// In the file, which has it with every commit.

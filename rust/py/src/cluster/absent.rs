@@ -4,9 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::records::MemoryRecords;
 use fleetcast_core::storage::store::Directory;
 
 pub(super) enum Durability {
@@ -113,74 +115,20 @@ impl ClusterPlanes {
     }
 }
 
-pub(super) struct Records(Arc<Cluster>);
-
-type Record = (String, Vec<u8>, Vec<u8>);
+pub(super) enum Records {}
 
 impl Records {
-    pub(super) fn new(cluster: Arc<Cluster>, _: &str) -> Self {
+    #[expect(clippy::new_ret_no_self, reason = "there can be none")]
+    pub(super) fn new(cluster: Arc<Cluster>, _: &str) -> MemoryRecords {
         match *cluster {}
-    }
-
-    pub(super) fn newer(&self, _: i64) -> Result<Option<(i64, Vec<Record>)>> {
-        match *self.0 {}
-    }
-
-    pub(super) fn begin(&self, _: bool) -> Result<Transaction> {
-        match *self.0 {}
     }
 }
 
-pub(super) enum Transaction {}
+pub(super) enum Replica {}
 
-impl Transaction {
-    pub(super) fn version(&self) -> i64 {
-        match *self {}
-    }
-
-    pub(super) fn get(&mut self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>> {
-        match *self {}
-    }
-
-    pub(super) fn get_all(&mut self, _: &str, _: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        match *self {}
-    }
-
-    pub(super) fn put_all(&mut self, _: &str, _: &[&[u8]], _: &[&[u8]]) -> Result<()> {
-        match *self {}
-    }
-
-    pub(super) fn delete_all(&mut self, _: &str, _: &[&[u8]]) -> Result<()> {
-        match *self {}
-    }
-
-    pub(super) fn under(
-        &mut self,
-        _: &str,
-        _: &[u8],
-        _: &[u8],
-        _: i64,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        match *self {}
-    }
-
-    pub(super) fn count(&mut self, _: &str) -> Result<i64> {
-        match *self {}
-    }
-
-    pub(super) fn put(&mut self, _: &str, _: &[u8], _: &[u8]) -> Result<()> {
-        match *self {}
-    }
-
-    pub(super) fn delete(&mut self, _: &str, _: &[u8]) -> Result<()> {
-        match *self {}
-    }
-
-    pub(super) fn commit(self) -> Result<()> {
-        match self {}
-    }
-
-    pub(super) fn roll_back(self) {
-        match self {}
+impl Replica {
+    #[expect(clippy::new_ret_no_self, reason = "there can be none")]
+    pub(super) fn new(cluster: Arc<Cluster>, _: &str, _: bool, _: Arc<AtomicU64>) -> MemoryRecords {
+        match *cluster {}
     }
 }

@@ -1,4 +1,4 @@
-//! The backend of many machines: a database, and the records in it.
+//! The backend of many machines: a database.
 
 #[cfg(not(feature = "cluster"))]
 mod absent;
@@ -7,17 +7,16 @@ use absent as backend;
 #[cfg(feature = "cluster")]
 use fleetcast_cluster as backend;
 
-mod records;
-
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-pub(crate) use self::records::{Records, RecordsTransaction};
 use crate::door::leave;
+use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store;
 
 use backend::{ClusterPlanes, Durability, Installed, Settings};
@@ -34,6 +33,21 @@ impl Cluster {
     /// The planes of the installation.
     pub(crate) fn planes(&self) -> Arc<dyn store::Planes> {
         Arc::new(ClusterPlanes::new(Arc::clone(&self.inner)))
+    }
+
+    /// The records of the store of this name, read and written in the database.
+    pub(crate) fn records(&self, name: &str) -> Arc<dyn RecordStore> {
+        Arc::new(backend::Records::new(Arc::clone(&self.inner), name))
+    }
+
+    /// The same in the memory of this process.
+    pub(crate) fn replica(
+        &self,
+        name: &str,
+        follows: bool,
+        news: Arc<AtomicU64>,
+    ) -> Arc<dyn RecordStore> {
+        Arc::new(backend::Replica::new(Arc::clone(&self.inner), name, follows, news))
     }
 }
 

@@ -17,7 +17,7 @@ mod log;
 mod memory;
 mod segment_files;
 
-mod lmdb;
+pub(in crate::storage) mod lmdb;
 
 mod directory;
 

@@ -20,7 +20,7 @@ static CLAIMS: Mutex<Claims> = Mutex::new(BTreeMap::new());
 static GIVEN_UP: Condvar = Condvar::new();
 
 /// The right to have a file open, given up when dropped.
-pub(super) struct Claim {
+pub(in crate::storage) struct Claim {
     path: PathBuf,
     is_closed: Arc<AtomicBool>,
 }
@@ -31,7 +31,7 @@ impl Claim {
     ///
     /// # Errors
     /// [`Error::Database`] where this process has it open, [`Error::Io`].
-    pub(super) fn on(path: &Path) -> Result<Self> {
+    pub(in crate::storage) fn on(path: &Path) -> Result<Self> {
         let refused = |message: &str| {
             let message = format!("{} {message} in this process", path.display());
             Error::Database { what: "open the store", message }
@@ -54,11 +54,11 @@ impl Claim {
     }
 
     /// Tells that the file will be closed soon.
-    pub(super) fn close(&self) {
+    pub(in crate::storage) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(in crate::storage) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::model::error::{Error, Result, is_disk_full};
 
@@ -20,21 +20,18 @@ pub(super) fn can_grow(file: &File) -> bool {
     !is_at_limit && !reserved.is_err_and(|error| is_disk_full(&error))
 }
 
-/// Opens the lock file of the environment at `path` and gives every byte of it its place on disk:
+/// Opens the lock file of an environment and gives every byte of it its place on disk:
 /// LMDB leaves holes in it and writes through a map, which on a full disk would end the process.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::DiskFull`].
-pub(super) fn open_lock_file(path: &Path) -> Result<File> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push("-lock");
-    let lock_path = PathBuf::from(lock_path);
+pub(in crate::storage) fn reserved_lock_file(path: &Path) -> Result<File> {
     let opened = || {
-        let file = File::options().read(true).write(true).open(&lock_path)?;
+        let file = File::options().read(true).write(true).open(path)?;
         reserve(&file, 0, 0, file.metadata()?.len())?;
         Ok(file)
     };
-    opened().map_err(|error| Error::io("reserve space for", &lock_path, error))
+    opened().map_err(|error| Error::io("reserve space for", path, error))
 }
 
 /// Gives `bytes` of `file` from `first` on their place on disk, where the file system can.

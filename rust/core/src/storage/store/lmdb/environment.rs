@@ -14,7 +14,7 @@ use heed::{
 use super::check;
 use super::claim::Claim;
 use super::commit_marks::CommitMarks;
-use super::disk_space::{can_grow, open_lock_file};
+use super::disk_space::{can_grow, reserved_lock_file};
 use super::errors::{TxnError, TxnResult, database_error, open_error};
 use super::head_pages::HeadPages;
 use crate::model::error::{Error, Result};
@@ -75,7 +75,9 @@ impl Environment {
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(flags).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
-        let lock_file = open_lock_file(path)?;
+        let mut lock_path = path.as_os_str().to_owned();
+        lock_path.push("-lock");
+        let lock_file = reserved_lock_file(Path::new(&lock_path))?;
         let file = env.try_clone_inner_file().map_err(|error| open_error(path, error))?;
         let commits = CommitMarks::on(Arc::new(ByteLocks::on(lock_file)));
         let page_bytes = env.unnamed_database_stat().page_size as usize;

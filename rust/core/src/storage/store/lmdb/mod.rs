@@ -31,5 +31,7 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::storage) use claim::Claim;
+pub(in crate::storage) use disk_space::reserved_lock_file;
 pub use records::{decode_names, encode_names};
 pub use store::LmdbStore;

@@ -1,0 +1,226 @@
+//! Records in LMDB: an environment in a folder, with a table for each space.
+//!
+//! An environment survives the loss or replacement of its files, and grows with its content. It is
+//! opened on first use. So a store may be made before a fork and used after it. Reads wait for
+//! nobody.
+
+mod environment;
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::ops::Bound;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use heed::{MdbError, RoTxn, WithoutTls};
+
+use self::environment::{DATA_FILE, Environment, FORMAT, problem};
+use super::interface::{Changes, Item, OWN, RecordStore, Snapshot};
+use super::view::only_reads;
+use crate::model::error::{Error, Result};
+
+/// Attempts at a snapshot, between which the environment is opened anew.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// The records in a folder.
+pub struct LmdbRecords {
+    folder: PathBuf,
+    spaces: Vec<String>,
+    format: Vec<u8>,
+    opened: Mutex<Option<Arc<Environment>>>,
+}
+
+impl LmdbRecords {
+    /// The store in `folder` with these spaces besides [`OWN`], whose format is so named. Nothing is
+    /// opened yet.
+    #[must_use]
+    pub fn new(folder: &Path, spaces: Vec<String>, format: &[u8]) -> Self {
+        let (folder, format) = (folder.to_owned(), format.to_vec());
+        Self { folder, spaces, format, opened: Mutex::new(None) }
+    }
+
+    /// Makes the folder and an empty store in it, with `entries` in [`OWN`].
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if there is a folder, [`Error::Io`], [`Error::DiskFull`].
+    pub fn create(&self, entries: &[Item]) -> Result<()> {
+        if self.folder.exists() {
+            return Err(Error::exists(&self.folder));
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(|error| Error::io("make", &self.folder, error))?;
+        let environment = Environment::create(&self.folder, &self.spaces)?;
+        let mut entries: BTreeMap<_, _> =
+            entries.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
+        entries.insert(FORMAT.to_vec(), Some(self.format.clone()));
+        change(&environment, None, &BTreeMap::from([(OWN.to_owned(), entries)]))
+    }
+
+    /// The environment of the files as they are now.
+    fn environment(&self, writes: bool) -> Result<Arc<Environment>> {
+        let mut opened = self.opened();
+        if let Some(environment) = &*opened
+            && environment.is_of_use(writes)
+        {
+            return Ok(Arc::clone(environment));
+        }
+        let before = opened.take();
+        let map_bytes_min = before.as_ref().map_or(0, |before| before.map_bytes_wanted());
+        if let Some(before) = before {
+            before.close();
+        }
+        let environment =
+            Arc::new(Environment::open(&self.folder, &self.spaces, &self.format, map_bytes_min)?);
+        *opened = Some(Arc::clone(&environment));
+        Ok(environment)
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<Arc<Environment>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The right to write, which ends with the file or the process.
+    fn turn(&self) -> Result<File> {
+        let path = self.folder.join(DATA_FILE);
+        let failed = |error| Error::io("lock", &path, error);
+        let file = File::open(&path).map_err(failed)?;
+        loop {
+            match file.lock() {
+                Ok(()) => return Ok(file),
+                // A signal came while it waited.
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+}
+
+impl RecordStore for LmdbRecords {
+    fn place(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+        for _ in 0..ATTEMPTS_MAX {
+            let turn = writes.then(|| self.turn()).transpose()?;
+            let environment = self.environment(writes)?;
+            if turn.as_ref().is_some_and(|turn| !environment.is_of(turn)) {
+                continue; // the file was replaced meanwhile
+            }
+            match environment.snapshot() {
+                Ok(transaction) => {
+                    return Ok(Box::new(LmdbSnapshot { transaction, environment, turn }));
+                }
+                // Another process has made its map larger.
+                Err(heed::Error::Mdb(MdbError::MapResized)) => environment.outgrow(0),
+                Err(error) => {
+                    environment.outgrow(0);
+                    return Err(problem(error));
+                }
+            }
+        }
+        let what = format!("the files in {} change again and again", self.folder.display());
+        Err(Error::Unavailable { what })
+    }
+
+    fn renew(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn close(&self) {
+        if let Some(environment) = self.opened().take() {
+            environment.close();
+        }
+    }
+}
+
+struct LmdbSnapshot {
+    // Dropped first: it is one of the environment's.
+    transaction: RoTxn<'static, WithoutTls>,
+    environment: Arc<Environment>,
+    turn: Option<File>,
+}
+
+impl Snapshot for LmdbSnapshot {
+    fn version(&self) -> u64 {
+        self.transaction.id() as u64
+    }
+
+    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let table = self.environment.table(space)?;
+        let value = |key: &&[u8]| Ok(table.get(&self.transaction, key)?.map(<[u8]>::to_vec));
+        keys.iter().map(value).collect::<heed::Result<_>>().map_err(problem)
+    }
+
+    fn under(
+        &mut self,
+        space: &str,
+        prefix: &[u8],
+        first: &[u8],
+        limit: usize,
+    ) -> Result<Vec<Item>> {
+        let table = self.environment.table(space)?;
+        let first = prefix.max(first);
+        let begin = if first.is_empty() { Bound::Unbounded } else { Bound::Included(first) };
+        let range = (begin, Bound::Unbounded);
+        let mut found = Vec::new();
+        for item in table.range(&self.transaction, &range).map_err(problem)?.take(limit) {
+            let (key, value) = item.map_err(problem)?;
+            if !key.starts_with(prefix) {
+                break;
+            }
+            found.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(found)
+    }
+
+    fn count(&mut self, space: &str) -> Result<u64> {
+        self.environment.table(space)?.len(&self.transaction).map_err(problem)
+    }
+
+    fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
+        let Self { transaction, environment, turn } = *self;
+        let _turn = turn.ok_or_else(only_reads)?;
+        let version = transaction.id();
+        drop(transaction);
+        change(&environment, Some(version), changes)
+    }
+}
+
+/// Makes the changes in one transaction, which follows `version` if that is given.
+fn change(environment: &Environment, version: Option<usize>, changes: &Changes) -> Result<()> {
+    let changed = || {
+        let mut transaction = environment.writes()?;
+        if version.is_some_and(|version| transaction.id() != version + 1) {
+            return Ok(false);
+        }
+        for (space, changes) in changes {
+            let Ok(table) = environment.table(space) else { return Ok(false) };
+            for (key, value) in changes {
+                match value {
+                    Some(value) => table.put(&mut transaction, key, value)?,
+                    None => drop(table.delete(&mut transaction, key)?),
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(true)
+    };
+    match changed() {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let what = format!("{DATA_FILE} was changed by another program meanwhile");
+            Err(Error::Unavailable { what })
+        }
+        Err(error) => {
+            let is_full = matches!(error, heed::Error::Mdb(MdbError::MapFull));
+            environment.outgrow(if is_full { environment.map_bytes() * 2 } else { 0 });
+            Err(problem(error))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

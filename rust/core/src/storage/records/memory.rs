@@ -1,0 +1,148 @@
+//! Records in memory: all of them, at one version. Other stores are compared with it, and a replica
+//! of a database keeps its copy so.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::interface::{Changes, Item, RecordStore, Snapshot};
+use super::view::only_reads;
+use crate::model::error::Result;
+
+/// Records by space and key.
+pub type Spaces = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+
+/// All records at one version.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Number of the last change.
+    pub version: u64,
+    /// The records.
+    pub spaces: Spaces,
+}
+
+impl State {
+    /// The values of keys, in their order.
+    #[must_use]
+    pub fn get_all(&self, space: &str, keys: &[&[u8]]) -> Vec<Option<Vec<u8>>> {
+        let held = self.spaces.get(space);
+        keys.iter().map(|key| held.and_then(|held| held.get(*key)).cloned()).collect()
+    }
+
+    /// Records whose keys begin with `prefix`, ascending from the key `first` on, `limit` at most.
+    #[must_use]
+    pub fn under(&self, space: &str, prefix: &[u8], first: &[u8], limit: usize) -> Vec<Item> {
+        let begin = Bound::Included(prefix.max(first));
+        let held = self.spaces.get(space).into_iter();
+        let from = held.flat_map(|held| held.range::<[u8], _>((begin, Bound::Unbounded)));
+        let found = from.take_while(|(key, _)| key.starts_with(prefix)).take(limit);
+        found.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// Number of records of a space.
+    #[must_use]
+    pub fn count(&self, space: &str) -> u64 {
+        self.spaces.get(space).map_or(0, BTreeMap::len) as u64
+    }
+
+    fn change(&mut self, changes: &Changes) {
+        self.version += 1;
+        for (space, changes) in changes {
+            let held = self.spaces.entry(space.clone()).or_default();
+            for (key, value) in changes {
+                match value {
+                    Some(value) => held.insert(key.clone(), value.clone()),
+                    None => held.remove(key),
+                };
+            }
+        }
+    }
+}
+
+/// A store that lives and dies with its process.
+#[derive(Default)]
+pub struct MemoryRecords(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<Arc<State>>,
+    is_writing: Mutex<bool>,
+    has_written: Condvar,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, Arc<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RecordStore for MemoryRecords {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+        let turn = writes.then(|| Turn::await_in(&self.0));
+        Ok(Box::new(MemorySnapshot { state: Arc::clone(&self.0.state()), turn }))
+    }
+
+    fn renew(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn close(&self) {}
+}
+
+/// The right to write, given up when dropped.
+struct Turn(Arc<Shared>);
+
+impl Turn {
+    fn await_in(shared: &Arc<Shared>) -> Self {
+        let is_writing = shared.is_writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = shared.has_written.wait_while(is_writing, |is_writing| *is_writing);
+        *waited.unwrap_or_else(PoisonError::into_inner) = true;
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.is_writing.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.has_written.notify_one();
+    }
+}
+
+struct MemorySnapshot {
+    state: Arc<State>,
+    turn: Option<Turn>,
+}
+
+impl Snapshot for MemorySnapshot {
+    fn version(&self) -> u64 {
+        self.state.version
+    }
+
+    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(self.state.get_all(space, keys))
+    }
+
+    fn under(
+        &mut self,
+        space: &str,
+        prefix: &[u8],
+        first: &[u8],
+        limit: usize,
+    ) -> Result<Vec<Item>> {
+        Ok(self.state.under(space, prefix, first, limit))
+    }
+
+    fn count(&mut self, space: &str) -> Result<u64> {
+        Ok(self.state.count(space))
+    }
+
+    fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
+        let turn = self.turn.ok_or_else(only_reads)?;
+        Arc::make_mut(&mut turn.0.state()).change(changes);
+        Ok(())
+    }
+}

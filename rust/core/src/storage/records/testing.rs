@@ -1,0 +1,115 @@
+//! The promises of a store of records as a property: a store and the twin in memory, step by step.
+
+use std::fmt::Debug;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+
+use super::{Item, MemoryRecords, RecordStore, View};
+
+/// Spaces of the steps.
+pub const SPACES: [&str; 2] = ["a", "b"];
+
+/// A question or a change of a transaction.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Adds or replaces a record.
+    Put(usize, Vec<u8>, Vec<u8>),
+    /// Deletes a record.
+    Delete(usize, Vec<u8>),
+    /// Compares a value.
+    Get(usize, Vec<u8>),
+    /// Compares the records under a prefix from a key on, some at a time.
+    Under(usize, Vec<u8>, Vec<u8>, usize),
+    /// Compares the number of records.
+    Count(usize),
+}
+
+/// Steps of transactions, and whether each is committed.
+pub fn transactions() -> impl Strategy<Value = Vec<(Vec<Step>, bool)>> {
+    prop::collection::vec((prop::collection::vec(step(), 0..12), any::<bool>()), 1..8)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let space = 0..SPACES.len();
+    let key = || prop::collection::vec(prop_oneof![Just(0), Just(b'k'), Just(0xff)], 1..4);
+    let part = || prop::collection::vec(prop_oneof![Just(0), Just(b'k'), Just(0xff)], 0..3);
+    let value = prop::collection::vec(any::<u8>(), 0..9);
+    prop_oneof![
+        4 => (space.clone(), key(), value).prop_map(|(at, key, value)| Step::Put(at, key, value)),
+        2 => (space.clone(), key()).prop_map(|(at, key)| Step::Delete(at, key)),
+        2 => (space.clone(), key()).prop_map(|(at, key)| Step::Get(at, key)),
+        2 => (space.clone(), part(), part(), 1..4_usize)
+            .prop_map(|(at, prefix, first, limit)| Step::Under(at, prefix, first, limit)),
+        1 => space.prop_map(Step::Count),
+    ]
+}
+
+/// Runs transactions on `store`, which is empty, and on the twin.
+///
+/// # Errors
+/// The first difference.
+///
+/// # Panics
+/// If the store fails.
+pub fn agrees(store: &dyn RecordStore, transactions: &[(Vec<Step>, bool)]) -> TestCaseResult {
+    let twin = MemoryRecords::default();
+    for (steps, is_committed) in transactions {
+        let mut ours = View::new(store.begin(true).expect("it begins"));
+        let mut theirs = View::new(twin.begin(true).expect("it begins"));
+        let (before, puts) = (ours.version(), steps.iter().any(Step::puts));
+        for step in steps {
+            let answers = (step.of(&mut ours), step.of(&mut theirs));
+            prop_assert_eq!(answers.0, answers.1, "{:?}", step);
+        }
+        if *is_committed {
+            ours.commit().expect("it commits");
+            theirs.commit().expect("it commits");
+        } else {
+            drop((ours, theirs));
+        }
+        let mut ours = View::new(store.begin(false).expect("it begins"));
+        let mut theirs = View::new(twin.begin(false).expect("it begins"));
+        // A store may take no note of the deletion of what is not there.
+        prop_assert!(ours.version() > before || !(*is_committed && puts));
+        prop_assert!(ours.version() == before || *is_committed);
+        for space in SPACES {
+            prop_assert_eq!(
+                all(&mut ours, space, b"", b"", 2),
+                all(&mut theirs, space, b"", b"", 9)
+            );
+        }
+    }
+    Ok(())
+}
+
+impl Step {
+    fn puts(&self) -> bool {
+        matches!(self, Self::Put(..))
+    }
+
+    /// The answer of a view, as text.
+    fn of(&self, view: &mut View) -> String {
+        let text = |answer: &dyn Debug| format!("{answer:?}");
+        match self {
+            Self::Put(at, key, value) => text(&view.put(SPACES[*at], key, value)),
+            Self::Delete(at, key) => text(&view.delete(SPACES[*at], key)),
+            Self::Get(at, key) => text(&view.get(SPACES[*at], key).expect("it reads")),
+            Self::Under(at, prefix, first, limit) => {
+                text(&all(view, SPACES[*at], prefix, first, *limit))
+            }
+            Self::Count(at) => text(&view.count(SPACES[*at]).expect("it counts")),
+        }
+    }
+}
+
+/// Records under a prefix, page by page.
+fn all(view: &mut View, space: &str, prefix: &[u8], first: &[u8], limit: usize) -> Vec<Item> {
+    let (mut found, mut next) = (Vec::new(), Some(first.to_vec()));
+    while let Some(first) = next {
+        let page = view.under(space, prefix, &first, limit).expect("it reads");
+        found.extend(page.0);
+        next = page.1;
+    }
+    found
+}

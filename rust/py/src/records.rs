@@ -1,0 +1,212 @@
+//! Small records as Python sees them: a store, and a transaction as a block of `with`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+
+use fleetcast_core::model::error::{Error, Result, catching};
+use fleetcast_core::storage::records::{Item, LmdbRecords, RecordStore, View, only_reads};
+
+use crate::admissions::ControlVersion;
+use crate::cluster::Cluster;
+use crate::errors::records_error;
+
+type ItemOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Records of a page that is asked for first, and of each that follows.
+const PAGES: [usize; 2] = [32, 1_024];
+
+/// Runs `work` without the GIL.
+fn leave<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+    py.detach(|| catching(work)).map_err(|error| records_error(&error))
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Records(Arc<dyn RecordStore>);
+
+#[pymethods]
+impl Records {
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a path over as it is")]
+    fn in_folder(folder: PathBuf, spaces: Vec<String>, format_name: &[u8]) -> Self {
+        Self(Arc::new(LmdbRecords::new(&folder, spaces, format_name)))
+    }
+
+    #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands what it made over as it is")]
+    fn create(
+        py: Python<'_>,
+        folder: PathBuf,
+        spaces: Vec<String>,
+        format_name: &[u8],
+        facts: BTreeMap<PyBackedBytes, PyBackedBytes>,
+    ) -> PyResult<()> {
+        let facts: Vec<Item> =
+            facts.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+        let folder: &Path = &folder;
+        leave(py, || LmdbRecords::new(folder, spaces, format_name).create(&facts))
+    }
+
+    #[staticmethod]
+    fn in_cluster(cluster: &Cluster, name: &str) -> Self {
+        Self(cluster.records(name))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (cluster, name, *, follow, news))]
+    fn replica(cluster: &Cluster, name: &str, follow: bool, news: &ControlVersion) -> Self {
+        Self(cluster.replica(name, follow, news.shared()))
+    }
+
+    #[getter]
+    fn place(&self) -> String {
+        self.0.place()
+    }
+
+    #[pyo3(signature = (*, write))]
+    fn begin(&self, py: Python<'_>, write: bool) -> PyResult<RecordsTransaction> {
+        let view = View::new(leave(py, || self.0.begin(write))?);
+        let version = view.version();
+        Ok(RecordsTransaction { version, write, view: Arc::new(Shared(Mutex::new(Some(view)))) })
+    }
+
+    fn renew(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || self.0.renew())
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.0.close());
+    }
+}
+
+/// `None` once it ended.
+struct Shared(Mutex<Option<View>>);
+
+impl Shared {
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut View) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        leave(py, || {
+            let mut view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            work(view.as_mut().ok_or(Error::Closed)?)
+        })
+    }
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct RecordsTransaction {
+    #[pyo3(get)]
+    version: u64,
+    write: bool,
+    view: Arc<Shared>,
+}
+
+impl RecordsTransaction {
+    fn change(&self, py: Python<'_>, work: impl FnOnce(&mut View) + Send) -> PyResult<()> {
+        self.view.with(py, |view| {
+            if !self.write {
+                return Err(only_reads());
+            }
+            work(view);
+            Ok(())
+        })
+    }
+}
+
+#[pymethods]
+impl RecordsTransaction {
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        space: &str,
+        key: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let value = self.view.with(py, |view| view.get(space, key))?;
+        Ok(value.map(|value| PyBytes::new(py, &value)))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    fn load(&self, py: Python<'_>, space: &str, keys: Vec<PyBackedBytes>) -> PyResult<()> {
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
+        self.view.with(py, |view| view.load(space, &keys))
+    }
+
+    fn put(&self, py: Python<'_>, space: &str, key: &[u8], value: &[u8]) -> PyResult<()> {
+        self.change(py, |view| view.put(space, key, value))
+    }
+
+    fn delete(&self, py: Python<'_>, space: &str, key: &[u8]) -> PyResult<()> {
+        self.change(py, |view| view.delete(space, key))
+    }
+
+    #[pyo3(signature = (space, prefix, first = None))]
+    fn under(&self, space: String, prefix: &[u8], first: Option<&[u8]>) -> RecordsIterator {
+        let next = Some(first.unwrap_or_default().to_vec());
+        let ahead = Ahead { page: VecDeque::new(), next, limit: PAGES[0] };
+        let (view, prefix) = (Arc::clone(&self.view), prefix.to_vec());
+        RecordsIterator { view, space, prefix, ahead: Mutex::new(ahead) }
+    }
+
+    fn count(&self, py: Python<'_>, space: &str) -> PyResult<u64> {
+        self.view.with(py, |view| view.count(space))
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        _error: Option<&Bound<'_, PyAny>>,
+        _traceback: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let commits = self.write && kind.is_none();
+        leave(py, || {
+            let view = self.view.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            view.filter(|_| commits).map_or(Ok(()), View::commit)
+        })
+    }
+}
+
+/// Records that were read, and where the next page begins.
+struct Ahead {
+    page: VecDeque<Item>,
+    next: Option<Vec<u8>>,
+    limit: usize,
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct RecordsIterator {
+    view: Arc<Shared>,
+    space: String,
+    prefix: Vec<u8>,
+    ahead: Mutex<Ahead>,
+}
+
+#[pymethods]
+impl RecordsIterator {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<ItemOf<'py>>> {
+        let item = self.view.with(py, |view| {
+            let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+            while ahead.page.is_empty() {
+                let Some(first) = ahead.next.take() else { return Ok(None) };
+                let found = view.under(&self.space, &self.prefix, &first, ahead.limit)?;
+                (ahead.page, ahead.next, ahead.limit) = (found.0.into(), found.1, PAGES[1]);
+            }
+            Ok(ahead.page.pop_front())
+        })?;
+        Ok(item.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value))))
+    }
+}
