@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fleetcast.engine import Cluster, Records
-from fleetcast.errors import StoreError
+from fleetcast.errors import RecordsUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,44 +31,47 @@ def test_an_address_that_is_none_is_refused_without_its_password(database_url: s
 def test_what_one_process_commits_the_next_read_of_another_sees(
     open_cluster: Callable[[], Cluster],
 ) -> None:
-    own, other = (Records(open_cluster(), "control") for _ in range(2))
-    assert other.newer(0) is None
-    transaction = own.begin(write=True)
-    transaction.put("keys", b"a", b"1")
-    transaction.put("keys", b"b", b"2")
-    assert transaction.under("keys", b"", first=b"b", limit=9) == [(b"b", b"2")]
-    assert other.newer(0) is None
-    transaction.commit()
-    newer = other.newer(0)
-    assert newer is not None
-    version, records = newer
-    assert records == [("keys", b"a", b"1"), ("keys", b"b", b"2")]
-    reading = other.begin(write=False)
-    assert (reading.version, reading.count("keys"), reading.get("keys", b"c")) == (version, 2, None)
-    reading.roll_back()
-    with pytest.raises(StoreError):
+    own, other = (Records.in_cluster(open_cluster(), "control") for _ in range(2))
+    with own.begin(write=True) as writing:
+        writing.put("keys", b"a", b"1")
+        writing.put("keys", b"b", b"2")
+        assert [*writing.under("keys", b"", b"b")] == [(b"b", b"2")]
+        assert all_of(other) == []
+    assert all_of(other) == [(b"a", b"1"), (b"b", b"2")]
+    with other.begin(write=False) as reading:
+        assert reading.version > writing.version
+        assert (reading.count("keys"), reading.get("keys", b"c")) == (2, None)
+    with pytest.raises(RecordsUnavailable):
         reading.get("keys", b"a")
 
 
-def test_a_transaction_that_is_rolled_back_changes_nothing(
-    open_cluster: Callable[[], Cluster],
-) -> None:
-    records = Records(open_cluster(), "control")
-    transaction = records.begin(write=True)
-    transaction.put("keys", b"a", b"1")
-    transaction.roll_back()
-    assert records.newer(0) is None
+def test_a_block_that_raises_changes_nothing(open_cluster: Callable[[], Cluster]) -> None:
+    records = Records.in_cluster(open_cluster(), "control")
+
+    def interrupted() -> None:
+        with records.begin(write=True) as view:
+            view.put("keys", b"a", b"1")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert all_of(records) == []
 
 
 def test_a_child_must_make_its_own(open_cluster: Callable[[], Cluster]) -> None:
     cluster = open_cluster()
-    assert Records(cluster, "control").newer(0) is None
+    assert all_of(Records.in_cluster(cluster, "control")) == []
     child = os.fork()
     if not child:
         try:
-            Records(cluster, "control").newer(0)
-        except StoreError as error:
+            all_of(Records.in_cluster(cluster, "control"))
+        except RecordsUnavailable as error:
             os._exit(0 if "fork" in str(error) else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert Records(cluster, "control").newer(0) is None
+    assert all_of(Records.in_cluster(cluster, "control")) == []
+
+
+def all_of(records: Records) -> list[tuple[bytes, bytes]]:
+    with records.begin(write=False) as view:
+        return [*view.under("keys", b"")]
