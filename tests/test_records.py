@@ -18,7 +18,7 @@ CHUNK = b"x" * MIB
 COUNTS = """
 import sys
 from fleetcast.engine import Records
-store = Records.in_folder(sys.argv[1], ["things"], b"test 1")
+store = Records.in_folder(sys.argv[1], "test 1", ["things"], bytes(32))
 for line in sys.stdin:
     with store.begin(write=line == "write\\n") as view:
         if line == "write\\n":
@@ -30,7 +30,7 @@ for line in sys.stdin:
 HOLDS = """
 import sys
 from fleetcast.engine import Records
-with Records.in_folder(sys.argv[1], ["things"], b"test 1").begin(write=True) as view:
+with Records.in_folder(sys.argv[1], "test 1", ["things"], bytes(32)).begin(write=True) as view:
     view.put("things", b"held", b"")
     print("holds", flush=True)
     sys.stdin.readline()
@@ -42,7 +42,7 @@ from fleetcast.engine import Records
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 print("ready", flush=True)
-with Records.in_folder(sys.argv[1], ["things"], b"test 1").begin(write=True) as view:
+with Records.in_folder(sys.argv[1], "test 1", ["things"], bytes(32)).begin(write=True) as view:
     view.put("things", b"other", b"")
 signal.setitimer(signal.ITIMER_REAL, 0)
 """
@@ -51,8 +51,8 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 @pytest.fixture
 def store(tmp_path):
     folder = tmp_path / "store"
-    Records.create(folder, ["things"], b"test 1", {})
-    opened = Records.in_folder(folder, ["things"], b"test 1")
+    Records.create(folder, "test 1", ["things"], bytes(32))
+    opened = Records.in_folder(folder, "test 1", ["things"], bytes(32))
     yield opened
     opened.close()
 

@@ -1386,33 +1386,73 @@ class Records:
 
     @staticmethod
     def in_folder(
-        folder: str | os.PathLike[str], spaces: Sequence[str], format_name: bytes
+        folder: str | os.PathLike[str],
+        name: str,
+        spaces: Sequence[str],
+        master_key: bytes,
+        *,
+        counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
     ) -> Records:
-        """An LMDB environment, opened with the first use. Its format must have that name.
+        """An LMDB environment, opened with the first use. Its format has the `name`.
+
+        Records are sealed for this name, their space and their key. `counted` has spaces and a
+        file. The file gets the number of changes of these spaces. The first use of such a store
+        looks at all records, and compares the number: an older copy of the store is refused then.
 
         While its files are damaged or gone a use raises `RecordsUnavailable`, and the next use
-        opens them again.
+        opens them again. Raises `ValueError` for a master key that has not 32 bytes.
         """
     @staticmethod
     def create(
         folder: str | os.PathLike[str],
+        name: str,
         spaces: Sequence[str],
-        format_name: bytes,
-        facts: Mapping[bytes, bytes],
+        master_key: bytes,
+        *,
+        counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
     ) -> None:
-        """Makes `folder`, of mode 0700, and in it an environment with `facts` in the space "".
+        """Makes `folder`, of mode 0700, and in it an environment without records.
 
         Raises `RecordsUnavailable`, also if there is such a folder.
         """
     @staticmethod
-    def in_cluster(cluster: Cluster, name: str) -> Records:
+    def in_cluster(
+        cluster: Cluster, name: str, spaces: Sequence[str], master_key: bytes
+    ) -> Records:
         """The store `name` in PostgreSQL, asked with each use."""
     @staticmethod
-    def replica(cluster: Cluster, name: str, *, follow: bool, news: ControlVersion) -> Records:
+    def replica(
+        cluster: Cluster,
+        name: str,
+        spaces: Sequence[str],
+        master_key: bytes,
+        *,
+        follow: bool,
+        news: ControlVersion,
+        counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
+    ) -> Records:
         """The store `name` of PostgreSQL in the memory of this process.
 
         With `follow` a thread asks twice a second for changes, from the first use on; without it
         each transaction does. `news` gets the number of the last change that is known here.
+        """
+    def is_of_master_key(self) -> bool:
+        """True if the store was made with this master key. Raises `RecordsUnavailable`."""
+    def is_sealed(self) -> bool:
+        """False for a store of 0.3.0, whose records lie open, and for one that was never used.
+
+        Raises `RecordsUnavailable`.
+        """
+    def take_over(self, facts: Sequence[bytes]) -> bool:
+        """Seals the records that fleetcast 0.3.0 wrote without a seal, in one transaction.
+
+        So are the facts under these keys. Returns false if the store has a seal. Raises
+        `RecordsUnavailable`, also if the file of `counted` says that the store was sealed once.
+        """
+    def check(self) -> None:
+        """Looks at all records: each must be what was written last in its place.
+
+        Raises `RecordsUnavailable`, with what is wrong.
         """
     @property
     def place(self) -> str:

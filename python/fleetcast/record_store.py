@@ -1,6 +1,7 @@
 """Small records under keys in named spaces, as accounts and forecasts keep them.
 
-A store is `engine.Records`: LMDB in a folder, or PostgreSQL, which many nodes share.
+A store is `engine.Records`: LMDB in a folder, or PostgreSQL, which many nodes share. All records
+are sealed under the master key.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fleetcast.engine import RecordsTransaction
 
-OWN = ""
-"""The space of facts about a store itself, such as its format."""
+FACTS = "facts"
+"""The space of facts about a store itself, which every store has."""
 DATA_FILE = "data.mdb"
 """The file that holds the content of a store in a folder."""
 
@@ -20,6 +21,6 @@ _NUMBER_BYTES = 8
 
 def count_up(view: RecordsTransaction, key: bytes) -> int:
     """A number greater than all that calls with this key have had, of a store's own."""
-    number = int.from_bytes(view.get(OWN, key) or b"", "big") + 1
-    view.put(OWN, key, number.to_bytes(_NUMBER_BYTES, "big"))
+    number = int.from_bytes(view.get(FACTS, key) or b"", "big") + 1
+    view.put(FACTS, key, number.to_bytes(_NUMBER_BYTES, "big"))
     return number

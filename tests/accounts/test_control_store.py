@@ -12,7 +12,7 @@ READS_TENANT = """
 import sys
 from pathlib import Path
 from fleetcast.accounts import ControlStore
-store = ControlStore.embedded(Path(sys.argv[1]))
+store = ControlStore.embedded(Path(sys.argv[1]), bytes(range(32)))
 for _ in sys.stdin:
     with store.read() as tables:
         tenant = tables.tenant("acme")
@@ -75,10 +75,12 @@ def test_a_file_of_something_else_is_unavailable(tenants, tmp_path):
         tenants.all()
 
 
-def test_a_damaged_record_is_unavailable(store, tenants, tmp_path):
+def test_a_damaged_record_is_unavailable(store, tenants, tmp_path, master_key):
     tenants.create("acme")
     store.close()
-    records = Records.in_folder(tmp_path / "control", ["tenants"], b"fleetcast control 1")
+    records = Records.in_folder(
+        tmp_path / "control", "fleetcast control 1", ["tenants"], master_key
+    )
     with records.begin(write=True) as view:
         view.put("tenants", b"acme", b"{}")
     records.close()
@@ -86,14 +88,20 @@ def test_a_damaged_record_is_unavailable(store, tenants, tmp_path):
         tenants.get("acme")
 
 
-def test_another_master_key_is_noticed(store, master_key):
-    store.verify_master_key(master_key)
+def test_another_master_key_is_noticed(store, tmp_path):
+    store.verify_master_key()
+    store.close()
+    other = ControlStore.embedded(tmp_path / "control", bytes(32))
     with pytest.raises(OperatorError, match="master key"):
-        store.verify_master_key(bytes(32))
+        other.verify_master_key()
+    with pytest.raises(ControlStoreUnavailable), other.read():
+        pass
+    other.close()
 
 
 def test_an_empty_folder_is_not_taken_for_a_store(tmp_path):
     (tmp_path / "control").mkdir()
-    with pytest.raises(ControlStoreUnavailable), ControlStore.embedded(tmp_path / "control").read():
+    store = ControlStore.embedded(tmp_path / "control", bytes(32))
+    with pytest.raises(ControlStoreUnavailable), store.read():
         pass
     assert list((tmp_path / "control").iterdir()) == []

@@ -53,8 +53,8 @@ def test_requests_add_up_over_runs(usage):  # J6
 
 
 def test_a_store_made_before_there_was_usage(tmp_path):
-    Records.create(tmp_path / "old", ["tenants", "keys"], b"fleetcast control 1", {})
-    with closing(ControlStore.embedded(tmp_path / "old")) as store:
+    Records.create(tmp_path / "old", "fleetcast control 1", ["tenants", "keys"], b"k" * 32)
+    with closing(ControlStore.embedded(tmp_path / "old", b"k" * 32)) as store:
         Usage(store, Counted({"a": 1}), "r1").flush()
         assert Usage(store, Counted({}), "r2").requests_total("a") == 1
 

@@ -14,6 +14,7 @@ from fleetcast.accounts import ControlStore
 from fleetcast.accounts.records import UsageRecord
 from fleetcast.backup.listing import Listing
 from fleetcast.engine import Engine
+from fleetcast.security.master_key import read_master_key
 from tests.golden.make import HERE, MASTER_KEY
 from tests.golden.test_golden import STORES, assert_answers
 
@@ -200,4 +201,4 @@ def test_usage_comes_back(data, call, folder, tmp_path):
 
 
 def opened_store(data):
-    return closing(ControlStore.embedded(data / "control"))
+    return closing(ControlStore.embedded(data / "control", read_master_key(data / "master.key")))

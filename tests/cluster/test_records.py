@@ -31,7 +31,7 @@ def test_an_address_that_is_none_is_refused_without_its_password(database_url: s
 def test_what_one_process_commits_the_next_read_of_another_sees(
     open_cluster: Callable[[], Cluster],
 ) -> None:
-    own, other = (Records.in_cluster(open_cluster(), "control") for _ in range(2))
+    own, other = (records_of(open_cluster()) for _ in range(2))
     with own.begin(write=True) as writing:
         writing.put("keys", b"a", b"1")
         writing.put("keys", b"b", b"2")
@@ -46,7 +46,7 @@ def test_what_one_process_commits_the_next_read_of_another_sees(
 
 
 def test_a_block_that_raises_changes_nothing(open_cluster: Callable[[], Cluster]) -> None:
-    records = Records.in_cluster(open_cluster(), "control")
+    records = records_of(open_cluster())
 
     def interrupted() -> None:
         with records.begin(write=True) as view:
@@ -60,16 +60,20 @@ def test_a_block_that_raises_changes_nothing(open_cluster: Callable[[], Cluster]
 
 def test_a_child_must_make_its_own(open_cluster: Callable[[], Cluster]) -> None:
     cluster = open_cluster()
-    assert all_of(Records.in_cluster(cluster, "control")) == []
+    assert all_of(records_of(cluster)) == []
     child = os.fork()
     if not child:
         try:
-            all_of(Records.in_cluster(cluster, "control"))
+            all_of(records_of(cluster))
         except RecordsUnavailable as error:
             os._exit(0 if "fork" in str(error) else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert all_of(Records.in_cluster(cluster, "control")) == []
+    assert all_of(records_of(cluster)) == []
+
+
+def records_of(cluster: Cluster) -> Records:
+    return Records.in_cluster(cluster, "control", ["keys"], bytes(32))
 
 
 def all_of(records: Records) -> list[tuple[bytes, bytes]]:

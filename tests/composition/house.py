@@ -47,7 +47,7 @@ class House:
         self.ahead = 0.0
         """Seconds that the wall clock is ahead of the right time."""
         self.after_seconds = 0
-        self.store = ControlStore.embedded(root / "control")
+        self.store = ControlStore.embedded(root / "control", MASTER_KEY)
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
         self.counters = Counters.alone()
         self.tenants = Tenants(self.store, self.engine)

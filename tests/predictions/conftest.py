@@ -98,7 +98,7 @@ def plane():
 
 @pytest.fixture
 def store(tmp_path):
-    tenant = EmbeddedPredictions(tmp_path / "forecast")
+    tenant = EmbeddedPredictions(tmp_path / "forecast", bytes(32))
     tenant.ensure()
     yield tenant
     tenant.close()

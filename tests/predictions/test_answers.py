@@ -15,6 +15,7 @@ from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.tables import encode, rollout_key
+from fleetcast.security.master_key import read_master_key
 from tests.conformance.api import refusal
 from tests.service.service import command
 from tests.waiting import until_well
@@ -154,10 +155,16 @@ def test_health_tells_when_the_store_takes_no_writes(accounts, fleet):
         until_well(partial(health_of, one))
 
 
+def predictions_of(service):
+    """The store of predictions, as another process opens it."""
+    master_key = read_master_key(service.data / "master.key")
+    return EmbeddedPredictions(service.data / "forecast", master_key)
+
+
 def test_health_tells_of_a_writer_that_does_not_end(accounts, fleet):
     """Such as a process that was stopped; what is fresh is answered all the same."""
     items = predictions(fleet, "link-1")["items"]
-    store = EmbeddedPredictions(accounts.data / "forecast")
+    store = predictions_of(accounts)
     with store.write():
         health = health_of(fleet)
         assert (health.status, health.json["status"]) == (503, "degraded")
@@ -191,7 +198,7 @@ def test_a_deleted_tenant_leaves_no_prediction(accounts):
     write(tenant, link_rows("link-1", 20))
     assert predictions(tenant, "link-1")["items"]
     gone = command(accounts.data, "tenant", "delete", "leaving", "--yes")["account_id"]
-    with EmbeddedPredictions(accounts.data / "forecast").read() as records:
+    with predictions_of(accounts).read() as records:
         assert [*records.under("values", gone.encode())] == []
         assert [*records.under("shares", b"values/" + gone.encode())] == []
 
@@ -273,7 +280,7 @@ def test_a_model_that_refuses_to_load_is_told_and_replaced_at_run_time(
         tenant = own.tenant()
         for link in ("a", "b"):
             write(tenant, link_rows(link, 20))
-        store = EmbeddedPredictions(own.data / "forecast")
+        store = predictions_of(own)
         with store.write() as records:
             rollout = json.loads(records.get("rollouts", rollout_key("snr")))
             file = content()

@@ -73,7 +73,8 @@ stores, planes = Planes.in_directory(f"{sys.argv[1]}/planes"), []
 for number in range(40):
     stores.create(str(number), bytes(32))
     planes.append(stores.open(str(number), bytes(32), f"tenant-{number}"))
-forecasting = Forecasting(EmbeddedPredictions(Path(sys.argv[1])), Forecast, Counters.alone())
+store = EmbeddedPredictions(Path(sys.argv[1]), bytes(32))
+forecasting = Forecasting(store, Forecast, Counters.alone())
 print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
 """
 

@@ -37,7 +37,7 @@ def small(tmp_path, clock):
     stores = []
 
     def make(counters=None, **shares):
-        store = EmbeddedPredictions(tmp_path / "small", {**QUOTAS, **shares})
+        store = EmbeddedPredictions(tmp_path / "small", bytes(32), {**QUOTAS, **shares})
         stores.append(store)
         store.ensure()
         releases = Releases(store, clock)

@@ -75,7 +75,9 @@ def test_o3_n3_a_name_that_each_entity_is_answered_with_takes_its_bytes_once(ser
         assert service.request("GET", "/topology", connection=wire).json["entities"] == []
     # One copy of the answer would be more; what threads keep for themselves varies by megabytes.
     grown = peak_bytes(service) - before
-    assert grown < len(answer.body) * 2 / 3, f"{grown} bytes more for an answer of {len(answer.body)}"
+    assert grown < len(answer.body) * 2 / 3, (
+        f"{grown} bytes more for an answer of {len(answer.body)}"
+    )
 
 
 def test_n3_a_name_that_is_a_channel_of_each_entity_takes_its_bytes_once(service):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.tables import SPACES, ControlStoreUnavailable, Tables
+from fleetcast.accounts.tables import COUNTED, SPACES, ControlStoreUnavailable, Tables
 from fleetcast.engine import Records
 from fleetcast.errors import OperatorError, RecordsUnavailable
-from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,10 +17,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-MASTER_KEY_KEY = b"master-key-check"
-"""The key, among what a store says of itself, of a hash that tells its master key from others."""
-_FORMAT = b"fleetcast control 1"
-_MASTER_KEY_LABEL = "fleetcast control store check 1"
+REVISION_FILE = "accounts.revision"
+"""The file that tells if an older copy of a control store was put back, unless it is elsewhere."""
+_NAME = "fleetcast control 1"
 
 
 class ControlStore:
@@ -36,23 +33,26 @@ class ControlStore:
         self._records = records
 
     @staticmethod
-    def embedded(directory: Path) -> ControlStore:
-        """The store in `directory`."""
-        return ControlStore(Records.in_folder(directory, SPACES, _FORMAT))
+    def embedded(directory: Path, master_key: bytes, revision: Path | None = None) -> ControlStore:
+        """The store in `directory`.
+
+        `revision` is the file that tells if an older copy was put back, as a rule beside it.
+        """
+        counted = COUNTED, revision or directory.with_name(REVISION_FILE)
+        return ControlStore(
+            Records.in_folder(directory, _NAME, SPACES, master_key, counted=counted)
+        )
 
     @staticmethod
-    def create(directory: Path, master_key: bytes) -> ControlStore:
-        """Makes an empty store in `directory`, bound to the master key.
-
-        Raises `ControlStoreUnavailable`.
-        """
-        facts = {MASTER_KEY_KEY: master_key_check(master_key)}
+    def create(directory: Path, master_key: bytes, revision: Path | None = None) -> ControlStore:
+        """Makes an empty store in `directory`. Raises `ControlStoreUnavailable`."""
+        counted = COUNTED, revision or directory.with_name(REVISION_FILE)
         try:
-            Records.create(directory, SPACES, _FORMAT, facts)
+            Records.create(directory, _NAME, SPACES, master_key, counted=counted)
         except RecordsUnavailable as error:
             message = f"the control store in {directory} cannot be made: {error}"
             raise ControlStoreUnavailable(message) from error
-        return ControlStore.embedded(directory)
+        return ControlStore.embedded(directory, master_key, revision)
 
     def read(self) -> AbstractContextManager[Tables]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
@@ -83,14 +83,33 @@ class ControlStore:
         """
         return self._transaction(write=True)
 
-    def verify_master_key(self, master_key: bytes) -> None:
-        """Raises `OperatorError` where the store was made with another master key."""
-        with self.read() as tables:
-            stored = tables.own(MASTER_KEY_KEY)
-        if not hmac.compare_digest(stored, master_key_check(master_key)):
+    def verify_master_key(self) -> None:
+        """Raises `OperatorError` if the store was made with another master key."""
+        try:
+            is_own = self._records.is_of_master_key()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+        if not is_own:
             made = f"the one that the control store in {self._records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
+
+    def is_sealed(self) -> bool:
+        """False for a store of fleetcast 0.3.0, or one that was never used.
+
+        Raises `ControlStoreUnavailable`.
+        """
+        try:
+            return self._records.is_sealed()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def take_over(self) -> None:
+        """Seals what fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
+        try:
+            self._records.take_over([])
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
 
     def close(self) -> None:
         """Releases what is open; a later use opens it again."""
@@ -107,8 +126,3 @@ class ControlStore:
     def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
         message = f"the control store in {self._records.place} is unavailable: {error}"
         return ControlStoreUnavailable(message)
-
-
-def master_key_check(master_key: bytes) -> bytes:
-    """A hash of the master key that tells it from others, and nothing else."""
-    return derive(master_key, _MASTER_KEY_LABEL)

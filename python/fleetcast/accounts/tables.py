@@ -7,7 +7,6 @@ import json
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.records import ApiKey, ConsoleSession, OperatorToken, Tenant, UsageRecord
-from fleetcast.record_store import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 TENANTS, KEYS, USAGE, OPERATORS, SESSIONS = SPACES = (
     *("tenants", "keys", "usage", "operators", "sessions"),
 )
+COUNTED = (TENANTS, KEYS, OPERATORS)
+"""Spaces that decide who is let in: an older copy of them is noticed."""
 
 Record = TypeVar("Record", Tenant, ApiKey, OperatorToken, ConsoleSession, UsageRecord)
 
@@ -37,10 +38,6 @@ class Tables:
     def transaction_id(self) -> int:
         """Number of the last change that is seen here; every change has a higher one."""
         return self._view.version
-
-    def own(self, key: bytes) -> bytes:
-        """A fact about the store itself, empty where there is none."""
-        return self._view.get(OWN, key) or b""
 
     def tenant(self, name: str) -> Tenant | None:
         """The tenant of a name."""

@@ -92,7 +92,8 @@ def restore_all(
         else:
             create_certificate(directory.tls, master_key, certificate_hosts([]))
         directory.planes.mkdir(mode=0o700)
-        store = ControlStore.create(directory.control, master_key)
+        revision = directory.accounts_revision(settings)
+        store = ControlStore.create(directory.control, master_key, revision)
         engine = Engine(directory.planes, master_key)
         try:
             for saved in listing.tenants:
@@ -204,7 +205,8 @@ def _emptied(directory: DataDirectory, settings: Settings) -> Iterator[None]:
     """
     root, mark = directory.root, directory.unfinished_restore
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept = {"lost+found", mark.name, settings.security.master_key_file}
+    security = settings.security
+    kept = {*("lost+found", mark.name, security.master_key_file, security.accounts_revision_file)}
     if not mark.exists() and {path.name for path in root.iterdir()} - kept:
         message = f"{root} is not empty: restore fills an empty one, or adds one --tenant"
         raise OperatorError(message)

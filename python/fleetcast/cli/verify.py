@@ -11,6 +11,7 @@ import click
 from fleetcast.cli.common import Run, table, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import StoreError
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
     from fleetcast.engine import Glance
@@ -34,7 +35,7 @@ _COUNTS = ("blocks", "segments", "rows", "values")
 def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Path | None) -> int:
     """Look at every stored byte of some tenants, or of all, whether the service runs or not.
 
-    Nothing is changed. Where something is damaged there is a line for each damage, and the exit
+    Nothing is changed. Accounts are looked at as well, and forecasts unless tenants are named. Where something is damaged there is a line for each damage, and the exit
     status is 1. Of a backup each file is compared with its SHA-256, and all that it holds is
     opened and counted.
     """
@@ -45,6 +46,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     rows: list[dict[str, object]] = []
     cells: list[list[object]] = []
     damaged: list[str] = []
+    forecasts: list[str] = []
     with run.opened_to_read(to_scan=True) as installation:
         engine = installation.engine
         tenants = installation.tenants
@@ -68,8 +70,14 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
                 row = {"tenant": tenant.name, **counts, "answers": answers}
                 rows.append({**row, "damages": damages})
                 cells.append([*row.values(), len(damages)])
+        if not names:
+            try:
+                installation.stores.predictions.check()
+            except PredictionStoreUnavailable as error:
+                forecasts.append(str(error))
+    damaged += forecasts
     text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged])
-    run.answer({"ok": not damaged, "tenants": rows}, text)
+    run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts}, text)
     return 1 if damaged else 0
 
 

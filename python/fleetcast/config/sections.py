@@ -181,6 +181,7 @@ class Security:
 
     master_key_file: str = setting("master.key", checks.not_empty, cold=True)
     master_key_command: str = setting("", secret=True, cold=True)
+    accounts_revision_file: str = setting("accounts.revision", checks.not_empty, cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)

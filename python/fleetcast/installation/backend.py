@@ -26,4 +26,4 @@ def stores_of(
         from fleetcast.installation.cluster_stores import ClusterStores  # noqa: PLC0415 - few need it
 
         return ClusterStores(directory, settings, master_key, follow=follow)
-    return EmbeddedStores(directory, master_key)
+    return EmbeddedStores(directory, settings, master_key)

@@ -11,7 +11,7 @@ from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.errors import RecordsUnavailable
 from fleetcast.installation.audit_log import audit_line
 from fleetcast.log_lines import write_line
-from fleetcast.record_store import OWN, count_up
+from fleetcast.record_store import FACTS, count_up
 
 if TYPE_CHECKING:
     from fleetcast.engine import Records
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _LINES = "lines"
 _NUMBER_KEY = b"number"
 _REPEATED_KEY = b"repeated"
+SPACES = (_LINES,)
+FACT_KEYS = (_NUMBER_KEY, _REPEATED_KEY)
 
 
 class ClusterAudit:
@@ -52,11 +54,11 @@ class ClusterAudit:
 
     def _repeat(self) -> None:
         with self._records.begin(write=True) as view:
-            last = view.get(OWN, _REPEATED_KEY) or b""
+            last = view.get(FACTS, _REPEATED_KEY) or b""
             first = last
             for key, line in view.under(_LINES, b"", last + b"\0"):
                 write_line(json.loads(line))
                 last = key
             if last != first:
-                view.put(OWN, _REPEATED_KEY, last)
+                view.put(FACTS, _REPEATED_KEY, last)
             self._version = view.version

@@ -9,17 +9,22 @@ import structlog
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable, TenantList, Usage
 from fleetcast.accounts.node_usage import NodeUsage
-from fleetcast.accounts.store import master_key_check
+from fleetcast.accounts.tables import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
 from fleetcast.engine import ControlVersion, Records
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.clock import SharedClock
-from fleetcast.forecast.serving.models import ModelFiles, RecordModels
+from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
 from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.tables import TABLES
+from fleetcast.installation import cluster_audit
 from fleetcast.installation.cluster_audit import ClusterAudit
 from fleetcast.installation.cluster_node import ClusterNode
+from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleetcast.accounts.tenants import Audit
     from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from fleetcast.installation.stores import Follower
 
 logger = structlog.get_logger(__name__)
+
+_MASTER_KEY_LABEL = "fleetcast control store check 1"
 
 
 class ClusterStores:
@@ -44,11 +51,14 @@ class ClusterStores:
         self._node = ClusterNode(self.cluster, directory)
         self.control_version = ControlVersion()
         accounts = Records.replica(
-            self.cluster, "accounts", follow=follow, news=self.control_version
+            *(self.cluster, "accounts", SPACES, master_key),
+            follow=follow,
+            news=self.control_version,
+            counted=(COUNTED, directory.accounts_revision(settings)),
         )
         self.control = ControlStore(accounts)
         self._tenants = TenantList(self.control)
-        self._usage = ControlStore(Records.in_cluster(self.cluster, "usage"))
+        self._usage = ControlStore(self._records("usage", SPACES))
 
     @cached_property
     def engine(self) -> ClusterEngine:
@@ -59,19 +69,25 @@ class ClusterStores:
     def predictions(self) -> PredictionStore:
         """Forecasts and what serves them."""
         models = RecordModels(
-            Records.in_cluster(self.cluster, "models"), ModelFiles(self._directory.cache / "models")
+            self._records("models", (MODELS,)), ModelFiles(self._directory.cache / "models")
         )
-        records = Records.in_cluster(self.cluster, "forecasts")
+        records = self._records("forecasts", TABLES)
         clock = SharedClock(self.cluster.database_now_us)
         return PredictionStore(records, models, clock=clock)
 
-    def verify_master_key(self) -> None:
+    def prepare(self) -> None:
         """Raises `OperatorError` for another installation or master key, `StoreError`."""
         environment = self._settings.service.environment
         try:
-            self.cluster.check(environment, master_key_check(self._master_key))
+            self.cluster.check(environment, _master_key_check(self._master_key))
         except ValueError as error:
             raise OperatorError(str(error)) from None
+        if not self.control.is_sealed():
+            self.predictions.take_over()
+            self._records("models", (MODELS,)).take_over([])
+            self._records("audit", cluster_audit.SPACES).take_over(cluster_audit.FACT_KEYS)
+            self._usage.take_over()
+            self.control.take_over()
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts on all nodes, with those that `counted` has of the run here."""
@@ -140,11 +156,14 @@ class ClusterStores:
 
     @cached_property
     def _audit(self) -> ClusterAudit:
-        return ClusterAudit(Records.in_cluster(self.cluster, "audit"))
+        return ClusterAudit(self._records("audit", cluster_audit.SPACES))
 
     @cached_property
     def _probe(self) -> Records:
-        return Records.in_cluster(self.cluster, "probe")
+        return self._records("probe", ())
+
+    def _records(self, name: str, spaces: Sequence[str]) -> Records:
+        return Records.in_cluster(self.cluster, name, spaces, self._master_key)
 
 
 def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:
@@ -154,10 +173,15 @@ def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> 
     """
     cluster = open_cluster(settings.store, directory.cache / "objects")
     try:
-        return cluster.install(settings.service.environment, master_key_check(master_key))
+        return cluster.install(settings.service.environment, _master_key_check(master_key))
     except ValueError as error:
         message = (
             f"{error}: to join it, give its environment with --environment, and with --master-key"
             " a copy of the master key of one of its nodes"
         )
         raise OperatorError(message) from None
+
+
+def _master_key_check(master_key: bytes) -> bytes:
+    """A hash of the master key that tells it from others, and nothing else."""
+    return derive(master_key, _MASTER_KEY_LABEL)

@@ -26,6 +26,10 @@ class DataDirectory:
         """The control store."""
         return self.root / "control"
 
+    def accounts_revision(self, settings: Settings) -> Path:
+        """Tells if an older copy of the control store was put back."""
+        return self.root / settings.security.accounts_revision_file
+
     @property
     def planes(self) -> Path:
         """The tenants' data planes."""

@@ -17,6 +17,7 @@ from fleetcast.record_store import DATA_FILE
 if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
     from fleetcast.accounts.usage import Counted
+    from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.stores import Follower
 
@@ -26,10 +27,11 @@ class EmbeddedStores:
 
     is_shared = False
 
-    def __init__(self, directory: DataDirectory, master_key: bytes) -> None:
+    def __init__(self, directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
         self._directory = directory
         self._master_key = master_key
-        self.control = ControlStore.embedded(directory.control)
+        revision = directory.accounts_revision(settings)
+        self.control = ControlStore.embedded(directory.control, master_key, revision)
         self.control_version = str(directory.control / DATA_FILE)
 
     @cached_property
@@ -40,11 +42,14 @@ class EmbeddedStores:
     @cached_property
     def predictions(self) -> EmbeddedPredictions:
         """Forecasts and what serves them."""
-        return EmbeddedPredictions(self._directory.forecast)
+        return EmbeddedPredictions(self._directory.forecast, self._master_key)
 
-    def verify_master_key(self) -> None:
-        """Raises `OperatorError`, `ControlStoreUnavailable`."""
-        self.control.verify_master_key(self._master_key)
+    def prepare(self) -> None:
+        """Raises `OperatorError`, `ControlStoreUnavailable`, `PredictionStoreUnavailable`."""
+        self.control.verify_master_key()
+        if not self.control.is_sealed():
+            self.predictions.take_over()
+            self.control.take_over()
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts, with those that `counted` has of the run."""

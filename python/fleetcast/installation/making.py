@@ -64,7 +64,8 @@ def make_data_directory(
             directory.cache.mkdir(mode=0o700)
         else:
             directory.planes.mkdir(mode=0o700)
-            ControlStore.create(directory.control, master_key)
+            revision = directory.accounts_revision(settings)
+            ControlStore.create(directory.control, master_key, revision)
         # Last, because it is what makes the directory one of ours.
         write_private(root / SETTINGS_FILE, _settings_text(environment, store).encode())
         # Acknowledged records are worth nothing after a power cut without the key, and the key

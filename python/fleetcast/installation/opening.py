@@ -63,7 +63,7 @@ def opened(
     with ExitStack() as stack:
         place = stack.enter_context(readable(directory, to_scan=to_scan)) if to_read else directory
         stores = stack.enter_context(closing(stores_of(place, settings, master_key)))
-        stores.verify_master_key()
+        stores.prepare()
         audit = stores.audit()
         tenants = Tenants(stores.control, stores.engine, audit=audit)
         keys = Keys(stores.control, key_pepper(master_key), audit=audit)

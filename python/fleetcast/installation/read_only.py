@@ -15,6 +15,8 @@ from fleetcast.installation.directory import DataDirectory
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fleetcast.config import Settings
+
 _SEGMENTS = "segments"
 _LOCKS = ("lock.mdb", "plane.mdb-lock", "plane.log-lock", "compaction.lock")
 """They say who has a store open on one machine, and are made anew."""
@@ -51,6 +53,10 @@ class _Copies(DataDirectory):
     @property
     def control(self) -> Path:
         return self._copied(self.source.control)
+
+    def accounts_revision(self, settings: Settings) -> Path:
+        """A copy may be an older one, and notes nothing."""
+        return self.root / Path(settings.security.accounts_revision_file).name
 
     @property
     def planes(self) -> Path:

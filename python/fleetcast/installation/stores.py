@@ -42,8 +42,11 @@ class Stores(Protocol):
     def predictions(self) -> PredictionStore:
         """Forecasts and what serves them."""
 
-    def verify_master_key(self) -> None:
-        """Raises `OperatorError` where the stores were made with another master key."""
+    def prepare(self) -> None:
+        """Seals what fleetcast 0.3.0 wrote without a seal, once.
+
+        Raises `OperatorError` if the stores were made with another master key.
+        """
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts, with those that `counted` has of the run."""

@@ -59,7 +59,7 @@ def serve(
     master_key = load_master_key(directory.root, settings.security)
     with ExitStack() as stack:
         stores = stack.enter_context(closing(stores_of(directory, settings, master_key)))
-        stores.verify_master_key()
+        stores.prepare()
         provide_models(stores.predictions)
         lock = stack.enter_context(exclusive(directory.lock))
         stores.claim()

@@ -42,7 +42,7 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
     match error {
         Error::Missing(_) => StoreMissing::new_err(message),
         Error::Exists(_) => StoreExists::new_err(message),
-        Error::Corrupt { .. } => StoreDamaged::new_err(message),
+        Error::Corrupt { .. } | Error::Foreign { .. } => StoreDamaged::new_err(message),
         Error::DiskFull => StoreFull::new_err(message),
         Error::Invalid { .. } => PyValueError::new_err(message),
         Error::Internal { .. } => StoreError::new_err(message),

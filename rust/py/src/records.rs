@@ -1,7 +1,7 @@
 //! Small records as Python sees them: a store, and a transaction as a block of `with`.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -9,9 +9,12 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::{Error, Result, catching};
-use fleetcast_core::storage::records::{Item, LmdbRecords, RecordStore, View, only_reads};
+use fleetcast_core::storage::records::{
+    Item, LmdbRecords, RecordStore, SealedRecords, View, only_reads,
+};
 
 use crate::admissions::ControlVersion;
+use crate::arguments::key_of;
 use crate::cluster::Cluster;
 use crate::errors::records_error;
 
@@ -26,40 +29,98 @@ fn leave<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> Py
 }
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Records(Arc<dyn RecordStore>);
+pub(crate) struct Records(Arc<SealedRecords>);
+
+/// Spaces whose changes count, and the file that keeps the number of them.
+type Counted = (Vec<String>, PathBuf);
+
+/// `records` under the seal of a store of this name.
+fn sealed(
+    records: Arc<dyn RecordStore>,
+    name: &str,
+    spaces: &[String],
+    master_key: &[u8],
+    counted: Option<Counted>,
+) -> PyResult<SealedRecords> {
+    let store = SealedRecords::new(records, key_of(master_key)?, name, spaces);
+    Ok(match counted {
+        Some((spaces, file)) => store.counting(&spaces, &file),
+        None => store,
+    })
+}
 
 #[pymethods]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands what it made over as it is")]
 impl Records {
     #[staticmethod]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a path over as it is")]
-    fn in_folder(folder: PathBuf, spaces: Vec<String>, format_name: &[u8]) -> Self {
-        Self(Arc::new(LmdbRecords::new(&folder, spaces, format_name)))
+    #[pyo3(signature = (folder, name, spaces, master_key, *, counted = None))]
+    fn in_folder(
+        folder: PathBuf,
+        name: &str,
+        spaces: Vec<String>,
+        master_key: &[u8],
+        counted: Option<Counted>,
+    ) -> PyResult<Self> {
+        let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
+        Ok(Self(Arc::new(sealed(Arc::new(records), name, &spaces, master_key, counted)?)))
     }
 
     #[staticmethod]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands what it made over as it is")]
+    #[pyo3(signature = (folder, name, spaces, master_key, *, counted = None))]
     fn create(
         py: Python<'_>,
         folder: PathBuf,
+        name: &str,
         spaces: Vec<String>,
-        format_name: &[u8],
-        facts: BTreeMap<PyBackedBytes, PyBackedBytes>,
+        master_key: &[u8],
+        counted: Option<Counted>,
     ) -> PyResult<()> {
-        let facts: Vec<Item> =
-            facts.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-        let folder: &Path = &folder;
-        leave(py, || LmdbRecords::new(folder, spaces, format_name).create(&facts))
+        let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
+        let records = Arc::new(records);
+        let sealed = sealed(Arc::clone(&records) as _, name, &spaces, master_key, counted)?;
+        leave(py, || records.create(sealed.beginning()?))
     }
 
     #[staticmethod]
-    fn in_cluster(cluster: &Cluster, name: &str) -> Self {
-        Self(cluster.records(name))
+    fn in_cluster(
+        cluster: &Cluster,
+        name: &str,
+        spaces: Vec<String>,
+        master_key: &[u8],
+    ) -> PyResult<Self> {
+        Ok(Self(Arc::new(sealed(cluster.records(name), name, &spaces, master_key, None)?)))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (cluster, name, *, follow, news))]
-    fn replica(cluster: &Cluster, name: &str, follow: bool, news: &ControlVersion) -> Self {
-        Self(cluster.replica(name, follow, news.shared()))
+    #[pyo3(signature = (cluster, name, spaces, master_key, *, follow, news, counted = None))]
+    fn replica(
+        cluster: &Cluster,
+        name: &str,
+        spaces: Vec<String>,
+        master_key: &[u8],
+        follow: bool,
+        news: &ControlVersion,
+        counted: Option<Counted>,
+    ) -> PyResult<Self> {
+        let records = cluster.replica(name, follow, news.shared());
+        Ok(Self(Arc::new(sealed(records, name, &spaces, master_key, counted)?)))
+    }
+
+    fn is_of_master_key(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || self.0.is_of_master_key())
+    }
+
+    fn is_sealed(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || self.0.is_sealed())
+    }
+
+    fn take_over(&self, py: Python<'_>, facts: Vec<PyBackedBytes>) -> PyResult<bool> {
+        let facts: Vec<&[u8]> = facts.iter().map(|fact| &**fact).collect();
+        leave(py, || self.0.take_over(&facts))
+    }
+
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        leave(py, || self.0.check())
     }
 
     #[getter]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fleetcast.forecast.serving.tables import Quota
 
-_FORMAT = b"fleetcast predictions 2"
+_NAME = "fleetcast predictions 2"
 
 
 class EmbeddedPredictions(PredictionStore):
@@ -25,10 +25,13 @@ class EmbeddedPredictions(PredictionStore):
 
     models: ModelFiles
 
-    def __init__(self, directory: Path, quotas: Mapping[str, Quota] = QUOTAS) -> None:
+    def __init__(
+        self, directory: Path, master_key: bytes, quotas: Mapping[str, Quota] = QUOTAS
+    ) -> None:
         self._directory = directory
         self._folder = directory / "store"
-        records = Records.in_folder(self._folder, TABLES, _FORMAT)
+        self._master_key = master_key
+        records = Records.in_folder(self._folder, _NAME, TABLES, master_key)
         super().__init__(records, ModelFiles(directory / "models"), quotas)
 
     def ensure(self) -> None:
@@ -39,10 +42,20 @@ class EmbeddedPredictions(PredictionStore):
         self._directory.mkdir(mode=0o700, exist_ok=True)
         self.models.folder.mkdir(mode=0o700, exist_ok=True)
         try:
-            Records.create(self._folder, TABLES, _FORMAT, {})
+            Records.create(self._folder, _NAME, TABLES, self._master_key)
         except RecordsUnavailable as error:
             message = f"{self._folder} cannot be made: {error}"
             raise PredictionStoreUnavailable(message) from error
+
+    def take_over(self) -> None:
+        """Seals what fleetcast 0.3.0 wrote. Raises `PredictionStoreUnavailable`."""
+        if self._folder.exists():
+            super().take_over()
+
+    def check(self) -> None:
+        """Looks at all records, if there are any. Raises `PredictionStoreUnavailable`."""
+        if self._folder.exists():
+            super().check()
 
     def ping(self) -> None:
         """Asks whether it can be read and written, and has room for a change.

@@ -1,7 +1,7 @@
 """The store of forecasts and of serving them: beside the planes, for all processes.
 
-Records of a tenant are sealed under that tenant's key and found under a keyed hash; they end with
-the key. Releases are the installation's and lie open.
+All records are sealed for their place under the master key. Values of a tenant are sealed under
+that tenant's key as well, and end with it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fleetcast.errors import RecordsUnavailable
 from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.tables import (
+    FENCE,
     QUOTAS,
     TENANT_TABLES,
     Records,
@@ -90,6 +91,23 @@ class PredictionStore:
         try:
             with self._store.begin(write=True):
                 pass
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def take_over(self) -> None:
+        """Seals what fleetcast 0.3.0 wrote. Raises `PredictionStoreUnavailable`."""
+        try:
+            self._store.take_over([FENCE])
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def check(self) -> None:
+        """Looks at all records: each must be what was written last in its place.
+
+        Raises `PredictionStoreUnavailable`, with what is wrong.
+        """
+        try:
+            self._store.check()
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 

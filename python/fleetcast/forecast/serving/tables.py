@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "series", "shares")
 TENANT_TABLES = ("leases", "cooldowns", "values", "pending", "series")
 
-_FENCE = b"fence"
+FENCE = b"fence"
 _DUE_BYTES = 8
 _COUNT_BYTES = 8
 
@@ -94,7 +94,7 @@ class Records:
 
     def next_fence(self) -> int:
         """A number that no lease has had before."""
-        return count_up(self._view, _FENCE)
+        return count_up(self._view, FENCE)
 
     def settle(self) -> None:
         """Writes down what this transaction changed of the bytes in use."""

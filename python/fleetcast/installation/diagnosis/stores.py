@@ -52,7 +52,7 @@ def check_stores(
             yield Finding.failure("control store", str(error), "correct store.database")
             return
         try:
-            stores.verify_master_key()
+            stores.prepare()
             with stores.control.read() as tables:
                 tenants = tables.tenants()
         except OperatorError as error:

@@ -16,6 +16,11 @@ pub enum Error {
         /// The thing that was read, in words of `docs/format.md`.
         what: &'static str,
     },
+    /// A record is not what was written last in its place.
+    Foreign {
+        /// The record or its store, and the fault.
+        what: String,
+    },
     /// The operating system refused an operation on a file.
     Io {
         /// The operation and its object in words.
@@ -188,7 +193,7 @@ impl fmt::Display for Error {
             Self::Internal { message } => {
                 write!(f, "internal fault in the engine, please report it: {message}")
             }
-            Self::Invalid { message } => f.write_str(message),
+            Self::Foreign { what: message } | Self::Invalid { message } => f.write_str(message),
         }
     }
 }

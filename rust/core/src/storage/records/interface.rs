@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::model::error::Result;
 
-/// The space of facts about the store itself, such as its format.
-pub const OWN: &str = "";
-
 /// Key and value.
 pub type Item = (Vec<u8>, Vec<u8>);
 

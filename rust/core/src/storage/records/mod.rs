@@ -11,10 +11,13 @@ mod view;
 mod lmdb;
 mod memory;
 
+mod sealed;
+
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use interface::{Changes, Item, OWN, RecordStore, Snapshot};
+pub use interface::{Changes, Item, RecordStore, Snapshot};
 pub use lmdb::LmdbRecords;
 pub use memory::{MemoryRecords, Spaces, State};
+pub use sealed::SealedRecords;
 pub use view::{Page, View, only_reads};

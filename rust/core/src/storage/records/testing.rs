@@ -81,7 +81,7 @@ pub fn agrees(store: &dyn RecordStore, transactions: &[(Vec<Step>, bool)]) -> Te
 
 impl Step {
     /// The answer of a view, as text.
-    fn of(&self, view: &mut View) -> String {
+    pub(crate) fn of(&self, view: &mut View) -> String {
         let text = |answer: &dyn Debug| format!("{answer:?}");
         match self {
             Self::Put(at, key, value) => text(&view.put(SPACES[*at], key, value)),

@@ -38,7 +38,7 @@ fn unwrap_parts(master_key: &[u8; 32], key_file: &[u8]) -> Option<([u8; PLANE_ID
     let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[KEY_FILE_VERSION])?;
     let (plane_id, sealed) = rest.split_first_chunk::<PLANE_ID_LEN>()?;
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let mut plain = sealer.open_parts(Kind::Key, sealed)?;
+    let mut plain = sealer.open_parts(Kind::Key, &[], sealed)?;
     let data_key = <&[u8; 32]>::try_from(plain.as_slice()).ok().map(DataKey::from_bytes);
     plain.zeroize();
     Some((*plane_id, data_key?))

@@ -21,5 +21,5 @@ pub use key::DataKey;
 pub use key_file::{unwrap, wrap};
 pub(crate) use random::fill_random;
 pub use random::{PLANE_ID_LEN, random_plane_id};
-pub use sealer::{Kind, SEAL_OVERHEAD, Sealer};
+pub use sealer::{Kind, SEAL_OVERHEAD, Sealer, blob_id};
 pub use segment::SegmentSealer;

@@ -28,6 +28,8 @@ pub enum Kind {
     Key = 3,
     /// The list of segments.
     Manifest = 4,
+    /// A small record.
+    Record = 5,
     /// Something kept beside the plane by the program around the engine.
     Beside = 16,
 }
@@ -39,9 +41,16 @@ impl Kind {
             Self::Names => "a sealed name",
             Self::Key => "a sealed key",
             Self::Manifest => "the sealed manifest",
+            Self::Record => "a sealed record",
             Self::Beside => "a sealed value",
         }
     }
+}
+
+/// The id of a sealed blob, which no other blob has; `None` for bytes that are none.
+#[must_use]
+pub fn blob_id(sealed: &[u8]) -> Option<&[u8]> {
+    sealed.get(2..HEAD_LEN)
 }
 
 /// Seals and opens blobs of one plane. Its keys are erased from memory when it is dropped.
@@ -72,6 +81,19 @@ impl Sealer {
     ///
     /// If `plain` is longer than AES-GCM allows, 64 GiB.
     pub fn seal(&self, kind: Kind, plain: &[u8]) -> Result<Vec<u8>> {
+        self.seal_at(kind, &[], plain)
+    }
+
+    /// As [`Self::seal`], for `place` alone: nothing else opens it elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::seal`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::seal`].
+    pub fn seal_at(&self, kind: Kind, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
         let mut id = [0; ID_LEN];
         fill_random(&mut id)?;
         let mut sealed = Vec::with_capacity(plain.len() + SEAL_OVERHEAD);
@@ -80,7 +102,11 @@ impl Sealer {
         sealed.extend_from_slice(plain);
         let tag = self
             .blob_key(&id)
-            .seal_in_place_separate_tag(nonce(), self.context(kind, &id), &mut sealed[HEAD_LEN..])
+            .seal_in_place_separate_tag(
+                nonce(),
+                self.context(kind, &id, place),
+                &mut sealed[HEAD_LEN..],
+            )
             .expect("blobs are shorter than 64 GiB");
         sealed.extend_from_slice(tag.as_ref());
         Ok(sealed)
@@ -92,10 +118,19 @@ impl Sealer {
     ///
     /// [`Error::Corrupt`] if it is anything else.
     pub fn open(&self, kind: Kind, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.open_parts(kind, sealed).ok_or(Error::Corrupt { what: kind.what() })
+        self.open_at(kind, &[], sealed)
     }
 
-    pub(super) fn open_parts(&self, kind: Kind, sealed: &[u8]) -> Option<Vec<u8>> {
+    /// As [`Self::open`], of what [`Self::seal_at`] made for the same place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn open_at(&self, kind: Kind, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
+        self.open_parts(kind, place, sealed).ok_or(Error::Corrupt { what: kind.what() })
+    }
+
+    pub(super) fn open_parts(&self, kind: Kind, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let ([version, kind_code], rest) = sealed.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG_LEN>()?;
@@ -103,7 +138,7 @@ impl Sealer {
             return None;
         }
         let mut plain = ciphertext.to_vec();
-        let context = self.context(kind, id);
+        let context = self.context(kind, id, place);
         self.blob_key(id)
             .open_in_place_separate_tag(nonce(), context, Tag::from(*tag), &mut plain, 0..)
             .ok()?;
@@ -136,14 +171,9 @@ impl Sealer {
         LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
     }
 
-    /// Authenticated beside the ciphertext: version, kind, plane and blob.
-    fn context(&self, kind: Kind, id: &[u8; ID_LEN]) -> Aad<[u8; 2 + PLANE_ID_LEN + ID_LEN]> {
-        let mut context = [0; 2 + PLANE_ID_LEN + ID_LEN];
-        context[0] = VERSION;
-        context[1] = kind as u8;
-        context[2..2 + PLANE_ID_LEN].copy_from_slice(&self.plane_id);
-        context[2 + PLANE_ID_LEN..].copy_from_slice(id);
-        Aad::from(context)
+    /// Authenticated beside the ciphertext: version, kind, plane, blob and place.
+    fn context(&self, kind: Kind, id: &[u8; ID_LEN], place: &[u8]) -> Aad<Vec<u8>> {
+        Aad::from([[VERSION, kind as u8].as_slice(), &self.plane_id, id, place].concat())
     }
 }
 

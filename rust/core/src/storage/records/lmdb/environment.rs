@@ -14,7 +14,6 @@ use heed::{
     CommitOrAbort, CommitToken, Env, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn, WithoutTls,
 };
 
-use super::super::interface::OWN;
 use crate::model::error::{Error, Result, is_disk_full};
 use crate::storage::store::lmdb::{Claim, reserved_lock_file};
 
@@ -25,7 +24,9 @@ type Tables = BTreeMap<String, Table>;
 /// The file of an environment that holds its content.
 pub(super) const DATA_FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "lock.mdb";
-/// The key, in the environment's own table, of what names its format.
+/// The environment's own table, which has the names of the others as well.
+pub(super) const OWN: &str = "";
+/// The key, in its own table, of what names its format.
 pub(super) const FORMAT: &[u8] = b"format";
 
 /// Map of a new environment: address space, not memory or disk.

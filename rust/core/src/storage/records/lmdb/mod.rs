@@ -6,7 +6,6 @@
 
 mod environment;
 
-use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::ops::Bound;
@@ -16,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heed::{MdbError, RoTxn, WithoutTls};
 
-use self::environment::{DATA_FILE, Environment, FORMAT, problem};
-use super::interface::{Changes, Item, OWN, RecordStore, Snapshot};
+use self::environment::{DATA_FILE, Environment, FORMAT, OWN, problem};
+use super::interface::{Changes, Item, RecordStore, Snapshot};
 use super::view::only_reads;
 use crate::model::error::{Error, Result};
 
@@ -33,29 +32,27 @@ pub struct LmdbRecords {
 }
 
 impl LmdbRecords {
-    /// The store in `folder` with these spaces besides [`OWN`], whose format is so named. Nothing is
-    /// opened yet.
+    /// The store in `folder` with these spaces, whose format is so named. Nothing is opened yet.
     #[must_use]
     pub fn new(folder: &Path, spaces: Vec<String>, format: &[u8]) -> Self {
         let (folder, format) = (folder.to_owned(), format.to_vec());
         Self { folder, spaces, format, opened: Mutex::new(None) }
     }
 
-    /// Makes the folder and an empty store in it, with `entries` in [`OWN`].
+    /// Makes the folder and a store in it, with these records.
     ///
     /// # Errors
     /// [`Error::Exists`] if there is a folder, [`Error::Io`], [`Error::DiskFull`].
-    pub fn create(&self, entries: &[Item]) -> Result<()> {
+    pub fn create(&self, mut records: Changes) -> Result<()> {
         if self.folder.exists() {
             return Err(Error::exists(&self.folder));
         }
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
         made.map_err(|error| Error::io("make", &self.folder, error))?;
         let environment = Environment::create(&self.folder, &self.spaces)?;
-        let mut entries: BTreeMap<_, _> =
-            entries.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
-        entries.insert(FORMAT.to_vec(), Some(self.format.clone()));
-        change(&environment, None, &BTreeMap::from([(OWN.to_owned(), entries)]))
+        let own = records.entry(OWN.to_owned()).or_default();
+        own.insert(FORMAT.to_vec(), Some(self.format.clone()));
+        change(&environment, None, &records)
     }
 
     /// The environment of the files as they are now.

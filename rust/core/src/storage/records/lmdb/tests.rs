@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc;
@@ -20,7 +21,7 @@ fn store_in(folder: &TempDir) -> LmdbRecords {
 fn made() -> (TempDir, LmdbRecords) {
     let folder = TempDir::new().unwrap();
     let store = store_in(&folder);
-    store.create(&[(b"fact".to_vec(), b"1".to_vec())]).unwrap();
+    store.create(Changes::new()).unwrap();
     (folder, store)
 }
 
@@ -52,10 +53,15 @@ fn what_was_committed_is_there_when_it_is_opened_anew() {
     let (folder, store) = made();
     put(&store, b"k", b"1").unwrap();
     store.close();
-    let store = store_in(&folder);
-    assert_eq!(get(&store, b"k").unwrap(), Some(b"1".to_vec()));
-    let mut view = View::new(store.begin(false).unwrap());
-    assert_eq!(view.get(OWN, b"fact").unwrap(), Some(b"1".to_vec()));
+    assert_eq!(get(&store_in(&folder), b"k").unwrap(), Some(b"1".to_vec()));
+}
+
+#[test]
+fn it_may_begin_with_records() {
+    let folder = TempDir::new().unwrap();
+    let records = BTreeMap::from([(b"k".to_vec(), Some(b"1".to_vec()))]);
+    store_in(&folder).create(Changes::from([("a".to_owned(), records)])).unwrap();
+    assert_eq!(get(&store_in(&folder), b"k").unwrap(), Some(b"1".to_vec()));
 }
 
 #[test]
@@ -143,7 +149,7 @@ fn a_file_of_something_else_is_damaged() {
     assert_eq!(refused, "data.mdb is damaged or was written with another key");
     let other = LmdbRecords::new(&folder.path().join("store"), Vec::new(), b"test 2");
     fs::remove_dir_all(folder.path().join("store")).unwrap();
-    store_in(&folder).create(&[]).unwrap();
+    store_in(&folder).create(Changes::new()).unwrap();
     let refused = failure(other.begin(false).map(drop));
     assert_eq!(refused, "the format of data.mdb is damaged or was written with another key");
 }
@@ -156,13 +162,13 @@ fn files_that_were_replaced_are_opened_once_nobody_uses_the_old_ones() {
     let mut before = View::new(store.begin(false).unwrap());
     fs::rename(&root, &away).unwrap();
     let other = store_in(&folder);
-    let refused = failure(other.create(&[]));
+    let refused = failure(other.create(Changes::new()));
     assert!(refused.contains("is open already"), "{refused}");
     assert_eq!(before.get("a", b"k").unwrap(), Some(b"1".to_vec()));
     drop(before);
     fs::remove_dir_all(&root).unwrap();
     store.close();
-    other.create(&[]).unwrap();
+    other.create(Changes::new()).unwrap();
     other.close();
     assert_eq!(get(&store, b"k").unwrap(), None);
 }

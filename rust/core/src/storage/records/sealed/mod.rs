@@ -1,0 +1,378 @@
+//! Records sealed under the master key, each for its place in its store.
+//!
+//! Whoever can write the files or the database but has no master key cannot make a record, nor move
+//! or exchange records: they do not open elsewhere. Records that were removed or put back to an
+//! earlier state show in the sum of the store's head, and an older copy of the whole store shows in
+//! a file that lies elsewhere. The format is in `docs/format.md`, "Sealed records".
+
+mod head;
+
+mod seal;
+
+mod revision;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use self::head::Head;
+use self::revision::RevisionFile;
+use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
+use super::interface::{Changes, Item, RecordStore, Snapshot};
+use crate::model::error::{Error, Result};
+
+/// Facts about a store itself.
+const FACTS: &str = "facts";
+/// Space of the facts of a store that was written without a seal.
+const OPEN_FACTS: &str = "";
+/// Records read in one go.
+const PAGE: usize = 1_024;
+
+/// A store whose records are sealed.
+pub struct SealedRecords {
+    records: Arc<dyn RecordStore>,
+    sealed: Arc<Sealed>,
+    /// True once the records that are there were looked at.
+    is_checked: AtomicBool,
+}
+
+struct Sealed {
+    seal: RecordSeal,
+    place: String,
+    spaces: Vec<String>,
+    counted: Option<Counted>,
+}
+
+/// Spaces whose changes count, and where the number of them is kept.
+struct Counted {
+    spaces: Vec<String>,
+    file: RevisionFile,
+}
+
+impl SealedRecords {
+    /// All spaces of a sealed store that keeps records in `spaces`.
+    #[must_use]
+    pub fn spaces(spaces: &[String]) -> Vec<String> {
+        [spaces, &[FACTS.to_owned(), HEAD.0.to_owned()]].concat()
+    }
+
+    /// The records of `store` in `spaces`, sealed under a key that is derived from the master key
+    /// and from `name`, which no other store of the installation has.
+    #[must_use]
+    pub fn new(
+        records: Arc<dyn RecordStore>,
+        master_key: &[u8; 32],
+        name: &str,
+        spaces: &[String],
+    ) -> Self {
+        let mut spaces = spaces.to_vec();
+        spaces.push(FACTS.to_owned());
+        let (seal, place) = (RecordSeal::new(master_key, name), records.place());
+        let sealed = Arc::new(Sealed { seal, place, spaces, counted: None });
+        Self { records, sealed, is_checked: AtomicBool::new(false) }
+    }
+
+    /// Has the first use look at all records, and each change of one in `spaces` noted in `file`,
+    /// which tells if an older copy of the store was put back.
+    ///
+    /// # Panics
+    /// If the store was used.
+    #[must_use]
+    pub fn counting(mut self, spaces: &[String], file: &Path) -> Self {
+        let sealed = Arc::get_mut(&mut self.sealed).expect("snapshots share it");
+        sealed.counted = Some(Counted { spaces: spaces.to_vec(), file: RevisionFile::new(file) });
+        self
+    }
+
+    /// Changes that make an empty store a sealed one. An earlier file of its revision is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::DiskFull`].
+    pub fn beginning(&self) -> Result<Changes> {
+        let head = Head::new()?;
+        if let Some(counted) = &self.sealed.counted {
+            counted.file.prepare(&self.sealed.seal, &head)?.publish()?;
+        }
+        let mut changes = Changes::new();
+        self.sealed.put_head(&mut changes, &head)?;
+        Ok(changes)
+    }
+
+    /// Returns true if the store was made with this master key.
+    ///
+    /// # Errors
+    /// As [`RecordStore::begin`].
+    pub fn is_of_master_key(&self) -> Result<bool> {
+        let mut snapshot = self.records.begin(false)?;
+        let seal = &self.sealed.seal;
+        if let Some(head) = stored_head(&mut *snapshot)? {
+            return Ok(seal.knows(&head));
+        }
+        let check = snapshot.get_all(OPEN_FACTS, &[OPEN_CHECK_KEY])?.pop().flatten();
+        Ok(check.is_none_or(|check| check == seal.open_check))
+    }
+
+    /// Returns true if the store has a seal, even without records.
+    ///
+    /// # Errors
+    /// As [`RecordStore::begin`].
+    pub fn is_sealed(&self) -> Result<bool> {
+        Ok(stored_head(&mut *self.records.begin(false)?)?.is_some())
+    }
+
+    /// Looks at all records: each must be what was written last in its place, and none may be
+    /// missing.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], also for an older copy of the store, and as
+    /// [`RecordStore::begin`].
+    pub fn check(&self) -> Result<()> {
+        // Before the records, which are never behind it.
+        let counted = self.sealed.counted.as_ref();
+        let noted = counted.map(|counted| counted.file.read()).transpose()?.flatten();
+        self.records.renew()?;
+        let head = self.sealed.check(&mut *self.records.begin(false)?)?;
+        counted.map_or(Ok(()), |counted| {
+            counted.file.compare(noted, &self.sealed.seal, &head, &self.sealed.place)
+        })
+    }
+
+    /// Seals a store that was written without a seal, in one transaction: all records in its spaces
+    /// and the facts under these keys. Returns false if it is sealed.
+    ///
+    /// # Errors
+    /// As [`RecordStore::begin`] and [`Snapshot::commit`]. [`Error::Foreign`] if a file of its
+    /// revision says that it was sealed once.
+    pub fn take_over(&self, facts: &[&[u8]]) -> Result<bool> {
+        if self.is_sealed()? {
+            return Ok(false);
+        }
+        let mut snapshot = self.records.begin(true)?;
+        if stored_head(&mut *snapshot)?.is_some() {
+            return Ok(false); // another process was faster
+        }
+        if let Some(counted) = &self.sealed.counted {
+            counted.file.refuse_unsealed(&self.sealed.place)?;
+        }
+        let (mut changes, mut found) = (Changes::new(), Changes::new());
+        for space in &self.sealed.spaces {
+            let records = found.entry(space.clone()).or_default();
+            each(&mut *snapshot, space, |key, value| {
+                records.insert(key, Some(value));
+                Ok(())
+            })?;
+        }
+        for (key, value) in facts.iter().zip(snapshot.get_all(OPEN_FACTS, facts)?) {
+            if value.is_some() {
+                found.entry(FACTS.to_owned()).or_default().insert(key.to_vec(), value);
+                changes.entry(OPEN_FACTS.to_owned()).or_default().insert(key.to_vec(), None);
+            }
+        }
+        changes.entry(OPEN_FACTS.to_owned()).or_default().insert(OPEN_CHECK_KEY.to_vec(), None);
+        let mut head = Head::new()?;
+        self.sealed.seal_all(&mut head, &found, &mut changes)?;
+        self.sealed.commit(snapshot, changes, &head, true)?;
+        Ok(true)
+    }
+
+    /// The first use looks if the records are what they should be.
+    fn ready(&self) -> Result<()> {
+        if self.is_checked.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if self.sealed.counted.is_some() {
+            self.check()?;
+        } else {
+            self.sealed.head(&mut *self.records.begin(false)?)?;
+        }
+        self.is_checked.store(true, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl RecordStore for SealedRecords {
+    fn place(&self) -> String {
+        self.sealed.place.clone()
+    }
+
+    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+        self.ready()?;
+        let snapshot = self.records.begin(writes)?;
+        Ok(Box::new(SealedSnapshot { snapshot, sealed: Arc::clone(&self.sealed) }))
+    }
+
+    fn renew(&self) -> Result<bool> {
+        self.records.renew()
+    }
+
+    fn close(&self) {
+        self.is_checked.store(false, Ordering::Release);
+        self.records.close();
+    }
+}
+
+impl Sealed {
+    /// The head of the store; a new one for a store without records.
+    fn head(&self, snapshot: &mut dyn Snapshot) -> Result<Head> {
+        match stored_head(snapshot)? {
+            Some(head) => self.seal.open_head(&head),
+            None if self.is_empty(snapshot)? => Head::new(),
+            None => Err(Self::unsealed()),
+        }
+    }
+
+    fn check(&self, snapshot: &mut dyn Snapshot) -> Result<Head> {
+        let head = self.head(snapshot)?;
+        let mut found = Head { sum: [0; 16], ..head.clone() };
+        for space in &self.spaces {
+            each(snapshot, space, |key, sealed| {
+                self.seal.open(space, &key, &sealed)?;
+                found.toggle(self.seal.share(space, &key, &sealed)?);
+                Ok(())
+            })?;
+        }
+        if found != head {
+            let fault = "a record is missing, or is an earlier one that was put back";
+            return Err(Error::Foreign { what: format!("{fault}, without the master key") });
+        }
+        Ok(head)
+    }
+
+    fn is_empty(&self, snapshot: &mut dyn Snapshot) -> Result<bool> {
+        for space in &self.spaces {
+            if snapshot.count(space)? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds `changed` to `changes` as they are stored, and the new records to the sum.
+    fn seal_all(&self, head: &mut Head, changed: &Changes, changes: &mut Changes) -> Result<()> {
+        for (space, changed) in changed {
+            let sealed = changes.entry(space.clone()).or_default();
+            for (key, value) in changed {
+                let value = value.as_ref().map(|value| self.seal.seal(space, key, value));
+                let value = value.transpose()?;
+                if let Some(value) = &value {
+                    head.toggle(self.seal.share(space, key, value)?);
+                }
+                sealed.insert(key.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    fn put_head(&self, changes: &mut Changes, head: &Head) -> Result<()> {
+        let sealed = self.seal.seal_head(head)?;
+        changes.entry(HEAD.0.to_owned()).or_default().insert(HEAD.1.to_vec(), Some(sealed));
+        Ok(())
+    }
+
+    fn commit(
+        &self,
+        snapshot: Box<dyn Snapshot>,
+        mut changes: Changes,
+        head: &Head,
+        is_counted: bool,
+    ) -> Result<()> {
+        self.put_head(&mut changes, head)?;
+        let counted = self.counted.as_ref().filter(|_| is_counted);
+        // Before the change, so that a file that cannot be written refuses it.
+        let revision = counted.map(|counted| counted.file.prepare(&self.seal, head)).transpose()?;
+        snapshot.commit(&changes)?;
+        // The change is made; a file that is behind says so with the next one.
+        drop(revision.map(revision::Prepared::publish));
+        Ok(())
+    }
+
+    fn unsealed() -> Error {
+        Error::Foreign { what: "a record was put there without the master key".to_owned() }
+    }
+}
+
+fn stored_head(snapshot: &mut dyn Snapshot) -> Result<Option<Vec<u8>>> {
+    Ok(snapshot.get_all(HEAD.0, &[HEAD.1])?.pop().flatten())
+}
+
+/// Hands the records of a space, as they are stored, to `visit`.
+fn each(
+    snapshot: &mut dyn Snapshot,
+    space: &str,
+    mut visit: impl FnMut(Vec<u8>, Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let mut first = Vec::new();
+    loop {
+        let page = snapshot.under(space, b"", &first, PAGE)?;
+        let last = page.last().filter(|_| page.len() == PAGE).map(|(key, _)| key.clone());
+        for (key, value) in page {
+            visit(key, value)?;
+        }
+        let Some(last) = last else { return Ok(()) };
+        first = [last.as_slice(), &[0]].concat();
+    }
+}
+
+struct SealedSnapshot {
+    snapshot: Box<dyn Snapshot>,
+    sealed: Arc<Sealed>,
+}
+
+impl Snapshot for SealedSnapshot {
+    fn version(&self) -> u64 {
+        self.snapshot.version()
+    }
+
+    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let stored = self.snapshot.get_all(space, keys)?;
+        let seal = &self.sealed.seal;
+        let opened = keys
+            .iter()
+            .zip(stored)
+            .map(|(key, sealed)| sealed.map(|sealed| seal.open(space, key, &sealed)).transpose());
+        opened.collect()
+    }
+
+    fn under(
+        &mut self,
+        space: &str,
+        prefix: &[u8],
+        first: &[u8],
+        limit: usize,
+    ) -> Result<Vec<Item>> {
+        let stored = self.snapshot.under(space, prefix, first, limit)?;
+        let seal = &self.sealed.seal;
+        let opened = stored.into_iter().map(|(key, sealed)| {
+            let value = seal.open(space, &key, &sealed)?;
+            Ok((key, value))
+        });
+        opened.collect()
+    }
+
+    fn count(&mut self, space: &str) -> Result<u64> {
+        self.snapshot.count(space)
+    }
+
+    fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
+        let Self { mut snapshot, sealed } = *self;
+        let mut head = sealed.head(&mut *snapshot)?;
+        for (space, changed) in changes {
+            let keys: Vec<&[u8]> = changed.keys().map(Vec::as_slice).collect();
+            for (key, before) in keys.iter().zip(snapshot.get_all(space, &keys)?) {
+                if let Some(before) = before {
+                    head.toggle(sealed.seal.share(space, key, &before)?);
+                }
+            }
+        }
+        let mut stored = Changes::new();
+        sealed.seal_all(&mut head, changes, &mut stored)?;
+        let counted = sealed.counted.as_ref();
+        let is_counted = counted
+            .is_some_and(|counted| changes.keys().any(|space| counted.spaces.contains(space)));
+        head.revision += u64::from(is_counted);
+        sealed.commit(snapshot, stored, &head, is_counted)
+    }
+}

@@ -1,0 +1,97 @@
+//! Sealing of records, each for its place.
+
+use ring::hmac;
+
+use super::head::Head;
+use crate::model::error::{Error, Result};
+use crate::storage::seal::{DataKey, Kind, Sealer, blob_id};
+
+/// The space of the head, and its key there.
+pub(super) const HEAD: (&str, &[u8]) = ("seal", b"head");
+
+const KEY_LABEL: &[u8] = b"fleetcast records 1";
+const REVISION_PLACE: &[u8] = b"revision file";
+/// A record that tells this master key from others begins each head.
+const CHECK_LEN: usize = 16;
+
+/// A fact of 0.3.0's stores, which lay open, that tells the master key from others.
+pub(super) const OPEN_CHECK_KEY: &[u8] = b"master-key-check";
+const OPEN_CHECK_LABEL: &[u8] = b"fleetcast control store check 1";
+
+/// Seals the records of one store, and opens them.
+pub(super) struct RecordSeal {
+    sealer: Sealer,
+    /// The value under [`OPEN_CHECK_KEY`] that this master key has.
+    pub(super) open_check: [u8; 32],
+}
+
+impl RecordSeal {
+    /// The seal of the store of this name under a master key.
+    pub(super) fn new(master_key: &[u8; 32], store: &str) -> Self {
+        let derived = |label: &[u8]| {
+            let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master_key), label);
+            <[u8; 32]>::try_from(mac.as_ref()).expect("SHA-256 has 32 bytes")
+        };
+        let name = derived(&[KEY_LABEL, b"/", store.as_bytes()].concat());
+        let (id, _) = name.split_first_chunk().expect("32 bytes are more than 16");
+        let sealer = Sealer::new(&DataKey::from_bytes(&derived(KEY_LABEL)), *id);
+        Self { sealer, open_check: derived(OPEN_CHECK_LABEL) }
+    }
+
+    pub(super) fn seal(&self, space: &str, key: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
+        self.sealer.seal_at(Kind::Record, &place(space, key), plain)
+    }
+
+    pub(super) fn open(&self, space: &str, key: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
+        let opened = self.sealer.open_at(Kind::Record, &place(space, key), sealed);
+        opened.map_err(|_| foreign(space, key))
+    }
+
+    /// The share of a record in the sum of its store's head.
+    pub(super) fn share(&self, space: &str, key: &[u8], sealed: &[u8]) -> Result<[u8; 16]> {
+        let id = blob_id(sealed).ok_or_else(|| foreign(space, key))?;
+        Ok(self.sealer.name_hash(&[&place(space, key), id].concat()))
+    }
+
+    pub(super) fn seal_head(&self, head: &Head) -> Result<Vec<u8>> {
+        let sealed = self.seal(HEAD.0, HEAD.1, &head.encode())?;
+        Ok([self.check().as_slice(), &sealed].concat())
+    }
+
+    pub(super) fn open_head(&self, sealed: &[u8]) -> Result<Head> {
+        let opened = sealed.get(CHECK_LEN..).map(|sealed| self.open(HEAD.0, HEAD.1, sealed));
+        let opened = opened.unwrap_or_else(|| Err(foreign(HEAD.0, HEAD.1)))?;
+        Head::decode(&opened).ok_or_else(|| foreign(HEAD.0, HEAD.1))
+    }
+
+    /// Returns true if a head was sealed under this master key, even if it is damaged.
+    pub(super) fn knows(&self, sealed: &[u8]) -> bool {
+        sealed.starts_with(&self.check())
+    }
+
+    pub(super) fn seal_revision(&self, head: &Head) -> Result<Vec<u8>> {
+        self.sealer.seal_at(Kind::Record, REVISION_PLACE, &head.encode())
+    }
+
+    pub(super) fn open_revision(&self, sealed: &[u8]) -> Option<Head> {
+        let opened = self.sealer.open_at(Kind::Record, REVISION_PLACE, sealed).ok()?;
+        Head::decode(&opened)
+    }
+
+    fn check(&self) -> [u8; CHECK_LEN] {
+        self.sealer.name_hash(b"master key check")
+    }
+}
+
+/// The length of a space's name comes first: two spaces share no place.
+fn place(space: &str, key: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(space.len()).expect("names of spaces are short");
+    [&[length], space.as_bytes(), key].concat()
+}
+
+fn foreign(space: &str, key: &[u8]) -> Error {
+    let key = key.escape_ascii();
+    let what =
+        format!("the record {space}/{key} is damaged, or was put there without the master key");
+    Error::Foreign { what }
+}
