@@ -887,11 +887,18 @@ class Planes:
         touched. `None` where the compactor is at work: try again. Raises `StoreMissing`,
         `StoreDamaged` (another master key, too), `StoreFull`.
         """
+    def bind(self, plane: str, master_key: bytes) -> bool:
+        """Binds a store of fleetcast 0.3.0 to its name, and its names to their ids.
+
+        Until then it cannot be opened. Returns false for a store that is bound. Raises
+        `StoreMissing`, `StoreDamaged`, also for another master key, `StoreUnavailable`.
+        """
     def restore(
         self,
         plane: str,
-        master_key: bytes,
         new_master_key: bytes,
+        saved_as: str,
+        master_key: bytes,
         backup: str,
         files: list[tuple[str, int, bytes]],
         content: bytes,
@@ -900,10 +907,10 @@ class Planes:
     ) -> None:
         """Makes a new store of `files` of a backup.
 
-        It is read again and its hash compared with `content`. `master_key` is that of the backup,
-        `new_master_key` that of the new store. With `borrow` segments are symbolic links into the
-        backup. Raises `StoreDamaged` (another master key, too), `StoreExists`, `StoreFull`: then
-        the store cannot be opened.
+        It is read again and its hash compared with `content`. `saved_as` is the name that it had,
+        `master_key` that of the backup, `new_master_key` that of the new store. With `borrow`
+        segments are symbolic links into the backup. Raises `StoreDamaged` (another master key,
+        too), `StoreExists`, `StoreFull`: then the store cannot be opened.
         """
 
 @final
@@ -1443,6 +1450,8 @@ class Records:
 
         Raises `RecordsUnavailable`.
         """
+    def unsealed(self, space: str) -> list[tuple[bytes, bytes]]:
+        """Records of a store without a seal, none of another store. Raises `RecordsUnavailable`."""
     def take_over(self, facts: Sequence[bytes]) -> bool:
         """Seals the records that fleetcast 0.3.0 wrote without a seal, in one transaction.
 

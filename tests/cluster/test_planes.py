@@ -76,7 +76,9 @@ def test_a_plane_goes_into_a_folder_and_back(
         backup.mkdir()
         saved = source.save(names[number], KEY, str(backup), 1, [])
         assert saved is not None
-        target.restore(names[number + 1], KEY, KEY, str(backup), saved.files, saved.content)
+        target.restore(
+            names[number + 1], KEY, names[number], KEY, str(backup), saved.files, saved.content
+        )
         assert target.open(names[number + 1], KEY, "acme").answers_hash() == expected
 
 

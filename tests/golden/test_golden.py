@@ -25,6 +25,7 @@ STORES = sorted(path.parent.name for path in HERE.glob("*/answers.json"))
 def store(request, tmp_path: Path) -> tuple[Engine, dict]:
     shutil.copytree(HERE / request.param, tmp_path / "planes")
     engine = Engine(tmp_path / "planes", MASTER_KEY)
+    engine.bind_plane("plane")
     yield engine, json.loads((HERE / request.param / "answers.json").read_text())
     engine.close()
 

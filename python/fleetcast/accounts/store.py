@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.tables import COUNTED, SPACES, ControlStoreUnavailable, Tables
+from fleetcast.accounts.records import Tenant
+from fleetcast.accounts.tables import COUNTED, SPACES, TENANTS, ControlStoreUnavailable, Tables
 from fleetcast.engine import Records
 from fleetcast.errors import OperatorError, RecordsUnavailable
 
@@ -94,6 +95,16 @@ class ControlStore:
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
 
+    def check(self) -> None:
+        """Looks at all records: each must be what was written last in its place.
+
+        Raises `ControlStoreUnavailable`, also for an older copy of the store.
+        """
+        try:
+            self._records.check()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
     def is_sealed(self) -> bool:
         """False for a store of fleetcast 0.3.0, or one that was never used.
 
@@ -102,6 +113,14 @@ class ControlStore:
         try:
             return self._records.is_sealed()
         except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def unsealed_accounts(self) -> list[str]:
+        """Accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
+        try:
+            found = self._records.unsealed(TENANTS)
+            return [Tenant.decode(value).account_id for _, value in found]
+        except (RecordsUnavailable, ValueError, TypeError) as error:
             raise self._unavailable(error) from error
 
     def take_over(self) -> None:
@@ -123,6 +142,6 @@ class ControlStore:
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
-    def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
+    def _unavailable(self, error: Exception) -> ControlStoreUnavailable:
         message = f"the control store in {self._records.place} is unavailable: {error}"
         return ControlStoreUnavailable(message)

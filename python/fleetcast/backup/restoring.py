@@ -167,7 +167,9 @@ def restore_tenant(
             def restore(account_id: str) -> None:
                 note(account_id)
                 engine.restore_plane(
-                    account_id, folder / saved.folder, saved.plane, master_key=master_key
+                    *(account_id, folder / saved.folder, saved.plane),
+                    saved_as=saved.record.account_id,
+                    master_key=master_key,
                 )
 
             tenant = installation.tenants.adopt(saved.record, names[1], restore)

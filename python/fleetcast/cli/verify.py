@@ -35,9 +35,9 @@ _COUNTS = ("blocks", "segments", "rows", "values")
 def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Path | None) -> int:
     """Look at every stored byte of some tenants, or of all, whether the service runs or not.
 
-    Nothing is changed. Accounts are looked at as well, and forecasts unless tenants are named. Where something is damaged there is a line for each damage, and the exit
-    status is 1. Of a backup each file is compared with its SHA-256, and all that it holds is
-    opened and counted.
+    Nothing is changed. Accounts are looked at as well, and forecasts unless tenants are named.
+    Where something is damaged there is a line for each damage, and the exit status is 1. Of a
+    backup each file is compared with its SHA-256, and all that it holds is opened and counted.
     """
     if backup is not None:
         from fleetcast.cli.verify_backup import verify_backup

@@ -248,6 +248,13 @@ class Engine:
         finally:
             self.release(account_id)
 
+    def bind_plane(self, account_id: str) -> None:
+        """Binds a store of fleetcast 0.3.0 to its account; one that is bound stays as it is.
+
+        Raises `StoreError`.
+        """
+        self._planes.bind(account_id, self._master_key)
+
     def save_plane(
         self,
         account_id: str,
@@ -274,18 +281,21 @@ class Engine:
         folder: Path,
         saved: SavedPlane,
         *,
+        saved_as: str | None = None,
         master_key: bytes | None = None,
         borrow: bool = False,
     ) -> None:
         """Makes the store of a new account out of a `folder` of a backup, compared with `saved`.
 
-        `master_key` is that of the backup where it is another one. With `borrow` the segments stay
+        `saved_as` is the account that was saved if it was another one, and `master_key` that of the
+        backup. With `borrow` the segments stay
         where they are. Raises `StoreError`; then the store cannot be opened.
         """
         self._planes.restore(
             account_id,
-            master_key or self._master_key,
             self._master_key,
+            saved_as or account_id,
+            master_key or self._master_key,
             str(folder),
             [*saved.files],
             saved.content,

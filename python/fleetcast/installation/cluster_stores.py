@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from fleetcast.accounts.node_usage import NodeUsage
 from fleetcast.accounts.tables import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
 from fleetcast.engine import ControlVersion, Records
-from fleetcast.errors import OperatorError
+from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
 from fleetcast.forecast.serving.store import PredictionStore
@@ -83,11 +84,15 @@ class ClusterStores:
         except ValueError as error:
             raise OperatorError(str(error)) from None
         if not self.control.is_sealed():
+            for account_id in self.control.unsealed_accounts():
+                with suppress(StoreMissing, StoreDamaged):  # whoever opens it says so
+                    self.engine.bind_plane(account_id)
             self.predictions.take_over()
             self._records("models", (MODELS,)).take_over([])
             self._records("audit", cluster_audit.SPACES).take_over(cluster_audit.FACT_KEYS)
             self._usage.take_over()
             self.control.take_over()
+        self.control.check()
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts on all nodes, with those that `counted` has of the run here."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, Usage, UsageSpan
 from fleetcast.engine import Engine
+from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
@@ -48,8 +50,12 @@ class EmbeddedStores:
         """Raises `OperatorError`, `ControlStoreUnavailable`, `PredictionStoreUnavailable`."""
         self.control.verify_master_key()
         if not self.control.is_sealed():
+            for account_id in self.control.unsealed_accounts():
+                with suppress(StoreMissing, StoreDamaged):  # whoever opens it says so
+                    self.engine.bind_plane(account_id)
             self.predictions.take_over()
             self.control.take_over()
+        self.control.check()
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts, with those that `counted` has of the run."""

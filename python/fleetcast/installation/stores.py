@@ -43,9 +43,10 @@ class Stores(Protocol):
         """Forecasts and what serves them."""
 
     def prepare(self) -> None:
-        """Seals what fleetcast 0.3.0 wrote without a seal, once.
+        """Seals what fleetcast 0.3.0 wrote without a seal, once, and looks at the accounts.
 
-        Raises `OperatorError` if the stores were made with another master key.
+        Raises `OperatorError` if the stores were made with another master key, and
+        `ControlStoreUnavailable` for accounts that are damaged or were put back.
         """
 
     def usage(self, counted: Counted, run: str) -> Usage:

@@ -20,6 +20,8 @@ const MAKE: &str = "\
 const NAME: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NULL \
     AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING 1";
+const REPLACE_KEY: &str = "\
+    UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
 /// Without its head nobody appends to it. What is left of it goes with the next sweeps.
 const DESTROY: &str = "\
@@ -74,6 +76,12 @@ impl Planes for ClusterPlanes {
 
     fn open_with_key(&self, plane: &str) -> Result<(Vec<u8>, Box<dyn Store>)> {
         Ok((self.wrapped_key(plane)?, Box::new(self.store(Id::of_plane(plane)?))))
+    }
+
+    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
+        let id = Id::of_plane(plane)?;
+        let named = self.cluster.change(MAKING, REPLACE_KEY, &[&id, &wrapped_key])?;
+        if named.is_empty() { Err(Error::Missing(format!("the plane {plane}"))) } else { Ok(()) }
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

@@ -88,25 +88,32 @@ impl Planes {
         .map(|saved| saved.map(Saved::from))
     }
 
-    #[pyo3(signature = (plane, master_key, new_master_key, backup, files, content, *, borrow=false))]
+    fn bind(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<bool> {
+        let master_key = key_of(master_key)?;
+        self.detached(py, |planes| plane::Plane::bind(planes, plane, master_key))
+    }
+
+    #[pyo3(signature = (plane, new_master_key, saved_as, master_key, backup, files, content, *, borrow=false))]
     #[expect(clippy::too_many_arguments, reason = "what is restored, from where and to where")]
     fn restore(
         &self,
         py: Python<'_>,
         plane: &str,
-        master_key: &[u8],
         new_master_key: &[u8],
+        saved_as: &str,
+        master_key: &[u8],
         backup: &str,
         files: Vec<SavedFile>,
         content: [u8; 32],
         borrow: bool,
     ) -> PyResult<()> {
-        let master_keys = [key_of(master_key)?, key_of(new_master_key)?];
+        let (saved, new_master_key) = ((saved_as, key_of(master_key)?), key_of(new_master_key)?);
         let files = saved_files(files);
         let link = if borrow { Link::Symbolic } else { Link::Hard };
         self.detached(py, |planes| {
             let backup = Path::new(backup);
-            plane::Plane::restore((planes, plane), master_keys, backup, &files, &content, link)
+            let new = (planes, plane);
+            plane::Plane::restore(new, saved, new_master_key, backup, &files, &content, link)
         })
     }
 }

@@ -114,6 +114,12 @@ impl Records {
         leave(py, || self.0.is_sealed())
     }
 
+    fn unsealed(&self, py: Python<'_>, space: &str) -> PyResult<Vec<(Py<PyBytes>, Py<PyBytes>)>> {
+        let found = leave(py, || self.0.unsealed(space))?;
+        let bytes = |bytes: Vec<u8>| PyBytes::new(py, &bytes).unbind();
+        Ok(found.into_iter().map(|(key, value)| (bytes(key), bytes(value))).collect())
+    }
+
     fn take_over(&self, py: Python<'_>, facts: Vec<PyBackedBytes>) -> PyResult<bool> {
         let facts: Vec<&[u8]> = facts.iter().map(|fact| &**fact).collect();
         leave(py, || self.0.take_over(&facts))

@@ -23,9 +23,13 @@ const WHOLE: &str = "\
     FROM plane JOIN head USING (plane) WHERE plane = $1";
 
 /// A plane that is being loaded has no key yet; nobody else knows it.
-const PUT_PAGES: &str = "\
+pub(super) const PUT_PAGES: &str = "\
     INSERT INTO names SELECT $1, u.page, u.id, u.bytes FROM plane, \
     unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) WHERE plane = $1 AND wrapped_key IS NULL";
+pub(super) const REPLACE_PAGES: &str = "\
+    UPDATE names SET id = u.id, bytes = u.bytes \
+    FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) \
+    WHERE names.plane = $1 AND names.page = u.page";
 const PUT_ENTRIES: &str = "\
     INSERT INTO log SELECT $2, $1, u.seq, u.id, u.sealed FROM plane, \
     unnest($3::int8[], $4::uuid[], $5::bytea[]) AS u(seq, id, sealed) WHERE plane = $1 AND wrapped_key IS NULL";
@@ -76,13 +80,13 @@ impl ClusterStore {
         })
     }
 
-    pub(super) fn put_pages(&self, pages: &[NamesPage]) -> Result<()> {
+    pub(super) fn change_pages(&self, sql: &'static str, pages: &[NamesPage]) -> Result<()> {
         let numbers: Vec<i64> = pages.iter().map(|page| signed(page.sequence)).collect();
         let ids = pages.iter().map(|page| Id::of_sealed(&page.sealed_names, "a sealed name"));
         let ids: Vec<Id> = ids.collect::<Result<_>>()?;
         let bytes: Vec<Vec<u8>> = pages.iter().map(encode_names).collect();
         let parameters: [&(dyn ToSql + Sync); 4] = [&self.plane, &numbers, &ids, &bytes];
-        self.cluster.change(LOADING, PUT_PAGES, &parameters).map(drop)
+        self.cluster.change(LOADING, sql, &parameters).map(drop)
     }
 
     pub(super) fn put_entries(&self, entries: &[LogEntry]) -> Result<()> {

@@ -23,6 +23,7 @@ use fleetcast_core::storage::store::{
     SegmentId, SegmentsLock, Snapshot, Space, Store, View,
 };
 
+use self::copies::{PUT_PAGES, REPLACE_PAGES};
 use self::known::Known;
 use self::lease::Lease;
 use self::tickets::Tickets;
@@ -231,7 +232,12 @@ impl Store for ClusterStore {
 
     fn load_names(&self, pages: &[NamesPage]) -> Result<()> {
         self.check()?;
-        self.put_pages(pages)
+        self.change_pages(PUT_PAGES, pages)
+    }
+
+    fn replace_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.check()?;
+        self.change_pages(REPLACE_PAGES, pages)
     }
 
     fn load_log(&self, entries: &[LogEntry]) -> Result<()> {

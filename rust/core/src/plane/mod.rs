@@ -35,6 +35,8 @@ mod writer;
 
 mod verify;
 
+mod binding;
+
 /// Copies of a plane into a backup and out of it.
 mod backup;
 

@@ -9,7 +9,7 @@ use super::{Acknowledge, Due, Plane, WriteError};
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
-use crate::storage::store::{Cursor, Directory, LmdbStore, Store};
+use crate::storage::store::{Cursor, Directory, LmdbStore, NamesPage, Store};
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -107,6 +107,32 @@ fn a_damaged_or_foreign_key_file_is_reported() {
     std::fs::copy(second.join("key"), &key_file).unwrap();
     let foreign = open(&plane).map(drop);
     assert!(matches!(foreign, Err(Error::Corrupt { .. })), "{foreign:?}");
+}
+
+#[test]
+fn a_plane_under_the_name_of_another_and_a_name_under_another_id_are_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = written(directory.path());
+    let other = directory.path().join("other");
+    std::fs::rename(&plane, &other).unwrap();
+    let opened = open(&other).map(drop);
+    assert!(matches!(opened, Err(Error::Corrupt { what: "the key file" })), "{opened:?}");
+    std::fs::rename(&other, &plane).unwrap();
+    let store = LmdbStore::open(&plane).unwrap();
+    let pages = store.names_after(0).unwrap();
+    let forged = [
+        NamesPage { series: vec![pages[0].series[0] + 1], ..pages[0].clone() },
+        NamesPage { sequence: 1, ..pages[1].clone() },
+        NamesPage { sealed_names: pages[1].sealed_names.clone(), ..pages[0].clone() },
+    ];
+    drop(store);
+    for page in forged.iter().chain([&pages[0]]) {
+        let store = LmdbStore::open(&plane).unwrap();
+        store.replace_names(std::slice::from_ref(page)).unwrap();
+        drop(store);
+        let opened = open(&plane).map(drop);
+        assert_eq!(opened.is_ok(), *page == pages[0], "{opened:?}");
+    }
 }
 
 const NOW_NS: i64 = 1_790_000_000_000_000_000;

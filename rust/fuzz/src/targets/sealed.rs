@@ -24,7 +24,8 @@ pub(super) const KEY_FILE: Target = Target {
 
 const MASTER_KEY: [u8; 32] = [3; 32];
 const PLANE: [u8; 16] = [7; 16];
-const KINDS: [Kind; 4] = [Kind::LogBlock, Kind::Names, Kind::Key, Kind::Manifest];
+const NAME: &str = "plane";
+const KINDS: [Kind; 5] = [Kind::LogBlock, Kind::Names, Kind::Key, Kind::Manifest, Kind::Record];
 
 fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), PLANE)
@@ -48,11 +49,11 @@ fn open(bytes: &[u8]) {
 }
 
 fn key_files() -> Vec<Vec<u8>> {
-    vec![wrap(&MASTER_KEY, &PLANE, &DataKey::from_bytes(&[1; 32])).expect("random bytes")]
+    vec![wrap(&MASTER_KEY, NAME, &PLANE, &DataKey::from_bytes(&[1; 32])).expect("random bytes")]
 }
 
 fn read_key_file(bytes: &[u8]) {
-    if let Ok((plane, _)) = unwrap(&MASTER_KEY, bytes) {
+    if let Ok((plane, _)) = unwrap(&MASTER_KEY, NAME, bytes) {
         assert_eq!(plane, PLANE, "forged");
     }
 }

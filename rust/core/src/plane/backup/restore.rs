@@ -12,7 +12,8 @@ use super::parallel::in_parallel;
 use super::segment_copy;
 use super::state::State;
 use crate::model::error::{Error, Result};
-use crate::storage::seal::{Sealer, unwrap, wrap};
+use crate::plane::binding::bind_names;
+use crate::storage::seal::{Sealer, unwrap, unwrap_unbound, wrap};
 use crate::storage::store::{Link, LogEntry, Planes, SegmentId, Store, decode_names};
 
 /// Bytes of names or blocks that one transaction loads.
@@ -20,17 +21,22 @@ const LOAD_BYTES: usize = 4 << 20;
 
 pub(in crate::plane) fn restore(
     (planes, plane): (&dyn Planes, &str),
-    [master_key, new_master_key]: [&[u8; 32]; 2],
+    (saved_as, master_key): (&str, &[u8; 32]),
+    new_master_key: &[u8; 32],
     folder: &Path,
     files: &[SavedFile],
     content: &Hash,
     link: Link,
 ) -> Result<()> {
-    let (plane_id, data_key) = unwrap(master_key, &read_whole(folder, find(files, ".key")?)?)?;
+    let key_file = read_whole(folder, find(files, ".key")?)?;
+    let bound = unwrap(master_key, saved_as, &key_file);
+    let is_bound = bound.is_ok();
+    let (plane_id, data_key) = bound.or_else(|_| unwrap_unbound(master_key, &key_file))?;
     let sealer = Sealer::new(&data_key, plane_id);
-    let wrapped_key = wrap(new_master_key, &plane_id, &data_key)?;
+    let wrapped_key = wrap(new_master_key, plane, &plane_id, &data_key)?;
     planes.create(plane, &wrapped_key, &mut |store| {
-        load_store(store, &sealer, folder, files, content, link)
+        load_store(store, &sealer, folder, files, content, link)?;
+        if is_bound { Ok(()) } else { bind_names(store, &sealer) }
     })
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use self::lookup::Lookup;
 pub(super) use self::lookup::StoredIds;
 use super::failure::WriteError;
-use super::sealed::SealedStore;
+use super::sealed::{SealedStore, open_names};
 use crate::model::batch::Batch;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -39,6 +39,8 @@ pub(super) struct Names {
     pages: u64,
     /// Bytes of the names on these pages.
     bytes: usize,
+    /// Ids that the store gives to the names of the next page.
+    next_ids: FirstIds,
     pub(super) catalog: Catalog,
 }
 
@@ -85,7 +87,7 @@ impl Registry {
     }
 
     fn note_page(&self, page: &NamesPage) -> Result<()> {
-        let plain = self.sealed.sealer.open(Kind::Names, &page.sealed_names)?;
+        let plain = open_names(&self.sealed.sealer, page)?;
         let mut reader = NameReader::new(&plain);
         let mut names = self.names_mut();
         for id in &page.series {
@@ -100,6 +102,8 @@ impl Registry {
             names.catalog.insert_field(*id, measurement, field, *field_type);
         }
         names.pages = page.sequence;
+        let fields: Vec<_> = page.fields.iter().map(|(id, _)| *id).collect();
+        names.next_ids = names.next_ids.beyond(&page.series, &fields);
         names.bytes += plain.len();
         Ok(())
     }
@@ -146,6 +150,7 @@ impl Registry {
         if let Some(stored) = stored {
             names.pages = stored.pages + 1;
             names.bytes += stored.page.len();
+            names.next_ids = names.next_ids.beyond(&ids.series, &ids.fields);
         }
         ids
     }
@@ -170,10 +175,12 @@ impl Registry {
                 return Ok(None);
             }
             if lookup.refusal.is_none() {
-                let new = self.new_names(batch, lookup)?;
-                let first = self.sealed.store.append_names(lookup.pages, &new)?;
-                if first.is_some() {
-                    return Ok(first);
+                let expected = self.names().next_ids;
+                let new = self.new_names(batch, lookup, expected)?;
+                match self.sealed.store.append_names(lookup.pages, &new)? {
+                    None => {}
+                    Some(first) if first == expected => return Ok(Some(first)),
+                    Some(_) => return Err(Error::Corrupt { what: "the next id of a name" }.into()),
                 }
             }
             self.follow_in(order)?;
@@ -185,10 +192,13 @@ impl Registry {
         }
     }
 
-    /// The page of the names that `lookup` lacks, as it is stored.
-    fn new_names(&self, batch: &Batch, lookup: &Lookup) -> Result<NewNames> {
+    /// The page of the names that `lookup` lacks, as it is stored under ids from `first` on.
+    fn new_names(&self, batch: &Batch, lookup: &Lookup, first: FirstIds) -> Result<NewNames> {
         let (series, fields) = lookup.new_ids(batch);
-        let sealed_names = self.sealed.sealer.seal(Kind::Names, &lookup.page)?;
-        Ok(NewNames { series, fields, sealed_names })
+        let new = NewNames { series, fields, sealed_names: Vec::new() };
+        first.after(&new)?;
+        let place = NamesPage::new(lookup.pages + 1, first, &new).place();
+        let sealed_names = self.sealed.sealer.seal_at(Kind::Names, &place, &lookup.page)?;
+        Ok(NewNames { sealed_names, ..new })
     }
 }

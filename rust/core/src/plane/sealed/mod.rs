@@ -12,7 +12,9 @@ use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
-use crate::storage::store::{CURSOR_BYTES_MAX, Cursor, LogEntry, MemoryStore, Planes, Store};
+use crate::storage::store::{
+    CURSOR_BYTES_MAX, Cursor, LogEntry, MemoryStore, NamesPage, Planes, Store,
+};
 
 /// Blocks read in one go: bounds the time that a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
@@ -32,7 +34,7 @@ pub(super) struct SealedStore {
 /// Makes an empty plane with a data key of its own, wrapped by `master_key`.
 pub(super) fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<()> {
     let data_key = DataKey::random()?;
-    let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
+    let wrapped = seal::wrap(master_key, plane, &random_plane_id()?, &data_key)?;
     planes.create(plane, &wrapped, &mut |_| Ok(()))
 }
 
@@ -43,8 +45,13 @@ pub(super) fn open(
     master_key: &[u8; 32],
 ) -> Result<(Box<dyn Store>, Sealer)> {
     let (wrapped_key, store) = planes.open_with_key(plane)?;
-    let (plane_id, data_key) = seal::unwrap(master_key, &wrapped_key)?;
+    let (plane_id, data_key) = seal::unwrap(master_key, plane, &wrapped_key)?;
     Ok((store, Sealer::new(&data_key, plane_id)))
+}
+
+/// The names of a page.
+pub(super) fn open_names(sealer: &Sealer, page: &NamesPage) -> Result<Vec<u8>> {
+    sealer.open_at(Kind::Names, &page.place(), &page.sealed_names)
 }
 
 impl SealedStore {

@@ -256,6 +256,10 @@ impl Store for FaultyStore {
         self.world()?.change(|store| store.load_names(pages))
     }
 
+    fn replace_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.world()?.change(|store| store.replace_names(pages))
+    }
+
     fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
         self.world()?.change(|store| store.load_log(entries))
     }

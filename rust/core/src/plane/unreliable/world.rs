@@ -157,6 +157,11 @@ impl Planes for Network {
         Ok(Box::new(FaultyStore::new(Arc::clone(&self.0))))
     }
 
+    fn replace_key(&self, _plane: &str, wrapped_key: &[u8]) -> Result<()> {
+        *self.0.key.lock().unwrap() = wrapped_key.to_vec();
+        Ok(())
+    }
+
     fn destroy(&self, plane: &str) -> Result<()> {
         Err(Error::Missing(plane.to_owned()))
     }

@@ -42,7 +42,7 @@ struct Verification {
 pub(super) fn verify(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<Verified> {
     let (store, sealer) = match sealed::open(planes, plane, master_key) {
         Ok(opened) => opened,
-        Err(error @ Error::Corrupt { .. }) => {
+        Err(error @ (Error::Corrupt { .. } | Error::Foreign { .. })) => {
             return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
         }
         Err(error) => return Err(error),
@@ -63,7 +63,7 @@ impl Verification {
     fn note<T>(&mut self, part: &str, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
-            Err(error @ Error::Corrupt { .. }) => {
+            Err(error @ (Error::Corrupt { .. } | Error::Foreign { .. })) => {
                 self.damaged(format!("{part}: {error}"));
                 Ok(None)
             }
@@ -96,7 +96,7 @@ impl Verification {
     /// name.
     fn names_page(&mut self, page: &NamesPage) -> Result<()> {
         const WRONG: Error = Error::Corrupt { what: "an id of a name" };
-        let plain = self.sealer.open(Kind::Names, &page.sealed_names)?;
+        let plain = sealed::open_names(&self.sealer, page)?;
         let mut reader = NameReader::new(&plain);
         let mut agree = true;
         for id in &page.series {

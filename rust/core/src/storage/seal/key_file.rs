@@ -1,4 +1,4 @@
-//! The key file: a plane's data key, sealed under the master key.
+//! The key file: a plane's data key, sealed under the master key for the plane's name.
 
 use zeroize::Zeroize;
 
@@ -8,37 +8,66 @@ use super::sealer::{Kind, Sealer};
 use crate::model::error::{Error, Result};
 
 const KEY_FILE_MAGIC: &[u8; 8] = b"fleetkey";
-const KEY_FILE_VERSION: u8 = 1;
+const KEY_FILE_VERSION: u8 = 2;
+/// Version of fleetcast 0.3.0, whose files were good for any plane.
+const UNBOUND_VERSION: u8 = 1;
 
-/// Contents of a key file: `data_key`, sealed under the master key.
+/// Id and data key of a plane.
+pub type PlaneKey = ([u8; PLANE_ID_LEN], DataKey);
+
+/// Contents of the key file of the plane of this name: `data_key`, sealed under the master key.
 ///
 /// # Errors
 ///
 /// [`Error::Io`] if the system has no random bytes.
 pub fn wrap(
     master_key: &[u8; 32],
+    plane: &str,
     plane_id: &[u8; PLANE_ID_LEN],
     data_key: &DataKey,
 ) -> Result<Vec<u8>> {
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let sealed = sealer.seal(Kind::Key, &*data_key.0)?;
+    let sealed = sealer.seal_at(Kind::Key, plane.as_bytes(), &*data_key.0)?;
     Ok([KEY_FILE_MAGIC.as_slice(), &[KEY_FILE_VERSION], plane_id, &sealed].concat())
 }
 
-/// Plane id and data key of a key file.
+/// Plane id and data key of the key file of the plane of this name.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] if the file is damaged or was sealed under another master key.
-pub fn unwrap(master_key: &[u8; 32], key_file: &[u8]) -> Result<([u8; PLANE_ID_LEN], DataKey)> {
-    unwrap_parts(master_key, key_file).ok_or(Error::Corrupt { what: "the key file" })
+/// [`Error::Corrupt`] if the file is damaged, is that of another plane, or was sealed under another
+/// master key. [`Error::Foreign`] for a file of fleetcast 0.3.0.
+pub fn unwrap(master_key: &[u8; 32], plane: &str, key_file: &[u8]) -> Result<PlaneKey> {
+    let parts = unwrap_parts(master_key, KEY_FILE_VERSION, plane.as_bytes(), key_file);
+    parts.ok_or_else(|| {
+        if key_file.get(KEY_FILE_MAGIC.len()) == Some(&UNBOUND_VERSION) {
+            let advice = "Planes.bind takes it over";
+            return Error::Foreign { what: format!("the plane is of fleetcast 0.3.0: {advice}") };
+        }
+        Error::Corrupt { what: "the key file" }
+    })
 }
 
-fn unwrap_parts(master_key: &[u8; 32], key_file: &[u8]) -> Option<([u8; PLANE_ID_LEN], DataKey)> {
-    let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[KEY_FILE_VERSION])?;
+/// As [`unwrap`], for a file of fleetcast 0.3.0.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`].
+pub fn unwrap_unbound(master_key: &[u8; 32], key_file: &[u8]) -> Result<PlaneKey> {
+    let parts = unwrap_parts(master_key, UNBOUND_VERSION, &[], key_file);
+    parts.ok_or(Error::Corrupt { what: "the key file" })
+}
+
+fn unwrap_parts(
+    master_key: &[u8; 32],
+    version: u8,
+    place: &[u8],
+    key_file: &[u8],
+) -> Option<PlaneKey> {
+    let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[version])?;
     let (plane_id, sealed) = rest.split_first_chunk::<PLANE_ID_LEN>()?;
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let mut plain = sealer.open_parts(Kind::Key, &[], sealed)?;
+    let mut plain = sealer.open_parts(Kind::Key, place, sealed)?;
     let data_key = <&[u8; 32]>::try_from(plain.as_slice()).ok().map(DataKey::from_bytes);
     plain.zeroize();
     Some((*plane_id, data_key?))

@@ -18,7 +18,7 @@ mod key_file;
 mod tests;
 
 pub use key::DataKey;
-pub use key_file::{unwrap, wrap};
+pub use key_file::{PlaneKey, unwrap, unwrap_unbound, wrap};
 pub(crate) use random::fill_random;
 pub use random::{PLANE_ID_LEN, random_plane_id};
 pub use sealer::{Kind, SEAL_OVERHEAD, Sealer, blob_id};

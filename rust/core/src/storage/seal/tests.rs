@@ -74,19 +74,20 @@ fn name_hashes_depend_on_key_and_name_and_on_nothing_else() {
 #[test]
 fn a_key_file_gives_its_key_to_the_master_key_only() {
     let data_key = DataKey::random().unwrap();
-    let key_file = wrap(&[2; 32], &PLANE, &data_key).unwrap();
-    let (plane_id, unwrapped) = unwrap(&[2; 32], &key_file).unwrap();
+    let key_file = wrap(&[2; 32], "plane", &PLANE, &data_key).unwrap();
+    let (plane_id, unwrapped) = unwrap(&[2; 32], "plane", &key_file).unwrap();
     assert_eq!((plane_id, &*unwrapped.0), (PLANE, &*data_key.0));
-    assert!(unwrap(&[4; 32], &key_file).is_err());
+    assert!(unwrap(&[4; 32], "plane", &key_file).is_err());
+    assert!(unwrap(&[2; 32], "other", &key_file).is_err());
     assert_eq!(format!("{data_key:?}"), "DataKey(..)");
 }
 
 #[test]
 fn any_damage_of_a_key_file_is_noticed() {
-    let key_file = wrap(&[2; 32], &PLANE, &DataKey::from_bytes(&[1; 32])).unwrap();
+    let key_file = wrap(&[2; 32], "plane", &PLANE, &DataKey::from_bytes(&[1; 32])).unwrap();
     assert_eq!(key_file.len(), 8 + 1 + 16 + 32 + SEAL_OVERHEAD);
     for damaged in damaged(&key_file) {
-        let error = unwrap(&[2; 32], &damaged).unwrap_err();
+        let error = unwrap(&[2; 32], "plane", &damaged).unwrap_err();
         assert!(matches!(error, Error::Corrupt { what: "the key file" }));
     }
 }

@@ -74,6 +74,10 @@ impl Planes for Directory {
         Ok(Box::new(LmdbStore::open(&self.folder(plane))?))
     }
 
+    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
+        write_key(&self.folder(plane), wrapped_key)
+    }
+
     fn destroy(&self, plane: &str) -> Result<()> {
         let folder = self.folder(plane);
         let key = folder.join(KEY_NAME);

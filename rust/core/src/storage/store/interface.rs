@@ -303,6 +303,12 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn load_names(&self, pages: &[NamesPage]) -> Result<()>;
 
+    /// Replaces pages of names that are there, by their numbers.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn replace_names(&self, pages: &[NamesPage]) -> Result<()>;
+
     /// As [`Self::load_names`], blocks of the log that are not compacted.
     ///
     /// # Errors

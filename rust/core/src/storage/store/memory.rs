@@ -319,6 +319,15 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    fn replace_names(&self, pages: &[NamesPage]) -> Result<()> {
+        let mut state = self.state()?;
+        for page in pages {
+            let stored = state.names.iter_mut().find(|stored| stored.sequence == page.sequence);
+            *stored.ok_or(Error::Corrupt { what: "a page of names" })? = page.clone();
+        }
+        Ok(())
+    }
+
     fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
         self.state()?.log.extend(entries.iter().map(|entry| entry.sealed.clone()));
         Ok(())

@@ -54,6 +54,13 @@ impl FirstIds {
         let message = "a tenant has at most 2,147,483,648 series and as many fields".to_owned();
         next.ok_or(Error::Invalid { message })
     }
+
+    /// The first ids that are neither below these nor among those given.
+    #[must_use]
+    pub fn beyond(self, series: &[SeriesId], fields: &[FieldId]) -> Self {
+        let next = |first: u32, ids: &[u32]| ids.iter().fold(first, |next, id| next.max(id + 1));
+        Self { series: next(self.series, series), field: next(self.field, fields) }
+    }
 }
 
 impl NamesPage {
@@ -66,5 +73,28 @@ impl NamesPage {
             fields: (first.field..).zip(names.fields.iter().copied()).collect(),
             sealed_names: names.sealed_names.clone(),
         }
+    }
+
+    /// The place that its names are sealed for.
+    ///
+    /// # Panics
+    /// For more than 2^32 names, which no tenant has.
+    #[must_use]
+    pub fn place(&self) -> Vec<u8> {
+        [self.sequence.to_le_bytes().as_slice(), &self.ids()].concat()
+    }
+
+    /// Numbers of its names, their ids, and the types of the fields.
+    pub(super) fn ids(&self) -> Vec<u8> {
+        let count = |count: usize| u32::try_from(count).expect("a page has fewer than 2^32 names");
+        let mut bytes = Vec::with_capacity(8 + 4 * self.series.len() + 5 * self.fields.len());
+        bytes.extend(count(self.series.len()).to_le_bytes());
+        bytes.extend(count(self.fields.len()).to_le_bytes());
+        bytes.extend(self.series.iter().flat_map(|id| id.to_le_bytes()));
+        for (id, field_type) in &self.fields {
+            bytes.extend(id.to_le_bytes());
+            bytes.push(field_type.code());
+        }
+        bytes
     }
 }

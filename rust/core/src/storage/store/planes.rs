@@ -45,6 +45,12 @@ pub trait Planes: Send + Sync {
         Ok((self.wrapped_key(plane)?, self.open(plane)?))
     }
 
+    /// Replaces the wrapped key of a plane.
+    ///
+    /// # Errors
+    /// As [`Self::wrapped_key`].
+    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()>;
+
     /// Destroys a plane, its key first: from then on nothing opens it, and what is left of its bytes
     /// says nothing to anybody. A plane that is gone is no error. What cannot be removed at once is
     /// left behind.

@@ -135,9 +135,27 @@ impl SealedRecords {
         let noted = counted.map(|counted| counted.file.read()).transpose()?.flatten();
         self.records.renew()?;
         let head = self.sealed.check(&mut *self.records.begin(false)?)?;
-        counted.map_or(Ok(()), |counted| {
-            counted.file.compare(noted, &self.sealed.seal, &head, &self.sealed.place)
-        })
+        if let Some(counted) = counted {
+            counted.file.compare(noted, &self.sealed.seal, &head, &self.sealed.place)?;
+        }
+        self.is_checked.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Records of a space of a store that has no seal, none of another store.
+    ///
+    /// # Errors
+    /// As [`RecordStore::begin`].
+    pub fn unsealed(&self, space: &str) -> Result<Vec<Item>> {
+        let mut snapshot = self.records.begin(false)?;
+        let mut found = Vec::new();
+        if stored_head(&mut *snapshot)?.is_none() {
+            each(&mut *snapshot, space, |key, value| {
+                found.push((key, value));
+                Ok(())
+            })?;
+        }
+        Ok(found)
     }
 
     /// Seals a store that was written without a seal, in one transaction: all records in its spaces
@@ -184,10 +202,9 @@ impl SealedRecords {
             return Ok(());
         }
         if self.sealed.counted.is_some() {
-            self.check()?;
-        } else {
-            self.sealed.head(&mut *self.records.begin(false)?)?;
+            return self.check();
         }
+        self.sealed.head(&mut *self.records.begin(false)?)?;
         self.is_checked.store(true, Ordering::Release);
         Ok(())
     }

@@ -168,7 +168,9 @@ fn what_was_written_without_a_seal_is_taken_over_once() {
     put(&*records, &[(OPEN_FACTS, OPEN_CHECK_KEY, &store.sealed.seal.open_check)]).unwrap();
     assert!(store.is_of_master_key().unwrap());
     assert!(failure(get(&store, "a", b"k")).contains("without the master key"));
+    assert_eq!(store.unsealed("a").unwrap(), [(b"k".to_vec(), b"one".to_vec())]);
     assert!(store.take_over(&[b"fence", b"none"]).unwrap());
+    assert_eq!(store.unsealed("a").unwrap(), []);
     assert!(!store.take_over(&[b"fence"]).unwrap());
     assert_eq!(get(&store, "a", b"k").unwrap(), Some(b"one".to_vec()));
     assert_eq!(get(&store, FACTS, b"fence").unwrap(), Some(b"7".to_vec()));

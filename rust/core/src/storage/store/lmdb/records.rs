@@ -191,17 +191,7 @@ impl Head {
 /// For more than 2^32 names, which no tenant has.
 #[must_use]
 pub fn encode_names(page: &NamesPage) -> Vec<u8> {
-    let count = |count: usize| u32::try_from(count).expect("a page has fewer than 2^32 names");
-    let ids_len = 4 * page.series.len() + 5 * page.fields.len();
-    let mut bytes = Vec::with_capacity(12 + ids_len + page.sealed_names.len());
-    bytes.extend(count(page.series.len()).to_le_bytes());
-    bytes.extend(count(page.fields.len()).to_le_bytes());
-    bytes.extend(page.series.iter().flat_map(|id| id.to_le_bytes()));
-    for (id, field_type) in &page.fields {
-        bytes.extend(id.to_le_bytes());
-        bytes.push(field_type.code());
-    }
-    bytes.extend_from_slice(&page.sealed_names);
+    let bytes = [page.ids().as_slice(), &page.sealed_names].concat();
     checked(&names_key(page.sequence), bytes)
 }
 

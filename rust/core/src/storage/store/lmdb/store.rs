@@ -248,6 +248,15 @@ impl Store for LmdbStore {
         self.put_names(pages)
     }
 
+    fn replace_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.write("replace names", |txn| {
+            for page in pages {
+                self.tables.names.put(txn, &page.sequence, &records::encode_names(page))?;
+            }
+            Ok(())
+        })
+    }
+
     fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
         self.put_log(entries)
     }
