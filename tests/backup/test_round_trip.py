@@ -177,6 +177,7 @@ def test_a_damaged_plane_keeps_no_other_from_being_saved(data, call, saved, fold
 def test_stores_of_earlier_versions_are_saved_and_restored(name, tmp_path):
     shutil.copytree(HERE / name, tmp_path / "planes")
     engine = Engine(tmp_path / "planes", MASTER_KEY)
+    engine.bind_plane("plane")
     done = engine.save_plane("plane", tmp_path / "backup", 1, ())
     assert done is not None
     engine.close()

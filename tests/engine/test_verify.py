@@ -65,7 +65,7 @@ def test_a_sound_store_passes_and_is_left_as_it_is(stored) -> None:
 
 @pytest.fixture
 def copy(stored, tmp_path) -> Path:
-    return shutil.copytree(stored, tmp_path / "copy")
+    return shutil.copytree(stored, tmp_path / stored.name)
 
 
 def test_every_byte_of_every_segment_is_looked_at(copy) -> None:

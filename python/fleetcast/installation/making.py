@@ -64,8 +64,7 @@ def make_data_directory(
             directory.cache.mkdir(mode=0o700)
         else:
             directory.planes.mkdir(mode=0o700)
-            revision = directory.accounts_revision(settings)
-            ControlStore.create(directory.control, master_key, revision)
+            _make_accounts(directory, settings, master_key)
         # Last, because it is what makes the directory one of ours.
         write_private(root / SETTINGS_FILE, _settings_text(environment, store).encode())
         # Acknowledged records are worth nothing after a power cut without the key, and the key
@@ -82,6 +81,11 @@ def make_data_directory(
     except OperatorError:
         _clear(root)
         raise
+
+
+def _make_accounts(directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
+    revision = directory.accounts_revision(settings)
+    ControlStore.create(directory.control, master_key, revision)
 
 
 def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:

@@ -23,11 +23,11 @@ const WHOLE: &str = "\
     FROM plane JOIN head USING (plane) WHERE plane = $1";
 
 /// A plane that is being loaded has no key yet; nobody else knows it.
-pub(super) const PUT_PAGES: &str = "\
+const PUT_PAGES: &str = "\
     INSERT INTO names SELECT $1, u.page, u.id, u.bytes FROM plane, \
     unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) WHERE plane = $1 AND wrapped_key IS NULL";
-pub(super) const REPLACE_PAGES: &str = "\
-    UPDATE names SET id = u.id, bytes = u.bytes \
+const REPLACE_PAGES: &str = "\
+    UPDATE names SET id = u.id, page_bytes = u.bytes \
     FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) \
     WHERE names.plane = $1 AND names.page = u.page";
 const PUT_ENTRIES: &str = "\
@@ -80,7 +80,15 @@ impl ClusterStore {
         })
     }
 
-    pub(super) fn change_pages(&self, sql: &'static str, pages: &[NamesPage]) -> Result<()> {
+    pub(super) fn put_pages(&self, pages: &[NamesPage]) -> Result<()> {
+        self.change_pages(PUT_PAGES, pages)
+    }
+
+    pub(super) fn replace_pages(&self, pages: &[NamesPage]) -> Result<()> {
+        self.change_pages(REPLACE_PAGES, pages)
+    }
+
+    fn change_pages(&self, sql: &'static str, pages: &[NamesPage]) -> Result<()> {
         let numbers: Vec<i64> = pages.iter().map(|page| signed(page.sequence)).collect();
         let ids = pages.iter().map(|page| Id::of_sealed(&page.sealed_names, "a sealed name"));
         let ids: Vec<Id> = ids.collect::<Result<_>>()?;

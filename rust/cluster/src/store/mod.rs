@@ -23,7 +23,6 @@ use fleetcast_core::storage::store::{
     SegmentId, SegmentsLock, Snapshot, Space, Store, View,
 };
 
-use self::copies::{PUT_PAGES, REPLACE_PAGES};
 use self::known::Known;
 use self::lease::Lease;
 use self::tickets::Tickets;
@@ -232,12 +231,12 @@ impl Store for ClusterStore {
 
     fn load_names(&self, pages: &[NamesPage]) -> Result<()> {
         self.check()?;
-        self.change_pages(PUT_PAGES, pages)
+        self.put_pages(pages)
     }
 
     fn replace_names(&self, pages: &[NamesPage]) -> Result<()> {
         self.check()?;
-        self.change_pages(REPLACE_PAGES, pages)
+        self.replace_pages(pages)
     }
 
     fn load_log(&self, entries: &[LogEntry]) -> Result<()> {

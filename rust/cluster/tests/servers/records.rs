@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fleetcast_cluster::{Cluster, Durability, Installed, Records, Replica, Settings};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::records::testing::{agrees, transactions};
-use fleetcast_core::storage::records::{RecordStore, View};
+use fleetcast_core::storage::records::{RecordStore, SealedRecords, View};
 use proptest::prelude::*;
 
 use crate::database::Database;
@@ -70,6 +70,38 @@ proptest! {
             agrees(&Replica::new(cluster, "control", follows, news), &transactions)?;
         }
     }
+}
+
+#[test]
+fn records_that_were_exchanged_or_put_back_in_the_database_are_noticed_by_each_node() {
+    let Some(database) = Database::new() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let sealed = |records, node: &str| {
+        let spaces = ["a".to_owned()];
+        let store = SealedRecords::new(records, &[7; 32], "accounts", &spaces);
+        store.counting(&spaces, &folder.path().join(node))
+    };
+    let raw = Records::new(database.installed(), "accounts");
+    let own = sealed(Arc::new(Records::new(database.open(), "accounts")), "own");
+    let replica = || Arc::new(Replica::new(database.open(), "accounts", false, Arc::default()));
+    put(&own, b"k", b"one");
+    let before = get(&raw, b"k").unwrap();
+    put(&own, b"k", b"revoked");
+    put(&own, b"l", b"two");
+    assert_eq!(get(&sealed(replica(), "other"), b"k"), Some(b"revoked".to_vec()));
+    let last = get(&raw, b"k").unwrap();
+    put(&raw, b"k", &before);
+    let put_back = sealed(replica(), "other").check();
+    assert!(matches!(put_back, Err(Error::Foreign { .. })), "{put_back:?}");
+    put(&raw, b"k", &last);
+    sealed(replica(), "other").check().unwrap();
+    put(&raw, b"k", &get(&raw, b"l").unwrap());
+    let fault = View::new(own.begin(false).unwrap()).get("a", b"k").unwrap_err().to_string();
+    assert!(fault.starts_with("the record a/k is damaged"), "{fault}");
+}
+
+fn get(store: &dyn RecordStore, key: &[u8]) -> Option<Vec<u8>> {
+    View::new(store.begin(false).unwrap()).get("a", key).unwrap()
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum Step {
     Follow(u64),
     /// Closes and opens it.
     Reopen,
+    /// Replaces pages of names by others with the same ids.
+    ReplaceNames,
 }
 
 /// Up to 24 steps.
@@ -68,6 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1..4_u8, any::<bool>()).prop_map(|(count, is_left)| Step::AppendUnsynced(count, is_left)),
         2 => (0..8_u64).prop_map(Step::Follow),
         1 => Just(Step::Reopen),
+        1 => Just(Step::ReplaceNames),
         2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
         1 => (0..9_u64).prop_map(Step::Retain),
         1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| Step::Segment(id, bytes)),
@@ -171,6 +174,7 @@ impl<S: Subject> Pair<'_, S> {
                 self.both(|store| store.remove_segment(&[id; 16]).expect("it is open"))?;
             }
             Step::Reopen => self.subject.reopen(),
+            Step::ReplaceNames => self.replace_names()?,
         }
         Ok(())
     }
@@ -191,6 +195,16 @@ impl<S: Subject> Pair<'_, S> {
         let first = self.both(|store| store.append_names(after, &names).expect("it is open"))?;
         prop_assert_eq!(first.is_some(), is_last);
         Ok(())
+    }
+
+    /// Seals all names but the last page's anew.
+    fn replace_names(&mut self) -> TestCaseResult {
+        let mut pages = self.twin.names_after(0).expect("it is open");
+        pages.pop();
+        for page in &mut pages {
+            page.sealed_names = self.sealed.of(b"others");
+        }
+        self.both(|store| store.replace_names(&pages).expect("it is open"))
     }
 
     fn append_unsynced(&mut self, count: u8, is_left: bool) -> TestCaseResult {

@@ -1,4 +1,4 @@
-//! What vouches for all records of a store together.
+//! The head of a store, which vouches for all its records together.
 
 use crate::model::error::Result;
 use crate::storage::seal::random_plane_id;
@@ -10,8 +10,8 @@ pub(super) struct Head {
     pub(super) store: [u8; 16],
     /// Number of changes of the spaces that are counted.
     pub(super) revision: u64,
-    /// The shares of all records, XORed: a set hash as in Clarke et al., "Incremental Multiset Hash
-    /// Functions", 2003. Without the key nobody can compute a share.
+    /// Exclusive or of the shares of all records: a set hash as in Clarke et al., "Incremental
+    /// Multiset Hash Functions", 2003. A share takes the key to compute.
     pub(super) sum: [u8; 16],
 }
 

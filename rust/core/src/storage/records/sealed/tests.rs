@@ -207,7 +207,7 @@ impl Files {
         store.counting(&["a".to_owned()], &self.revision())
     }
 
-    /// What the data file is now.
+    /// The content of the data file.
     fn content(&self) -> Vec<u8> {
         fs::read(self.folder.path().join("store/data.mdb")).unwrap()
     }
