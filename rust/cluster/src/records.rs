@@ -109,12 +109,6 @@ impl RecordStore for Records {
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
         Ok(Box::new(self.transaction(writes)?))
     }
-
-    fn renew(&self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn close(&self) {}
 }
 
 /// A transaction under way.

@@ -9,10 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Result, catching};
-use fleetcast_core::storage::records::{Changes, Item, RecordStore, Snapshot, State, only_reads};
+use fleetcast_core::storage::records::{Commit, RecordStore, Snapshot, State, StateSnapshot};
 
 use crate::cluster::Cluster;
-use crate::records::{PLACE, Records, Transaction};
+use crate::records::{PLACE, Records};
 
 /// With the round trip and a moment to read, a change is known within a second.
 const ROUND: Duration = Duration::from_millis(500);
@@ -115,7 +115,16 @@ impl RecordStore for Replica {
         // Nobody else changes anything while this writes.
         let known = self.copy.state().filter(|_| self.follows && !writes);
         let state = known.map_or_else(|| self.copy.refresh(), Ok)?;
-        Ok(Box::new(Kept { state, transaction, copy: Arc::clone(&self.copy) }))
+        let copy = Arc::clone(&self.copy);
+        let commit = transaction.map(|transaction| -> Commit {
+            Box::new(move |changes| {
+                Box::new(transaction).commit(changes)?;
+                // The change is made; the next look asks again.
+                drop(copy.refresh());
+                Ok(())
+            })
+        });
+        Ok(Box::new(StateSnapshot::new(state, commit)))
     }
 
     fn renew(&self) -> Result<bool> {
@@ -133,44 +142,6 @@ impl RecordStore for Replica {
 impl Drop for Replica {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-struct Kept {
-    state: Arc<State>,
-    transaction: Option<Transaction>,
-    copy: Arc<Copy>,
-}
-
-impl Snapshot for Kept {
-    fn version(&self) -> u64 {
-        self.state.version
-    }
-
-    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        Ok(self.state.get_all(space, keys))
-    }
-
-    fn under(
-        &mut self,
-        space: &str,
-        prefix: &[u8],
-        first: &[u8],
-        limit: usize,
-    ) -> Result<Vec<Item>> {
-        Ok(self.state.under(space, prefix, first, limit))
-    }
-
-    fn count(&mut self, space: &str) -> Result<u64> {
-        Ok(self.state.count(space))
-    }
-
-    fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
-        let transaction = self.transaction.ok_or_else(only_reads)?;
-        Box::new(transaction).commit(changes)?;
-        // The change is made; whoever looks next asks again.
-        drop(self.copy.refresh());
-        Ok(())
     }
 }
 

@@ -27,10 +27,12 @@ pub trait RecordStore: Send + Sync {
     ///
     /// # Errors
     /// As [`Self::begin`].
-    fn renew(&self) -> Result<bool>;
+    fn renew(&self) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Releases what is open; the next call opens it again.
-    fn close(&self);
+    fn close(&self) {}
 }
 
 /// The records as they were when it began. Dropped without [`Self::commit`], it changes nothing.

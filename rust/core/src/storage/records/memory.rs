@@ -83,14 +83,14 @@ impl RecordStore for MemoryRecords {
 
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
         let turn = writes.then(|| Turn::await_in(&self.0));
-        Ok(Box::new(MemorySnapshot { state: Arc::clone(&self.0.state()), turn }))
+        let commit = turn.map(|turn| -> Commit {
+            Box::new(move |changes| {
+                Arc::make_mut(&mut turn.0.state()).change(changes);
+                Ok(())
+            })
+        });
+        Ok(Box::new(StateSnapshot::new(Arc::clone(&self.0.state()), commit)))
     }
-
-    fn renew(&self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn close(&self) {}
 }
 
 /// The right to write, given up when dropped.
@@ -112,12 +112,24 @@ impl Drop for Turn {
     }
 }
 
-struct MemorySnapshot {
+/// Makes changes durable.
+pub type Commit = Box<dyn FnOnce(&Changes) -> Result<()> + Send>;
+
+/// A state in memory, and the way in which changes of it are made.
+pub struct StateSnapshot {
     state: Arc<State>,
-    turn: Option<Turn>,
+    commit: Option<Commit>,
 }
 
-impl Snapshot for MemorySnapshot {
+impl StateSnapshot {
+    /// Without `commit` it only reads.
+    #[must_use]
+    pub fn new(state: Arc<State>, commit: Option<Commit>) -> Self {
+        Self { state, commit }
+    }
+}
+
+impl Snapshot for StateSnapshot {
     fn version(&self) -> u64 {
         self.state.version
     }
@@ -141,8 +153,6 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
-        let turn = self.turn.ok_or_else(only_reads)?;
-        Arc::make_mut(&mut turn.0.state()).change(changes);
-        Ok(())
+        self.commit.ok_or_else(only_reads)?(changes)
     }
 }

@@ -18,6 +18,6 @@ pub mod testing;
 
 pub use interface::{Changes, Item, RecordStore, Snapshot};
 pub use lmdb::LmdbRecords;
-pub use memory::{MemoryRecords, Spaces, State};
+pub use memory::{Commit, MemoryRecords, Spaces, State, StateSnapshot};
 pub use sealed::SealedRecords;
 pub use view::{Page, View, only_reads};

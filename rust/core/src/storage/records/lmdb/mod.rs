@@ -122,10 +122,6 @@ impl RecordStore for LmdbRecords {
         Err(Error::Unavailable { what })
     }
 
-    fn renew(&self) -> Result<bool> {
-        Ok(false)
-    }
-
     fn close(&self) {
         if let Some(environment) = self.opened().take() {
             environment.close();
