@@ -1,7 +1,7 @@
 //! Records sealed under the master key, each for its place in its store.
 //!
-//! Whoever can write the files or the database but has no master key cannot make a record, nor move
-//! or exchange records: they do not open elsewhere. Records that were removed or put back to an
+//! A program that can write the files or the database, but has no master key, cannot make a record,
+//! nor move or exchange records: a record opens in its own place alone. Records that were removed or put back to an
 //! earlier state show in the sum of the store's head, and an older copy of the whole store shows in
 //! a file that lies elsewhere. The format is in `docs/format.md`, "Sealed records".
 
