@@ -6,7 +6,7 @@
 
 mod environment;
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, remove_dir_all, rename};
 use std::io::ErrorKind;
 use std::ops::Bound;
 use std::os::unix::fs::DirBuilderExt;
@@ -39,7 +39,7 @@ impl LmdbRecords {
         Self { folder, spaces, format, opened: Mutex::new(None) }
     }
 
-    /// Makes the folder and a store in it, with these records.
+    /// Makes the folder and a store in it, with these records: whole or not at all.
     ///
     /// # Errors
     /// [`Error::Exists`] if there is a folder, [`Error::Io`], [`Error::DiskFull`].
@@ -47,12 +47,21 @@ impl LmdbRecords {
         if self.folder.exists() {
             return Err(Error::exists(&self.folder));
         }
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|error| Error::io("make", &self.folder, error))?;
-        let environment = Environment::create(&self.folder, &self.spaces)?;
+        let mut staged = self.folder.clone().into_os_string();
+        staged.push(".new");
+        let staged = PathBuf::from(staged);
+        drop(remove_dir_all(&staged)); // of a process that was killed here
+        let failed = |error| Error::io("make", &self.folder, error);
+        DirBuilder::new().recursive(true).mode(0o700).create(&staged).map_err(failed)?;
+        let environment = Environment::create(&staged, &self.spaces)?;
         let own = records.entry(OWN.to_owned()).or_default();
         own.insert(FORMAT.to_vec(), Some(self.format.clone()));
-        change(&environment, None, &records)
+        change(&environment, None, &records)?;
+        drop(environment);
+        rename(&staged, &self.folder).map_err(failed)?;
+        let parent = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = File::open(parent.unwrap_or(Path::new(".")));
+        parent.and_then(|parent| parent.sync_all()).map_err(failed)
     }
 
     /// The environment of the files as they are now.

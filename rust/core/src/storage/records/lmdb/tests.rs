@@ -57,6 +57,20 @@ fn what_was_committed_is_there_when_it_is_opened_anew() {
 }
 
 #[test]
+fn a_store_whose_making_broke_off_is_made_by_the_next_attempt() {
+    let folder = TempDir::new().unwrap();
+    let staged = folder.path().join("store.new");
+    fs::create_dir(&staged).unwrap();
+    fs::write(staged.join(DATA_FILE), b"half").unwrap();
+    let store = store_in(&folder);
+    store.create(Changes::new()).unwrap();
+    put(&store, b"k", b"1").unwrap();
+    let names: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["store"]);
+}
+
+#[test]
 fn it_may_begin_with_records() {
     let folder = TempDir::new().unwrap();
     let records = BTreeMap::from([(b"k".to_vec(), Some(b"1".to_vec()))]);
@@ -162,13 +176,13 @@ fn files_that_were_replaced_are_opened_once_nobody_uses_the_old_ones() {
     let mut before = View::new(store.begin(false).unwrap());
     fs::rename(&root, &away).unwrap();
     let other = store_in(&folder);
-    let refused = failure(other.create(Changes::new()));
+    other.create(Changes::new()).unwrap();
+    let refused = failure(other.begin(false));
     assert!(refused.contains("is open already"), "{refused}");
     assert_eq!(before.get("a", b"k").unwrap(), Some(b"1".to_vec()));
     drop(before);
-    fs::remove_dir_all(&root).unwrap();
     store.close();
-    other.create(Changes::new()).unwrap();
+    assert_eq!(get(&other, b"k").unwrap(), None);
     other.close();
     assert_eq!(get(&store, b"k").unwrap(), None);
 }
