@@ -11,8 +11,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fleetcast.composition.shared_settings import SharedSettings
+from fleetcast.config import Settings
 from fleetcast.errors import OperatorError
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.lock import exclusive
+from fleetcast.metrics import make_shared_memory
+from fleetcast.supervisor.child_configuration import ChildConfiguration
+from fleetcast.supervisor.models_child import provide_models_apart
 from tests.waiting import PATIENCE_SECONDS, until, until_refused
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -46,6 +52,26 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     status, out, _ = service.stop()
     assert (status, out) == (0, "")
     assert wait_for_end(children, 0)
+
+
+def test_the_supervisor_keeps_no_library_of_forecasts(serve, call):
+    """They took 40 MB of the process that released the first models, for as long as it ran."""
+    service = serve()
+    assert call("forecast", "release", "list", "--family", "snr")
+    assert "onnxruntime" not in Path(f"/proc/{service.process.pid}/maps").read_text()
+
+
+def test_first_models_that_cannot_be_released_say_why(tmp_path):
+    settings = SharedSettings.create(Settings())
+    configuration = ChildConfiguration(
+        directory=DataDirectory(tmp_path / "gone"),
+        master_key=bytes(32),
+        counters_fd=make_shared_memory(),
+        settings_fd=settings.descriptor,
+        run="run",
+    )
+    with pytest.raises(OperatorError, match=r"first models cannot be released: .*No such file"):
+        provide_models_apart(configuration)
 
 
 def test_no_process_leaves_a_core_file_which_would_hold_the_master_key(serve):

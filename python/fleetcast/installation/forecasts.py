@@ -11,16 +11,23 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.store import PredictionStore
 
 
-def provide_models(store: PredictionStore) -> None:
-    """Makes the prediction store, and releases this version's models where none ever was.
+def lacks_models(store: PredictionStore) -> bool:
+    """Makes the prediction store; true if a family never had a model, and could have one.
 
-    There are none to release without the extra `forecast`. Raises `OperatorError`, `OSError`,
+    There are none to release without the extra `forecast`. Raises `OSError`,
     `PredictionStoreUnavailable`.
     """
     store.ensure()
-    missing = [family for family in FAMILIES if store.lacks_release(family)]
-    if missing and is_installed("forecast"):
+    return is_installed("forecast") and any(map(store.lacks_release, FAMILIES))
+
+
+def provide_models(store: PredictionStore) -> None:
+    """Makes the prediction store, and releases this version's models where none ever was.
+
+    Raises `OperatorError`, `OSError`, `PredictionStoreUnavailable`.
+    """
+    if lacks_models(store):
         from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
 
-        for family in missing:
+        for family in filter(store.lacks_release, FAMILIES):
             Releases(store).promote(family)

@@ -17,7 +17,7 @@ from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.installation.backend import stores_of
-from fleetcast.installation.forecasts import provide_models
+from fleetcast.installation.forecasts import lacks_models
 from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory
@@ -25,6 +25,7 @@ from fleetcast.security.master_key import load_master_key, refuse_exposed_key
 from fleetcast.supervisor.background_jobs import background_jobs
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
+from fleetcast.supervisor.models_child import provide_models_apart
 from fleetcast.supervisor.process import Process
 from fleetcast.supervisor.reloading import Reloading
 from fleetcast.supervisor.signals import Signals
@@ -60,7 +61,6 @@ def serve(
     with ExitStack() as stack:
         stores = stack.enter_context(closing(stores_of(directory, settings, master_key)))
         stores.prepare()
-        provide_models(stores.predictions)
         lock = stack.enter_context(exclusive(directory.lock))
         stores.claim()
         state = _State(lock)
@@ -75,6 +75,8 @@ def serve(
             settings_fd=shared_settings.descriptor,
             run=str(uuid.uuid4()),
         )
+        if lacks_models(stores.predictions):
+            provide_models_apart(configuration)
         counters = Counters(Shared(configuration.counters_fd))
         stack.enter_context(background_jobs(stores, counters.shared, configuration.run))
         processes: list[Process] = []
