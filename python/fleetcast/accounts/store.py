@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.records import Tenant
-from fleetcast.accounts.tables import COUNTED, SPACES, TENANTS, ControlStoreUnavailable, Tables
+from fleetcast.accounts.tables import (
+    COUNTED,
+    SPACES,
+    TENANTS,
+    ControlStoreUnavailable,
+    Tables,
+    decode,
+)
 from fleetcast.engine import Records
 from fleetcast.errors import OperatorError, RecordsUnavailable
 
@@ -72,10 +80,7 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`.
         """
-        try:
-            return self._records.renew()
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+        return self._asked(self._records.renew)
 
     def write(self) -> AbstractContextManager[Tables]:
         """One change, durable when the block ends, undone where it raises.
@@ -86,11 +91,7 @@ class ControlStore:
 
     def verify_master_key(self) -> None:
         """Raises `OperatorError` if the store was made with another master key."""
-        try:
-            is_own = self._records.is_of_master_key()
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
-        if not is_own:
+        if not self._asked(self._records.is_of_master_key):
             made = f"the one that the control store in {self._records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
@@ -100,35 +101,23 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`, also for an older copy of the store.
         """
-        try:
-            self._records.check()
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+        self._asked(self._records.check)
 
     def is_sealed(self) -> bool:
         """False for a store of fleetcast 0.3.0, or one that was never used.
 
         Raises `ControlStoreUnavailable`.
         """
-        try:
-            return self._records.is_sealed()
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+        return self._asked(self._records.is_sealed)
 
     def unsealed_accounts(self) -> list[str]:
         """Accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
-        try:
-            found = self._records.unsealed(TENANTS)
-            return [Tenant.decode(value).account_id for _, value in found]
-        except (RecordsUnavailable, ValueError, TypeError) as error:
-            raise self._unavailable(error) from error
+        found = self._asked(partial(self._records.unsealed, TENANTS))
+        return [decode(Tenant, value).account_id for _, value in found]
 
     def take_over(self) -> None:
         """Seals what fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
-        try:
-            self._records.take_over([])
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+        self._asked(partial(self._records.take_over, []))
 
     def close(self) -> None:
         """Releases what is open; a later use opens it again."""
@@ -142,6 +131,12 @@ class ControlStore:
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
-    def _unavailable(self, error: Exception) -> ControlStoreUnavailable:
+    def _asked(self, question: Callable[[], Result]) -> Result:
+        try:
+            return question()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
         message = f"the control store in {self._records.place} is unavailable: {error}"
         return ControlStoreUnavailable(message)

@@ -51,7 +51,7 @@ class Tables:
     def decoded_tenants(self, known: Mapping[bytes, Tenant]) -> dict[bytes, Tenant]:
         """All tenants by name, under the bytes of their records; `known` ones are not decoded."""
         stored = (data for _, data in self._view.under(TENANTS, b""))
-        return {data: known.get(data) or _decode(Tenant, data) for data in stored}
+        return {data: known.get(data) or decode(Tenant, data) for data in stored}
 
     def put_tenant(self, tenant: Tenant) -> None:
         """Adds or replaces a tenant."""
@@ -134,10 +134,11 @@ class Tables:
 @functools.lru_cache(maxsize=4_096)
 def _decoded(kind: type[Record], data: bytes) -> Record:
     # Records are immutable, so equal bytes may share one: most requests come with a known key.
-    return _decode(kind, data)
+    return decode(kind, data)
 
 
-def _decode(kind: type[Record], data: bytes) -> Record:
+def decode(kind: type[Record], data: bytes) -> Record:
+    """The record of stored bytes. Raises `ControlStoreUnavailable` for other bytes."""
     try:
         return kind.decode(data)
     except (ValueError, TypeError, KeyError) as error:
