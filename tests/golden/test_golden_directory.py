@@ -25,7 +25,9 @@ ISSUED = json.loads((GOLDEN / "issued.json").read_text())
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(GOLDEN, tmp_path / "data"))
+    copy = Path(shutil.copytree(GOLDEN, tmp_path / "data"))
+    (copy / "master.key").chmod(0o600)  # git keeps no modes
+    return copy
 
 
 def test_the_service_takes_it_over_as_it_starts(data: Path) -> None:
