@@ -88,6 +88,16 @@ def test_a_damaged_record_is_unavailable(store, tenants, tmp_path, master_key):
         tenants.get("acme")
 
 
+def test_a_store_that_is_there_keeps_its_revision_when_another_cannot_be_made(
+    tenants, tmp_path, master_key
+):
+    tenants.create("acme")
+    before = (tmp_path / "accounts.revision").read_bytes()
+    with pytest.raises(ControlStoreUnavailable, match="already exists"):
+        ControlStore.create(tmp_path / "control", master_key)
+    assert (tmp_path / "accounts.revision").read_bytes() == before
+
+
 def test_another_master_key_is_noticed(store, tmp_path):
     store.verify_master_key()
     store.close()

@@ -76,6 +76,19 @@ def test_what_lay_open_is_not_taken_over_again(data: Path, capsys) -> None:
     assert run(["tenant", "list", "--data", str(data)]) == 0
 
 
+def test_forecasts_that_are_damaged_keep_it_from_nothing_once_they_are_moved_away(
+    data: Path, capsys
+) -> None:
+    (data / "forecast" / "store" / "data.mdb").write_bytes(bytes(65_536))
+    for command in (["tenant", "list"], ["doctor"]):
+        assert run([*command, "--data", str(data)]) == 1
+        said = "".join(capsys.readouterr())
+        assert "forecasts are made anew" in said
+        assert "internal" not in said
+    shutil.rmtree(data / "forecast" / "store")
+    assert run(["tenant", "list", "--data", str(data)]) == 0
+
+
 def test_another_master_key_is_refused_before_anything_is_taken_over(data: Path, capsys) -> None:
     (data / "master.key").write_text(f"{bytes(32).hex()}\n")
     assert run(["tenant", "list", "--data", str(data)]) == 1

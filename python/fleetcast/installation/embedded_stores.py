@@ -47,7 +47,7 @@ class EmbeddedStores:
         return EmbeddedPredictions(self._directory.forecast, self._master_key)
 
     def prepare(self) -> None:
-        """Raises `OperatorError`, `ControlStoreUnavailable`, `PredictionStoreUnavailable`."""
+        """Raises `OperatorError`, `ControlStoreUnavailable`, `StoreError`."""
         self.control.verify_master_key()
         if not self.control.is_sealed():
             for account_id in self.control.unsealed_accounts():

@@ -78,7 +78,13 @@ impl Records {
         let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
         let records = Arc::new(records);
         let sealed = sealed(Arc::clone(&records) as _, name, &spaces, master_key, counted)?;
-        leave(py, || records.create(sealed.beginning()?))
+        leave(py, || {
+            records.create(sealed.beginning()?)?;
+            // After the store: where there is one already, the file stays as it is.
+            let noted = sealed.note();
+            sealed.close();
+            noted
+        })
     }
 
     #[staticmethod]

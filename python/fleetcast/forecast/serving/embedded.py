@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import Records
-from fleetcast.errors import RecordsUnavailable
+from fleetcast.errors import OperatorError, RecordsUnavailable
 from fleetcast.forecast.serving.models import ModelFiles
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
 from fleetcast.forecast.serving.tables import QUOTAS, TABLES
@@ -48,9 +48,14 @@ class EmbeddedPredictions(PredictionStore):
             raise PredictionStoreUnavailable(message) from error
 
     def take_over(self) -> None:
-        """Seals what fleetcast 0.3.0 wrote. Raises `PredictionStoreUnavailable`."""
-        if self._folder.exists():
-            super().take_over()
+        """Seals what fleetcast 0.3.0 wrote. Raises `OperatorError` if it cannot be used."""
+        try:
+            if self._folder.exists():
+                super().take_over()
+        except RecordsUnavailable as error:
+            advice = "try again, or move it away: forecasts are made anew"
+            message = f"{self._folder} cannot be taken over from 0.3.0: {error}; {advice}"
+            raise OperatorError(message) from error
 
     def check(self) -> None:
         """Looks at all records, if there are any. Raises `PredictionStoreUnavailable`."""

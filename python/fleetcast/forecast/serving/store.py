@@ -95,11 +95,8 @@ class PredictionStore:
             raise self._unavailable(error) from error
 
     def take_over(self) -> None:
-        """Seals what fleetcast 0.3.0 wrote. Raises `PredictionStoreUnavailable`."""
-        try:
-            self._store.take_over([FENCE])
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+        """Seals what fleetcast 0.3.0 wrote. Raises `StoreError`."""
+        self._store.take_over([FENCE])
 
     def check(self) -> None:
         """Looks at all records: each must be what was written last in its place.

@@ -1,5 +1,5 @@
-//! Planes of fleetcast 0.3.0 and before: their keys were good for any plane, and their names for any
-//! ids.
+//! Planes of fleetcast 0.3.0 and before: their keys were good for any plane, and their names for
+//! any ids.
 
 use super::sealed::open_names;
 use crate::model::error::Result;

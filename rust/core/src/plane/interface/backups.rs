@@ -27,8 +27,9 @@ impl Plane {
     }
 
     /// Makes a plane, `plane` of `planes`, of `files` of the folder `backup`, reads it again and
-    /// compares it with `content`, the hash that [`Self::save`] gave. `saved` is the name that the plane
-    /// had and the master key of the backup. With [`Link::Symbolic`] its segments stay where they are.
+    /// compares it with `content`, the hash that [`Self::save`] gave. `saved` is the name that the
+    /// plane had and the master key of the backup. With [`Link::Symbolic`] its segments stay where
+    /// they are.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a damaged backup or another master key, [`Error::Exists`],
@@ -45,8 +46,8 @@ impl Plane {
         backup::restore((planes, plane), saved, new_master_key, backup, files, content, link)
     }
 
-    /// Binds a plane of fleetcast 0.3.0 to its name, and its names to their ids. Returns false for a
-    /// plane that is bound.
+    /// Binds a plane of fleetcast 0.3.0 to its name, and its names to their ids. Returns false for
+    /// a plane that is bound.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Io`],

@@ -1,9 +1,9 @@
 //! Records sealed under the master key, each for its place in its store.
 //!
 //! A program that can write the files or the database, but has no master key, cannot make a record,
-//! nor move or exchange records: a record opens in its own place alone. Records that were removed or put back to an
-//! earlier state show in the sum of the store's head, and an older copy of the whole store shows in
-//! a file that lies elsewhere. The format is in `docs/format.md`, "Sealed records".
+//! nor move or exchange records: a record opens in its own place alone. Records that were removed or
+//! put back to an earlier state show in the sum of the store's head, and an older copy of the whole
+//! store shows in a file that lies elsewhere. The format is in `docs/format.md`, "Sealed records".
 
 mod head;
 
@@ -87,18 +87,24 @@ impl SealedRecords {
         self
     }
 
-    /// Changes that make an empty store a sealed one. An earlier file of its revision is replaced.
+    /// Changes that make an empty store a sealed one, to be noted ([`Self::note`]) once they are made.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::DiskFull`].
+    /// [`Error::Io`].
     pub fn beginning(&self) -> Result<Changes> {
-        let head = Head::new()?;
-        if let Some(counted) = &self.sealed.counted {
-            counted.file.prepare(&self.sealed.seal, &head)?.publish()?;
-        }
         let mut changes = Changes::new();
-        self.sealed.put_head(&mut changes, &head)?;
+        self.sealed.put_head(&mut changes, &Head::new()?)?;
         Ok(changes)
+    }
+
+    /// Replaces the file of its revision, whatever that says.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::DiskFull`], and as [`RecordStore::begin`].
+    pub fn note(&self) -> Result<()> {
+        let Some(counted) = &self.sealed.counted else { return Ok(()) };
+        let head = self.sealed.head(&mut *self.records.begin(false)?)?;
+        counted.file.prepare(&self.sealed.seal, &head)?.publish()
     }
 
     /// Returns true if the store was made with this master key.
