@@ -59,6 +59,9 @@ class Refused(Exception):
 
     args: tuple[str, dict[str, object]]
 
+class InvalidKey(Refused):
+    """`auth_failed` for a key that was sent and is no good: the kind that the lockout counts."""
+
 class TenantFull(Refused):
     """A batch with names that are new to the store and would take it past a bound on them:
     `invalid_input` (`field`: `tags` for the series or the bytes of all names, `fields` for the
@@ -133,16 +136,24 @@ def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
     values that no record can hold, `OverflowError` for an integer beyond the largest double.
     """
 
-class _Source(Protocol):
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def key_id(self) -> str: ...
-    @property
-    def process(self) -> str: ...
+def note_unreadable(tenant: str, key_id: str, process: str, result: WriteResult) -> None:
+    """Writes a log line about records of a batch that no read shows, one a minute at most."""
 
-def note_unreadable(source: _Source, result: WriteResult) -> None:
-    """Logs that records were stored that no read shows: a line a minute, key and reason at most."""
+class _Served(Protocol):
+    """`log_lines.Served`, by the names that it has there."""
+
+def write_served(served: _Served) -> None:
+    """Writes one line of the access log to stderr."""
+
+def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bool, list[str]]]:  # noqa: FBT001 - of two listeners
+    """The routes of the public listener, or of that for other protocols.
+
+    Of each the path, all methods, true if it needs a key, the scope that it needs, true if it is a
+    write, and the content codings of a body of another protocol.
+    """
+
+def is_precision(version: int, precision: str) -> bool:
+    """Tells if `precision`, which may be empty, is known to a version of InfluxDB's lines."""
 
 def unpack_snappy(body: bytes | RequestBody, bytes_max: int) -> bytes | None:
     """The content of a block of snappy, `None` where it is longer than `bytes_max`.
@@ -526,9 +537,6 @@ class KeyOwners:
     def learn(self, key: str | None, account_id: str) -> bool:
         """Notes that a key is the account's; true where that is news."""
 
-class _Verdict(Protocol):
-    """`http/remembering.py`, which describes it."""
-
 class _ConnectionLimits(Protocol):
     """`http/server/limits.py`, which describes each."""
 
@@ -567,38 +575,117 @@ class _ConnectionLimits(Protocol):
     @property
     def unsent_wait_seconds(self) -> float: ...
 
-@final
-class ControlVersion:
-    """Number of the last change of accounts that this process knows of, for `Admissions` and
-    `KeyVerdicts`. `Records.replica` puts it; there are no verdicts before the first."""
-
-    def __new__(cls) -> Self: ...
-    def put(self, version: int) -> None:
-        """Takes note of a change that all who ask from now on may know of."""
+IdentityParts: TypeAlias = tuple[
+    tuple[str, str, str, str], list[str], tuple[str, bool, bool, int | None, int]
+]
+"""Account, tenant, key id, environment; scopes; plan, live ingest, disabled, retention in seconds,
+seconds since 1970 of the creation."""
 
 @final
-class Admissions:
-    """Verdicts about writes, for ten seconds at most, by which a `Front` serves the next ones
-    without the GIL. `http/remembering.py` makes them; whatever comes to no 202 is handed on to
-    Python."""
+class Authenticator:
+    """Checks keys for one environment. Safe to share between threads."""
+
+    def __new__(cls, records: Records, pepper: bytes, environment: str) -> Self:
+        """Keys and tenants are in `records`; `pepper` is the key of the hashes of secrets."""
+    def identify(self, key: str | None, *, now: int | None = None) -> IdentityParts:
+        """The identity behind the text of a key, as of `now` in seconds since 1970.
+
+        Raises `InvalidKey`, `Refused` (`auth_failed` without a key, `tenant_unknown`,
+        `tenant_disabled`), `RecordsUnavailable`.
+        """
+    def writer(self, key: str, /) -> IdentityParts | None:
+        """The identity behind a key that may write, as far as changes are known in this process."""
+
+@final
+class Decision:
+    """The decision about one request."""
+
+    @property
+    def address(self) -> str:
+        """Address of the client, as far as limits care."""
+    @property
+    def path(self) -> str | None:
+        """The path of its route, `None` if it has none."""
+    @property
+    def identity(self) -> IdentityParts | None:
+        """The identity, once it was found."""
+    @property
+    def plane(self) -> Plane | None:
+        """The store of the account, once it was opened."""
+    @property
+    def events(self) -> list[str]:
+        """Events for the audit log."""
+    @property
+    def key_id(self) -> str | None:
+        """Id in the key that the events are about, if it has the form of one."""
+    @property
+    def is_over_share(self) -> bool:
+        """True for a request that is one too many of its account."""
+    @property
+    def fault(self) -> str | None:
+        """The reason that the store of the account cannot be opened, for the log."""
+    def check(self) -> Literal["serve", "options", "await body"]:
+        """The next step. Raises `Refused`, `RecordsUnavailable`, `StoreUnreachable`."""
+
+@final
+class LimiterFile:
+    """Counts of clients in a file that all processes use. Its faults let requests pass."""
 
     def __new__(
         cls,
-        deciding_fields: Sequence[str],
+        path: os.PathLike[str],
+        told: Callable[[str], object],
         *,
-        control_store: str | ControlVersion,
+        requests_per_minute: int,
+        lockout_failures: int,
+        lockout_window_seconds: int,
+        lockout_seconds: int,
+    ) -> Self:
+        """`told` is called with each fault. The file is opened with the first question."""
+
+class _ListenerRules(Protocol):
+    """`http.rules.ListenerRules`, by the names that it has there."""
+
+@final
+class Service:
+    """Decides about the requests of one listener, and makes answers of the data path."""
+
+    def __new__(
+        cls, authenticator: Authenticator, planes: OpenPlanes, rules: _ListenerRules
+    ) -> Self: ...
+    def decide(self, environ: dict[str, Any], *, body_bytes: int = 0) -> Decision:
+        """The decision about a request of WSGI, of whose body `body_bytes` have come."""
+    def common_fields(
+        self, request_id: str, origin: str | None, allow: str | None = None
+    ) -> list[tuple[str, str]]:
+        """Header fields that all answers have; `allow` is that of an answer to OPTIONS."""
+    @staticmethod
+    def latest(plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
+        """The body of `GET /topology` with this query string. Raises `Refused`, `StoreError`."""
+    def series(self, plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
+        """The body of `GET /topology/series`. Raises `Refused`, `StoreError`."""
+
+@final
+class Serving:
+    """Has a front decide about requests, and serve those of the data path."""
+
+    def __new__(
+        cls,
+        renew: Callable[[], Service],
+        *,
+        process: str,
         counters: int,
         counters_bytes: int,
         bounds_seconds: Sequence[float],
-        remembered: int,
+        requests: Callable[[str, str, int, str], object],
+        writes: Callable[[str], object],
+        answered: int,
     ) -> Self:
-        """Verdicts that hold for requests of one peer, method and target with the same values of
-        `deciding_fields`, as long as `control_store`, a file of LMDB or the number of the last
-        change that this process knows of, has no further change.
+        """`renew` gives the service by the settings in force.
 
-        `counters` is a descriptor of so many bytes of shared memory, where what is served is
-        counted in words that nobody else writes to; `bounds_seconds` are those of its histograms,
-        and `remembered` is the index of a word for all that is served. Raises `OSError`.
+        `counters` is the descriptor of shared memory, of which `counters_bytes` are counters;
+        `requests` and `writes` give indexes there (`Requests.indexes`, `Writes.indexes`), and
+        `answered` is the index of a counter of the requests that are answered. Raises `OSError`.
         """
 
 @final
@@ -615,7 +702,7 @@ class Front:
         key_fields: list[str],
         server: tuple[str, int],
         settings: int | None = None,
-        admissions: Admissions | None = None,
+        serving: Serving | None = None,
     ) -> Self:
         """A front for descriptors of listening sockets, which it has open beside the caller.
 
@@ -668,19 +755,17 @@ class FrontRequest:
         """The WSGI environment of a request whose head is whole; to be asked for once before each
         run of the application, as the body moves into it.
 
-        `wsgi.input` and `fleetcast.body` are the body, a `RequestBody`. With `fleetcast.body_due`
-        it has not been received: an application that wants it answers `100 Continue`, and is asked
-        again, with `fleetcast.admitted`, when all of it is there. A request that is
-        `fleetcast.over_share` is to be refused, and so is one whose account, once it is known, does
-        not get it by `fleetcast.claim`. `fleetcast.oversized` tells that nobody reads the body.
-        `fleetcast.remember` is there where a verdict is of use. `fleetcast.failed` is what came of
-        serving the request by such a verdict: it is to be raised where the pipeline lets the
-        request pass, as the batch may be stored.
+        `wsgi.input` and `fleetcast.body` are the body, a `RequestBody`. `fleetcast.decision` is the
+        `Decision` of a front that decides, and `fleetcast.failed` what came of serving the request:
+        it is to be raised, as a batch may be stored. Under another front the application decides
+        (`Service.decide`). With `fleetcast.body_due` the body has not been received: an application
+        that wants it answers `100 Continue`, and is asked again, with `fleetcast.admitted`, when
+        all of it is there. A request that is `fleetcast.over_share` is to be refused, and so is one
+        whose account, once it is known, does not get it by `fleetcast.claim`.
+        `fleetcast.oversized` tells that nobody reads the body.
         """
     def claim(self, account_id: str, /) -> bool:
         """Counts the request for the account that its key is of; false where that is too much."""
-    def remember(self, verdict: _Verdict, /) -> None:
-        """Takes the verdict of this request for others that are like it, if its answer is 202."""
     def await_body(self) -> bool:
         """Has the body received, and the request come again. Where that is beyond the share of its
         owner it is false, and the request is to be refused: it is `over_share` then."""
@@ -712,51 +797,6 @@ class RequestBody:
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
 
 @final
-class KeyBasis:
-    """State of the control store before a key was looked up."""
-
-@final
-class KeyVerdict(Generic[_T]):
-    """Permission to write to a plane, as long as nothing has changed that it rests on."""
-
-    @property
-    def subject(self) -> _T:
-        """Whom it is about."""
-
-@final
-class KeyVerdicts(Generic[_T]):
-    """Verdicts about keys, each for ten seconds at most. Safe to share between threads."""
-
-    def __new__(cls, control_store: str | ControlVersion) -> Self:
-        """Verdicts that hold as long as `control_store`, a file of LMDB or the number of the last
-        change that this process knows of, has no further change.
-        """
-    def basis(self) -> KeyBasis | None:
-        """The state before a key is looked up; `None` where the store is none."""
-    def remember(
-        self,
-        key: str,
-        basis: KeyBasis,
-        subject: _T,
-        *,
-        control_transaction: int,
-        expires_at: int | None,
-        plane: Plane,
-        folder: str,
-        files: object,
-    ) -> None:
-        """Keeps what was decided about a key, unless its record is of another state than `basis`.
-
-        `control_transaction` is the state in which the record was read; the key ends at
-        `expires_at`, seconds since 1970. `files` are those of `Engine.files`. The plane is not kept
-        open.
-        """
-    def find(self, key: str) -> KeyVerdict[_T] | None:
-        """The verdict about a key, if it stands but for the files of the plane."""
-    def tidy(self) -> bool:
-        """Forgets what is too old; true where something is left."""
-
-@final
 class Jobs(Generic[_T]):
     """Threads beside an event loop: `owner_max` jobs at once of each owner, and as many beside them
     for all others. For one event loop, but for `close`.
@@ -772,21 +812,18 @@ class Jobs(Generic[_T]):
         self,
         token: _T,
         owner: str,
-        verdict: KeyVerdict[Any],
+        plane: Plane,
         body: bytes,
         limits: Mapping[str, int | None],
     ) -> bool:
-        """Has a message written to the plane of a verdict, without the GIL; false where that is
-        closed. While a batch waits for its disk it holds no thread.
+        """Has a message written to a plane, without the interpreter; false if that is closed.
 
-        `limits` are keyword arguments of `Plane.write_protobuf`, all of those that bound a batch.
-        Raises `OSError` where there is no thread.
+        `limits` are those of `surface.stores.write_limits`.
         """
     def take(self) -> list[tuple[_T, Any, BaseException | None]]:
         """Jobs that have ended since the last call: tokens with a result, or with what was raised.
 
-        The result of a message is a `WriteResult`, and `None` where the plane has other files now,
-        and nothing was done.
+        The result of a message is a `WriteResult`.
         """
     def close(self) -> None:
         """Waits for what was begun or waits, which can be taken then."""
@@ -912,6 +949,52 @@ class Planes:
         segments are symbolic links into the backup. Raises `StoreDamaged` (another master key,
         too), `StoreExists`, `StoreFull`: then the store cannot be opened.
         """
+
+@final
+class OpenPlanes:
+    """Planes that this process has open, one for each account; a fork must make its own.
+
+    One in use is never closed to make room: one that somebody holds, one with a call under way, one
+    with batches that wait for a flush.
+    """
+
+    def __new__(
+        cls, planes: Planes, master_key: bytes, *, open_max: int, idle_seconds: float
+    ) -> Self:
+        """At most `open_max` of `planes` stay open, those used last.
+
+        Raises `ValueError` for a key that has not 32 bytes, and for a time that is none.
+        """
+    def plane(self, account_id: str, tenant_key: str) -> Plane:
+        """The open store of the account, whose tenant has the slug `tenant_key`.
+
+        Every call looks at its files, if it has any: those that are missing are reported and those
+        that were replaced are opened anew. One that is damaged is not opened again while nobody
+        touches them, or for 10 seconds in a database. Raises `StoreError`.
+        """
+    def opened(self, account_id: str, /) -> Plane | None:
+        """The store of the account, if it is open and its files are what they were."""
+    def release(self, account_id: str, plane: Plane | None = None) -> None:
+        """Closes an account's store, if it still is `plane`.
+
+        Raises the `StoreError` of the flush before; it is closed all the same.
+        """
+    def close_unused(self, accounts: set[str] | None) -> list[str]:
+        """Closes what nobody has used for the idle time, what is more than may be open, and what
+        was deleted: its key file is gone, or it is in a database and not of the `accounts`.
+
+        `None` if these are unknown. Gives the faults of flushes before stores were closed here or
+        in `plane`.
+        """
+    def waiting(self) -> dict[str, tuple[Plane, int]]:
+        """Stores with batches that wait for a flush, and their sealed bytes."""
+    def flush(self, account_id: str, plane: Plane) -> None:
+        """`Plane.flush`; a store that fails is released unless it may be flushed again later.
+
+        Raises `StoreError`.
+        """
+    def close(self) -> list[str]:
+        """Closes all of them, flushed before. Gives faults as `close_unused` does."""
 
 @final
 class Plane:
@@ -1296,8 +1379,6 @@ class Plane:
 
         Raises `ValueError` for less than a second, `StoreError`.
         """
-    def close_unused(self) -> bool:
-        """`close`, unless a call is under way; true where it has closed the store."""
     def close(self) -> None:
         """Ends the use of this store: what waits for `flush` is stored, as far as that goes, and
         later calls raise `StoreUnavailable`, as do calls under way at their next block.
@@ -1435,13 +1516,12 @@ class Records:
         master_key: bytes,
         *,
         follow: bool,
-        news: ControlVersion,
         counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
     ) -> Records:
         """The store `name` of PostgreSQL in the memory of this process.
 
         With `follow` a thread asks twice a second for changes, from the first use on; without it
-        each transaction does. `news` gets the number of the last change that is known here.
+        each transaction does.
         """
     def is_of_master_key(self) -> bool:
         """True if the store was made with this master key. Raises `RecordsUnavailable`."""

@@ -2,6 +2,7 @@
 
 Exception
 ├── Refused             the contract refuses the request: code and context (from the engine)
+│   ├── InvalidKey      a key was sent and is no good: the kind that the lockout counts
 │   └── TenantFull      a batch would take its tenant past a bound on names
 ├── StoreError          the machine or the files failed (from the engine)
 │   ├── StoreMissing
@@ -20,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast._core import (
+    InvalidKey,
     RecordsUnavailable,
     Refused,
     StoreDamaged,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "InvalidKey",
     "OperatorError",
     "RecordsUnavailable",
     "Refused",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,18 @@ SNAPPY = {**PROTOBUF, "content-encoding": "snappy"}
 @pytest.fixture
 def served():
     return Served()
+
+
+@pytest.fixture(scope="module")
+def renewed():
+    """Gives the same application again, for a tenant that has nothing yet."""
+    served, numbers = Served(), itertools.count()
+
+    def renewed():
+        served.stores.renew(f"tenant-{next(numbers)}")
+        return served
+
+    return renewed
 
 
 def write(served, *series, headers=SNAPPY):
@@ -209,8 +222,8 @@ def in_order(labels):
 
 
 @given(samples=SAMPLES)
-def test_remote_write_stores_what_a_plain_model_does(samples):
-    served = Served()
+def test_remote_write_stores_what_a_plain_model_does(renewed, samples):
+    served = renewed()
     series = [
         time_series({"__name__": name, **in_order(labels)}, [(value, (NOW_S - age) * 1000)])
         for name, labels, age, value in samples
@@ -224,8 +237,8 @@ TWO_ORDERS = [{"instance": "a", "job": "n"}, {"job": "n", "instance": "a"}]
 
 @example(samples=[("load", labels, 0, value) for value in (1.0, 2.0) for labels in TWO_ORDERS])
 @given(samples=SAMPLES)
-def test_otlp_stores_what_a_plain_model_does_in_whatever_order_attributes_come(samples):
-    served = Served()
+def test_otlp_stores_what_a_plain_model_does_in_whatever_order_attributes_come(renewed, samples):
+    served = renewed()
     metrics = [
         gauge(
             name,

@@ -1,7 +1,7 @@
 """One program of requests and changes, run on a tenant of its own, and all that is seen of it.
 
-A verdict is remembered for requests of HTTP/1.1 alone; every other version has each request decided
-anew. So the version is what sets one way of serving a request apart from the other.
+The front answers requests of HTTP/1.1 alone; those of every other version go to the application. So
+the version is what sets one way of serving a request apart from the other.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from .api import Accounts
 
-REMEMBERED = "HTTP/1.1"
-DECIDED = "HTTP/1.2"
+FRONT = "HTTP/1.1"
+APPLICATION = "HTTP/1.2"
 EXEMPT = 11
 """The client whose requests are not limited, and the first number of its address."""
 # Another value with each request, or the moment at which it is served.
@@ -88,8 +88,8 @@ class Outcome:
     answers: list[object] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
-    remembered: float = 0
-    """Requests that were served by a verdict."""
+    answered_by_front: float = 0
+    """Requests that the application never saw."""
     counters: dict[str, float] = field(default_factory=dict)
     rows: tuple[int, ...] = ()
 
@@ -153,7 +153,8 @@ class Way:
         for name, value in self._counters().items():
             if value != before.get(name, 0):
                 outcome.counters[self._masked(name)] = value - before.get(name, 0)
-        outcome.remembered = outcome.counters.pop("fleetcast_http_remembered_total", 0)
+        answered = "fleetcast_http_answered_by_front_total"
+        outcome.answered_by_front = outcome.counters.pop(answered, 0)
         self._accounts.forget(self._tenant)
         return outcome
 
@@ -298,8 +299,9 @@ class Way:
 
     def _lines(self) -> list[str]:
         lines = self._log.read_bytes()[self._log_bytes :].decode().splitlines()
-        # Lines of refusals are bounded by the second, so which of them are there depends on time.
-        found = (line for line in lines if '"event":"request"' in line and '"error":' not in line)
+        # Others are bounded by the second, so which of them are there depends on time.
+        of_tenants = re.compile('"event":"request".*"error":null,"tenant":"')
+        found = (line for line in lines if of_tenants.search(line))
         return [self._masked(line) for line in found]
 
     def _rows(self, outcome: Outcome) -> tuple[int, ...]:

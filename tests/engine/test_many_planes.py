@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from pathlib import Path
 
@@ -9,23 +10,22 @@ import pytest
 
 from fleetcast.engine import Engine, encode_records
 from fleetcast.errors import StoreError, StoreMissing, StoreUnavailable
-from tests.clock import Clock
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
-IDLE_SECONDS = 60.0
 
 
 @pytest.fixture
-def clock():
-    return Clock(0.0)
+def engine(tmp_path):
+    opened = Engine(tmp_path / "planes", MASTER_KEY, open_max=3)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def engine(tmp_path, clock):
-    opened = Engine(
-        tmp_path / "planes", MASTER_KEY, open_max=3, idle_seconds=IDLE_SECONDS, clock=clock
-    )
+def hasty(tmp_path):
+    """Every plane is idle."""
+    opened = Engine(tmp_path / "planes", MASTER_KEY, open_max=3, idle_seconds=0.0)
     yield opened
     opened.close()
 
@@ -50,69 +50,64 @@ def opened():
     return found
 
 
-def test_those_used_last_stay_open(engine, clock):
+def test_those_used_last_stay_open(engine):
     """Planes were never closed, and a process ended at its descriptors."""
     for name in accounts(engine, 5):
-        clock.now += 1
         engine.plane(name, "acme").write_json(BODY)
     assert opened() == {"a2", "a3", "a4"}
-    clock.now += 1
     engine.plane("a2", "acme")
-    clock.now += 1
     assert engine.plane("a0", "acme").stats().rows == 1
     assert opened() == {"a0", "a2", "a4"}
 
 
-def test_a_plane_in_use_is_not_closed_and_is_taken_back(engine, clock):
+def test_a_plane_in_use_is_not_closed(engine):
     used, *others = accounts(engine, 6)
     plane = engine.plane(used, "acme")
     for name in others:
-        clock.now += 1
         engine.plane(name, "acme")
     plane.write_json(BODY)
-    assert engine.plane(used, "acme") is plane
+    assert engine.plane(used, "acme").stats().rows == 1
     for name in others:
-        clock.now += 1
         engine.plane(name, "acme")
     assert used in opened()
     del plane
+    engine.close_unused()
     assert used not in opened()
     assert engine.plane(used, "acme").stats().rows == 1
 
 
-def test_a_plane_whose_rows_are_being_read_is_not_closed(engine, clock):
-    used, *others = accounts(engine, 6)
+def test_a_plane_whose_rows_are_being_read_is_not_closed(hasty):
+    used, *others = accounts(hasty, 6)
     days = [
         {"measurement": "link", "time": f"2026-01-0{day}", "fields": {"a": 1.0}} for day in (1, 2)
     ]
-    engine.plane(used, "acme").write_json(encode_records(days))
-    stream = engine.plane(used, "acme").scan(0, 2**62)
+    hasty.plane(used, "acme").write_json(encode_records(days))
+    stream = hasty.plane(used, "acme").scan(0, 2**62)
     assert len(next(stream)) == 1
     for name in others:
-        clock.now += IDLE_SECONDS
-        engine.plane(name, "acme")
-        engine.close_unused()
-    assert engine.plane(used, "acme").stats().rows == 2
+        hasty.plane(name, "acme")
+        hasty.close_unused()
+    assert opened() == {used}
+    assert hasty.plane(used, "acme").stats().rows == 2
     assert [len(batch) for batch in stream] == [1]
     del stream
-    clock.now += IDLE_SECONDS
-    engine.close_unused()
-    assert used not in opened()
-
-
-def test_idle_planes_are_closed(engine, clock):
-    idle, busy = accounts(engine, 2)
-    engine.plane(idle, "acme")
-    clock.now += IDLE_SECONDS
-    engine.plane(busy, "acme")
-    engine.close_unused()
-    assert opened() == {busy}
-    held = engine.plane(busy, "acme")
-    clock.now += IDLE_SECONDS
-    engine.close_unused()
-    held.write_json(BODY)
-    del held
+    hasty.close_unused()
     assert opened() == set()
+
+
+def test_idle_planes_are_closed(engine, hasty):
+    idle, held = accounts(hasty, 2)
+    hasty.plane(idle, "acme")
+    plane = hasty.plane(held, "acme")
+    hasty.close_unused()
+    assert opened() == {held}
+    plane.write_json(BODY)
+    del plane
+    hasty.close_unused()
+    assert opened() == set()
+    engine.plane(idle, "acme")
+    engine.close_unused()
+    assert opened() == {idle}, "not idle yet"
 
 
 def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_path):
@@ -130,20 +125,41 @@ def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_pa
         engine.plane(deleted, "acme")
 
 
-def test_f1_a_plane_is_not_closed_before_what_waits_is_stored(engine, clock):
-    first, *others = accounts(engine, 6)
-    engine.plane(first, "acme").write_json(BODY, buffer_bytes_max=1 << 20)
+def test_f1_a_plane_is_not_closed_before_what_waits_is_stored(hasty):
+    first, *others = accounts(hasty, 6)
+    hasty.plane(first, "acme").write_json(BODY, buffer_bytes_max=1 << 20)
     for name in others:
-        clock.now += 1
-        engine.plane(name, "acme")
-    assert first in opened()
-    ((account_id, (plane, _)),) = engine.waiting().items()
-    engine.flush(account_id, plane)
+        hasty.plane(name, "acme")
+    hasty.close_unused()
+    assert opened() == {first}
+    ((account_id, (plane, _)),) = hasty.waiting().items()
+    hasty.flush(account_id, plane)
     del plane
-    clock.now += IDLE_SECONDS
-    engine.close_unused()
+    hasty.close_unused()
     assert opened() == set()
-    assert engine.plane(first, "acme").stats().rows == 1
+    assert hasty.plane(first, "acme").stats().rows == 1
+
+
+@pytest.mark.parametrize("close", ["release", "close", "close_unused"])
+def test_f1_a_flush_that_fails_as_a_plane_is_closed_is_told(engine, tmp_path, caplog, close):
+    (name,) = accounts(engine, 1)
+    engine.plane(name, "acme").write_json(BODY, buffer_bytes_max=1 << 20)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        if close == "release":
+            engine.release(name)
+        elif close == "close":
+            engine.close()
+        else:
+            (tmp_path / "planes" / name).rename(tmp_path / "away")
+            with pytest.raises(StoreMissing):
+                engine.plane(name, "acme")
+            engine.close_unused()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caplog.messages == ["no space is left on the device"]
+    assert opened() == set()
 
 
 def test_threads_that_need_more_planes_than_may_be_open_disturb_nobody(engine):

@@ -9,13 +9,46 @@ from types import SimpleNamespace
 
 import grpc.aio
 
+from fleetcast.accounts import Identity, InvalidKey
 from fleetcast.config import Settings
+from fleetcast.errors import refused
 from fleetcast.grpc.call import Call
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.metrics import Totals
-from tests.http.doubles import Keys
 
 SILENCE = object()
+
+
+def identity(**changes):
+    values = {
+        "account_id": "a1",
+        "tenant_key": "acme",
+        "key_id": "k1",
+        "environment": "sandbox",
+        "scopes": frozenset({"telemetry:write"}),
+        "plan": "pro",
+        "live_ingest": True,
+        "status": "active",
+    }
+    return Identity(**{**values, **changes})
+
+
+class Keys:
+    """Keys in a dictionary, none of which is checked at once; an exception is raised."""
+
+    def __init__(self, **known):
+        self.known = {"good": identity(), **known}
+
+    def writer(self, _key):
+        return None
+
+    def authenticate(self, key):
+        if key is None:
+            raise refused("auth_failed")
+        found = self.known.get(key, InvalidKey("auth_failed", {}))
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 @dataclass
@@ -69,10 +102,15 @@ class Plane:
 
 
 class Planes:
+    """None of them is open."""
+
     def __init__(self, plane):
         self.one = plane
         self.by_account = {}
         self.released = []
+
+    def opened(self, _account_id):
+        return None
 
     def plane(self, account_id, _tenant_key):
         return self.by_account.get(account_id, self.one)

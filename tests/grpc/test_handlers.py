@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 
 import grpc.aio
 import pytest
@@ -22,10 +21,9 @@ from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.metrics import AccountRequests, Counters, Totals
 from fleetcast.protobuf import delimited, fields, integer
 from fleetcast.surface.error_codes import ERROR_CODES
-from tests.http.doubles import identity
 from tests.waiting import PATIENCE_SECONDS
 
-from .doubles import SILENCE, Context, Plane, accepted, services, write
+from .doubles import SILENCE, Context, Keys, Plane, accepted, identity, services, write
 
 SHARE_OF_CALLS = 2_048  # of the 4,096 that there may be
 
@@ -127,11 +125,12 @@ def test_a_key_that_takes_long_to_check_stops_no_other_call(monkeypatch):
     """The loop goes on, and who waits is told that it is not the key's fault."""
     begun, ends = threading.Event(), threading.Event()
 
-    def authenticate(_key):
-        begun.set()
-        ends.wait()
+    class Slow(Keys):
+        def authenticate(self, _key):
+            begun.set()
+            ends.wait()
 
-    parts = replace(services(Plane()), authenticator=SimpleNamespace(authenticate=authenticate))
+    parts = replace(services(Plane()), authenticator=Slow())
 
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))

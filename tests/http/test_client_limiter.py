@@ -1,22 +1,28 @@
 """The limits as a client sees them, on the real limiter."""
 
 import logging
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
-from doubles import client
+from application import client
+from falcon.testing import create_environ
 
 from fleetcast.config import Settings
-from fleetcast.config.sections import Http, Limits
+from fleetcast.config.sections import Adapters, Http, Limits
+from fleetcast.engine import NameMapping
 from fleetcast.errors import Refused
-from fleetcast.http.client_limiter import ClientLimiter
+from fleetcast.http.rules import adapter_rules, public_rules
 from fleetcast.metrics import Counters, Totals
+from tests.http.stores import Stores
 
 FORWARDED = "x-forwarded-for"
+BAD = {"x-api-key": "bad"}
 
 
-def served(path, *, limits=None, trusted_proxies=()):
+def served(path, *, limits=None, trusted_proxies=(), **options):
     settings = Settings(limits=limits or Limits(), http=Http(trusted_proxies=trusted_proxies))
-    return client(settings=settings, limiter=ClientLimiter(path, settings.limits, Counters.alone()))
+    return client(settings=settings, limiter=path, **options)
 
 
 def assert_refused(answer, code, longest_seconds):
@@ -38,11 +44,10 @@ def test_the_thirty_first_request_waits_whatever_it_asks_for(tmp_path):
 def test_ten_bad_keys_lock_out_and_a_good_one_does_not_help(tmp_path):
     """B12 to B14; open routes still answer, and the rate limit wins (B15)."""
     app = served(tmp_path / "limiter")
-    bad = {"x-api-key": "bad"}
     for _ in range(5):
         assert app.simulate_get("/account/state").status_code == 200
-        assert app.simulate_get("/account/state", headers=bad).status_code == 401
-        assert app.simulate_get("/account/state", headers=bad).status_code == 401
+        assert app.simulate_get("/account/state", headers=BAD).status_code == 401
+        assert app.simulate_get("/account/state", headers=BAD).status_code == 401
     assert_refused(app.simulate_get("/account/state"), "auth_lockout", 300)
     for _ in range(14):
         assert app.simulate_get("/health").status_code == 200
@@ -64,7 +69,7 @@ def test_n8_an_exempt_network_is_not_counted_and_may_be_locked_out_all_the_same(
     for _ in range(5):
         assert app.simulate_get("/account/state").status_code == 200
     for _ in range(3):
-        assert app.simulate_get("/account/state", headers={"x-api-key": "bad"}).status_code == 401
+        assert app.simulate_get("/account/state", headers=BAD).status_code == 401
     assert_refused(app.simulate_get("/account/state"), "auth_lockout", 300)
     assert app.simulate_get("/health").status_code == 200
 
@@ -96,61 +101,69 @@ def test_limits_of_zero_are_off_and_open_no_file(tmp_path):
     limits = Limits(requests_per_minute=0, lockout_failures=0)
     app = served(tmp_path / "limiter", limits=limits)
     for _ in range(40):
-        assert app.simulate_get("/account/state", headers={"x-api-key": "bad"}).status_code == 401
+        assert app.simulate_get("/account/state", headers=BAD).status_code == 401
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
+def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog, monkeypatch):
     """B7, and it mends itself once it can."""
-    (tmp_path / "run").write_text("in the way")
     now = [0.0]
+    monkeypatch.setattr("fleetcast.http.rules.time", SimpleNamespace(monotonic=lambda: now[0]))
+    (tmp_path / "run").write_text("in the way")
     counters, limits = Counters.alone(), Limits(requests_per_minute=1)
-    limiter = ClientLimiter(tmp_path / "run" / "limiter", limits, counters, lambda: now[0])
+    app = served(tmp_path / "run" / "limiter", limits=limits, counters=counters)
+
+    def statuses(count):
+        return [app.simulate_get("/health").status_code for _ in range(count)]
 
     def failed_open():
         return Totals(counters.shared).of("fleetcast_limiter_failed_open_total")
 
-    with caplog.at_level(logging.ERROR):
-        for _ in range(3):
-            limiter.admit("10.0.0.1")
+    with caplog.at_level(logging.ERROR, "fleetcast.http.rules"):
+        assert statuses(3) == [200] * 3
         now[0] = 10.0
-        limiter.check_lockout("10.0.0.1")
-        limiter.record_failure("10.0.0.1")
-    assert (failed_open(), len(caplog.records)) == (5, 2)
+        # Counted as a request and as a failure, and looked for before and after.
+        assert app.simulate_get("/account/state", headers=BAD).status_code == 401
+    faults = [line for line in caplog.records if line.name == "fleetcast.http.rules"]
+    assert (failed_open(), len(faults)) == (7, 2)
 
     (tmp_path / "run").unlink()
-    limiter.admit("10.0.0.1")
-    with pytest.raises(Refused):
-        limiter.admit("10.0.0.1")
+    assert statuses(2) == [200, 429]
     (tmp_path / "run" / "limiter").write_bytes(b"cut short while open")
-    limiter.admit("10.0.0.1")
-    assert failed_open() == 6
+    assert statuses(1) == [200]
+    assert failed_open() == 8
+
+
+def listeners(folder, adapters_requests_per_minute, lockout_failures):
+    """Functions that tell the answer of each listener to a bad key on a path."""
+    limits = Limits(requests_per_minute=1, lockout_failures=lockout_failures)
+    adapters = Adapters(requests_per_minute=adapters_requests_per_minute)
+    settings, counters = Settings(limits=limits, adapters=adapters), Counters.alone()
+    mapping, public = NameMapping([], (None, "", None)), folder / "limiter"
+    return [
+        partial(refusal, Stores().service(rules))
+        for rules in (
+            public_rules(settings, public, counters),
+            adapter_rules(settings, public, folder / "adapters", counters, mapping),
+        )
+    ]
+
+
+def refusal(service, path):
+    with pytest.raises(Refused) as caught:
+        service.decide(create_environ(path, method="POST", headers=BAD)).check()
+    return caught.value.args[0]
 
 
 def test_a_listener_with_a_rate_of_its_own_shares_the_lockout_alone(tmp_path):
-    counters, limits = Counters.alone(), Limits(requests_per_minute=1, lockout_failures=2)
-    path, own = tmp_path / "run" / "limiter", tmp_path / "run" / "adapters"
-    public = ClientLimiter(path, limits, counters)
-    other = ClientLimiter(path, limits, counters).with_own_rate(own, 2)
-    public.admit("203.0.113.7")
-    for _ in range(2):
-        other.admit("203.0.113.7")
-    for limiter in (public, other):
-        with pytest.raises(Refused, match="rate_limited"):
-            limiter.admit("203.0.113.7")
-        limiter.record_failure("203.0.113.7")
-    for limiter in (public, other):
-        with pytest.raises(Refused, match="auth_lockout"):
-            limiter.check_lockout("203.0.113.7")
+    public, adapters = listeners(tmp_path / "run", 2, lockout_failures=2)
+    assert public("/telemetry") == adapters("/write") == "auth_failed"
+    assert adapters("/write") == "auth_lockout"
+    assert public("/telemetry") == adapters("/write") == "rate_limited"
 
 
 def test_a_listener_without_a_rate_counts_nobody_and_locks_out_all_the_same(tmp_path):
-    limits = Limits(requests_per_minute=1, lockout_failures=1)
-    path, own = tmp_path / "limiter", tmp_path / "adapters"
-    limiter = ClientLimiter(path, limits, Counters.alone()).with_own_rate(own, 0)
-    for _ in range(100):
-        limiter.admit("203.0.113.7")
-    assert not own.exists()
-    limiter.record_failure("203.0.113.7")
-    with pytest.raises(Refused, match="auth_lockout"):
-        limiter.check_lockout("203.0.113.7")
+    _, adapters = listeners(tmp_path, 0, lockout_failures=1)
+    assert {adapters("/nowhere") for _ in range(100)} == {"not_found"}
+    assert list(tmp_path.iterdir()) == []
+    assert [adapters("/write") for _ in range(2)] == ["auth_failed", "auth_lockout"]

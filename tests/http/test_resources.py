@@ -1,4 +1,4 @@
-"""Questions of the resources to a plane, and their answers made of it."""
+"""Answers of the resources, on stores of their own."""
 
 import gc
 import io
@@ -6,101 +6,82 @@ import threading
 import weakref
 
 import pytest
-from doubles import Plane, client
+from application import client
 from falcon.testing import create_environ
 
-DEFAULTS = {
-    "point_budget": 10_000,
-    "answer_values_max": 1_000_000,
-    "history_horizon_days": 30,
-    "raw_span_seconds": 3600,
+from fleetcast.config import Settings
+from fleetcast.config.sections import Limits
+from fleetcast.engine import encode_records
+
+RECORD = {
+    "measurement": "link",
+    "time": "2026-01-01T00:00:02Z",
+    "tags": {"entity_id": "a,c"},
+    "fields": {"a": 1.0, "b": 2.0},
 }
+BODY = encode_records([RECORD])
+LATEST = {"as_of_utc": "2026-01-01T00:00:03Z", "freshness_seconds": "1.5", "other": "1"}
+SERIES = {"entity_id": "a,c", "start": "2200-01-01", "end": "2200-01-01T00:01:00Z"}
 
 
-def test_a_write():
-    plane = Plane()
-    result = client(plane=plane).simulate_post("/telemetry", body=b"[{}]")
-    assert (result.status_code, result.json) == (
-        202,
-        {"write_id": "w1", "accepted_count": 2, "rejected_count": 1, "rejected_indices": [1]},
-    )
-    assert plane.asked == {
-        "body": b"[{}]",
-        "batch_records_max": 1000,
-        "tags_max": 64,
-        "fields_max": 4096,
-        "tenant_fields_max": 100_000,
-        "tenant_series_max": 10_000_000,
-        "tenant_names_bytes_max": 1 << 30,
-        "buffer_bytes_max": None,
-    }
+def post(app, body=BODY):
+    return app.simulate_post("/telemetry", body=body)
 
 
-def test_latest_with_and_without_parameters():
-    plane = Plane()
-    app = client(plane=plane)
-    assert app.simulate_get("/topology").content == b'{"entities":[]}'
-    assert plane.asked == {
-        "as_of_ns": None,
-        "freshness_ns": 300_000_000_000,
-        "measurement": None,
-    }
-    query = "as_of_utc=1970-01-01T00:00:02Z&freshness_seconds=1.5&measurement=link&other=1"
-    app.simulate_get("/topology", query_string=query)
-    assert plane.asked == {
-        "as_of_ns": 2_000_000_000,
-        "freshness_ns": 1_500_000_000,
-        "measurement": "link",
-    }
-
-
-def test_series_with_and_without_parameters():
-    plane = Plane()
-    app = client(plane=plane)
-    app.simulate_get("/topology/series", query_string="entity_id=b&entity_id=a,c&start=1970-01-01")
-    assert plane.asked == {
-        "entity_ids": ["b", "a,c"],
-        "start_ns": 0,
-        "end_ns": None,
-        "measurement": "telemetry",
-        "fields": [],
-        "interval": None,
-        "agg": None,
-        **DEFAULTS,
-    }
-    query = (
-        "entity_id=a&start=1970-01-01&end=1970-01-02&measurement=&fields=a,,b+c,"
-        "&interval=5m&agg=last"
-    )
-    app.simulate_get("/topology/series", query_string=query)
-    assert plane.asked["fields"] == ["a", "b c"]
-    assert (plane.asked["measurement"], plane.asked["end_ns"]) == ("", 86_400_000_000_000)
-    assert (plane.asked["interval"], plane.asked["agg"]) == ("5m", "last")
-
-
-@pytest.mark.parametrize("name", ["entity_id", "measurement", "fields"])
-def test_schema_goes_before_characters(name):
+def test_a_write_is_answered_and_read_back():
     app = client()
-    good = {"entity_id": "a", "start": "1970-01-01"}
-    bad = "&".join(f"{key}={value}" for key, value in {**good, name: "%00"}.items())
-    result = app.simulate_get("/topology/series", query_string=bad)
-    assert (result.status_code, result.json) == (400, {"error": "invalid_input", "field": name})
-    result = app.simulate_get("/topology/series", query_string=bad + "&agg=x")
-    assert result.status_code == 422
-    assert result.json["detail"][0]["type"] == "literal_error"
+    result = post(app, encode_records([RECORD, {**RECORD, "time": "1970-01-01"}]))
+    answer = result.json
+    assert (result.status_code, len(answer.pop("write_id"))) == (202, 36)
+    assert answer == {"accepted_count": 1, "rejected_count": 1, "rejected_indices": [1]}
+    (entity,) = app.simulate_get("/topology", params=LATEST).json["entities"]
+    assert (entity["entity_id"], entity["fields"]) == ("a,c", {"a": 1.0, "b": 2.0})
+    other = app.simulate_get("/topology", params={**LATEST, "measurement": "telemetry"}).json
+    assert other["entities"] == []
 
 
-def test_an_undecodable_measurement_is_not_a_measurement():
-    result = client().simulate_get("/topology", query_string="measurement=%FF")
-    assert (result.status_code, result.json["field"]) == (400, "measurement")
+@pytest.mark.parametrize(
+    ("limits", "query", "code"),
+    [
+        ({}, {}, None),
+        ({}, {"end": "2200-01-01T01:00:01Z"}, "interval_required"),
+        ({"raw_span_seconds": 59}, {}, "interval_required"),
+        ({"point_budget": 1}, {"interval": "15s", "agg": "last"}, "interval_too_fine"),
+        ({}, {"start": "2026-01-01"}, "history_horizon_exceeded"),
+        ({"history_horizon_days": 99_999}, {"start": "2026-01-01"}, "interval_required"),
+    ],
+)
+def test_series_keep_to_the_settings(limits, query, code):
+    app = client(settings=Settings(limits=Limits(requests_per_minute=0, **limits)))
+    result = app.simulate_get("/topology/series", params={**SERIES, **query})
+    assert result.json.get("error") == code
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        ({"batch_records_max": 0}, 413),
+        ({"tags_max": 0}, 400),
+        ({"fields_max": 1}, 400),
+        ({"tenant_fields_max": 1}, 400),
+        ({"tenant_series_max": 0}, 400),
+        ({"tenant_names_bytes_max": 1}, 400),
+    ],
+)
+def test_writes_keep_to_the_settings(limits, status):
+    app = client(settings=Settings(limits=Limits(requests_per_minute=0, **limits)))
+    result = post(app)
+    assert (result.status_code, app.stores.plane().stats().rows) == (status, 0)
 
 
 def test_account_state():
-    state = client().simulate_get("/account/state").json
+    app = client()
+    assert post(app).status_code == 202
+    state = app.simulate_get("/account/state").json
     assert state["tenant_key"] == "acme"
     assert state["scopes"] == ["predictions:read", "telemetry:write", "topology:read"]
     assert state["entitlements"] == {"live_ingest": True, "predictions": []}
-    assert state["usage"]["records_accepted_total"] == 5
+    assert state["usage"]["records_accepted_total"] == 1
     assert state["as_of_utc"] == "1970-01-01T00:00:00Z"
 
 
@@ -152,15 +133,15 @@ def test_a_body_is_gone_with_its_request():
     class Input(io.BytesIO):
         """Can be watched."""
 
-    application = client().app
-    headers = {"X-Api-Key": "good", "Content-Length": "4"}
+    app = client()
+    headers = {"X-Api-Key": app.stores.text("good"), "Content-Length": "2"}
     environ = create_environ("/telemetry", method="POST", headers=headers)
-    environ["wsgi.input"] = Input(b"[{}]")
+    environ["wsgi.input"] = Input(b"[]")
     watched = weakref.ref(environ["wsgi.input"])
     statuses = []
     gc.disable()
     try:
-        application(environ, lambda status, _fields: statuses.append(status))
+        app.app(environ, lambda status, _fields: statuses.append(status))
         del environ
         assert (statuses, watched()) == (["202 Accepted"], None)
     finally:

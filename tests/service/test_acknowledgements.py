@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from itertools import count
 
 import pytest
 
@@ -21,7 +20,6 @@ from .test_shares import gauge
 
 THREADS = 2
 CLIENTS = 16
-REMEMBERED_SECONDS = 1.0  # a decision is not remembered longer: then a write takes a thread
 _NOBODY_SYNCS = """
 import ctypes, mmap, sys
 with open(sys.argv[1], "r+b") as file:
@@ -116,24 +114,12 @@ class Waiting:
     @contextmanager
     def all_under_way(self):
         """Names of entities of which each client is writing one, while the disk is stuck."""
-        for attempt in count():
-            names = [f"{attempt}-{number}" for number in range(CLIENTS)]
-            assert self.write(self.clients[0], "decided") == 202
-            with self.disk.stuck():
-                for client, name in zip(self.clients, names, strict=True):
-                    client.send(write(self.account.key, name))
-                if self._wait():
-                    yield names
-                    return
-            assert self.answers() == [202] * CLIENTS  # too late for what was decided
-
-    def _wait(self):
-        """False where some need a thread, since what was decided is no longer remembered."""
-        end = time.monotonic() + 2 * REMEMBERED_SECONDS
-        while time.monotonic() < end:
-            if gauge(self.service, "fleetcast_http_requests_in_flight") == CLIENTS:
-                return True
-        return False
+        names = [str(number) for number in range(CLIENTS)]
+        with self.disk.stuck():
+            for client, name in zip(self.clients, names, strict=True):
+                client.send(write(self.account.key, name))
+            until(lambda: gauge(self.service, "fleetcast_http_requests_in_flight") == CLIENTS)
+            yield names
 
 
 def test_writes_wait_for_their_disk_together_and_hold_no_threads(accounts):

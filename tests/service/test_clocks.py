@@ -165,7 +165,7 @@ def test_o2_a_clock_before_2020_stores_nothing(data: Path, clock: WallClock) -> 
     try:
         station = Station(service.ready)
         body = messages.encode(messages.record(messages.SECOND_NS * 1_750_000_000, "a"))
-        for _ in range(3):  # the second like it is remembered
+        for _ in range(2):  # the first may open the plane
             assert service.post([to_come("a")]).status == 202
             assert write_line(service).status == 204
             assert station.write(body, key).status == "OK"

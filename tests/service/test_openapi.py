@@ -11,9 +11,11 @@ from openapi_spec_validator import validate
 
 from fleetcast.admin.openapi import document
 from fleetcast.config.sections import Limits
-from fleetcast.http.resources import topology
+from fleetcast.engine import encode_records
 from fleetcast.http.routes import ROUTES
 from fleetcast.surface.error_codes import ERROR_CODES
+from tests.conformance.api import at, record
+from tests.http.application import client
 
 from .service import running
 
@@ -66,10 +68,18 @@ def test_it_has_every_error_code_with_its_status(described):
 def test_it_has_the_bounds_of_queries(described):
     reads = (described["paths"][path]["get"] for path in ("/topology", "/topology/series"))
     schemas = {each["name"]: each["schema"] for read in reads for each in read["parameters"]}
-    freshness = schemas["freshness_seconds"]
-    assert freshness["default"] == topology._FRESHNESS_SECONDS
-    assert freshness["maximum"] == topology._FRESHNESS_SECONDS_MAX
-    assert schemas["entity_id"]["maxItems"] == topology._ENTITY_IDS_MAX
+    freshness, entities_max = schemas["freshness_seconds"], schemas["entity_id"]["maxItems"]
+    app = client()
+    for more, status in ((0, 200), (1, 422)):
+        longest = {"freshness_seconds": freshness["maximum"] + more}
+        assert app.simulate_get("/topology", params=longest).status_code == status
+        many = {"start": at(0), "end": at(60), "entity_id": ["e"] * (entities_max + more)}
+        answer = app.simulate_get("/topology/series", params=many, params_csv=False)
+        assert answer.status_code == status
+    app.stores.plane().write_json(encode_records([record(at(0))]))
+    for age, count in ((freshness["default"], 1), (freshness["default"] + 1, 0)):
+        found = app.simulate_get("/topology", params={"as_of_utc": at(age)}).json["entities"]
+        assert len(found) == count
 
 
 def test_it_has_the_limits_in_force():

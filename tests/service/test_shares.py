@@ -80,10 +80,10 @@ def test_n6_a_tenant_whose_store_is_stuck_leaves_threads_to_others(accounts):
     settings = accounts.settings.security
     with (
         ThreadPoolExecutor(8) as pool,
-        stopped_writer(stuck.plane, load_master_key(accounts.data, settings)),
+        stopped_writer(stuck.plane, load_master_key(accounts.data, settings), "tables"),
         closing(service.connect()) as wire,
     ):
-        hung = [pool.submit(stuck.post, [record(at(n))]) for n in range(8)]
+        hung = [pool.submit(stuck.post, [record(at(n), f"new {n}")]) for n in range(8)]
         until(lambda: gauge(service, "fleetcast_http_requests_in_flight") == THREADS)
         for number in range(4):
             wrote = service.post([record(at(number))], key=good.key, connection=wire)

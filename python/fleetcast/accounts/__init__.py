@@ -1,6 +1,6 @@
 """Tenants, API keys, usage, and the identity behind a request."""
 
-from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
+from fleetcast.accounts.authenticator import Authenticator, Identity
 from fleetcast.accounts.console_sessions import ConsoleSessions, OpenSession
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
 from fleetcast.accounts.listing import TenantList
@@ -10,7 +10,7 @@ from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
 from fleetcast.accounts.tenants import PLAN_DEFAULT, PLANS, Tenants
 from fleetcast.accounts.usage import Usage
-from fleetcast.accounts.usage_span import UsageSpan
+from fleetcast.errors import InvalidKey
 
 __all__ = [
     "PLANS",
@@ -33,6 +33,5 @@ __all__ = [
     "TenantList",
     "Tenants",
     "Usage",
-    "UsageSpan",
     "key_pepper",
 ]

@@ -39,7 +39,8 @@ class ControlStore:
     """
 
     def __init__(self, records: Records) -> None:
-        self._records = records
+        self.records = records
+        """The records under it."""
 
     @staticmethod
     def embedded(directory: Path, master_key: bytes, revision: Path | None = None) -> ControlStore:
@@ -70,7 +71,7 @@ class ControlStore:
     def ask(self, question: Callable[[Tables], Result]) -> Result:
         """As `read`, for the question of each request. Raises `ControlStoreUnavailable`."""
         try:
-            with self._records.begin(write=False) as view:
+            with self.records.begin(write=False) as view:
                 return question(Tables(view))
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
@@ -80,7 +81,7 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`.
         """
-        return self._asked(self._records.renew)
+        return self._asked(self.records.renew)
 
     def write(self) -> AbstractContextManager[Tables]:
         """One change, durable when the block ends, undone where it raises.
@@ -91,8 +92,8 @@ class ControlStore:
 
     def verify_master_key(self) -> None:
         """Raises `OperatorError` if the store was made with another master key."""
-        if not self._asked(self._records.is_of_master_key):
-            made = f"the one that the control store in {self._records.place} was made with"
+        if not self._asked(self.records.is_of_master_key):
+            made = f"the one that the control store in {self.records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
 
@@ -101,32 +102,32 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`, also for an older copy of the store.
         """
-        self._asked(self._records.check)
+        self._asked(self.records.check)
 
     def is_sealed(self) -> bool:
         """False for a store of fleetcast 0.3.0, or one that was never used.
 
         Raises `ControlStoreUnavailable`.
         """
-        return self._asked(self._records.is_sealed)
+        return self._asked(self.records.is_sealed)
 
     def unsealed_accounts(self) -> list[str]:
         """Accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
-        found = self._asked(partial(self._records.unsealed, TENANTS))
+        found = self._asked(partial(self.records.unsealed, TENANTS))
         return [decode(Tenant, value).account_id for _, value in found]
 
     def take_over(self) -> None:
         """Seals what fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
-        self._asked(partial(self._records.take_over, []))
+        self._asked(partial(self.records.take_over, []))
 
     def close(self) -> None:
         """Releases what is open; a later use opens it again."""
-        self._records.close()
+        self.records.close()
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Tables]:
         try:
-            with self._records.begin(write=write) as view:
+            with self.records.begin(write=write) as view:
                 yield Tables(view)
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
@@ -138,5 +139,5 @@ class ControlStore:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
-        message = f"the control store in {self._records.place} is unavailable: {error}"
+        message = f"the control store in {self.records.place} is unavailable: {error}"
         return ControlStoreUnavailable(message)

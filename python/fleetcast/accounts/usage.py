@@ -15,7 +15,6 @@ from fleetcast.accounts.records import UsageRecord
 
 if TYPE_CHECKING:
     from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.usage_span import UsageSpan
 
 _NOTHING = UsageRecord(requests=0, run="", counted=0)
 
@@ -33,12 +32,8 @@ class Counted(Protocol):
 class Usage:
     """The usage of all accounts. `counted` knows the requests of the run named `run`."""
 
-    def __init__(
-        self, store: ControlStore, counted: Counted, run: str, span: UsageSpan | None = None
-    ) -> None:
-        """`span` is told of what `flush` writes."""
+    def __init__(self, store: ControlStore, counted: Counted, run: str) -> None:
         self._store = store
-        self._span = span
         self._counted = counted
         self._run = run
         self._flushed: dict[str, int] = {}
@@ -62,13 +57,9 @@ class Usage:
         if not changed:
             return
         with self._store.write() as tables:
-            if self._span is not None:
-                self._span.begin(tables.transaction_id)
             for account_id in changed:
                 key = self._key(account_id)
                 tables.put_usage(key, self._added(tables.usage(key), counted[account_id]))
-        if self._span is not None:
-            self._span.end()
         self._flushed = counted
 
     def _key(self, account_id: str) -> str:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.explaining import dropped_of, reason, sentence, sentences
+from fleetcast.engine import is_precision
 from fleetcast.errors import refused
 from fleetcast.surface.readiness import Dependencies, well
 
@@ -36,20 +37,6 @@ _CODES_V2 = {
     422: "unprocessable entity",
     429: "too many requests",
     503: "unavailable",
-}
-_UNITS = {"": "ns", "n": "ns", "ns": "ns", "u": "us", "µ": "us", "us": "us", "ms": "ms", "s": "s"}
-UNITS_V1: Mapping[str, str] = {**_UNITS, "m": "m", "h": "h"}
-UNITS_V2: Mapping[str, str] = {name: unit for name, unit in _UNITS.items() if name not in "nuµ"} | {
-    "": "ns"
-}
-UNITS_V3: Mapping[str, str] = {
-    **UNITS_V2,
-    "": "auto",
-    "auto": "auto",
-    "nanosecond": "ns",
-    "microsecond": "us",
-    "millisecond": "ms",
-    "second": "s",
 }
 _TRUTHS = {"": True, "true": True, "false": False}
 
@@ -94,38 +81,35 @@ def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str
 class LinesResource:
     """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
 
-    `version` is that of InfluxDB whose rules hold, `units` those of `precision`. Faulty lines are
-    left out, and the answer is 400; the others are written, unless `accept_partial` is false.
+    `version` is that of InfluxDB whose rules hold. Faulty lines are left out, and the answer is 400;
+    the others are written, unless `accept_partial` is false.
     """
 
     def __init__(
         self,
         writing: Writing,
         version: int,
-        units: Mapping[str, str],
         described: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
     ) -> None:
         self._writing = writing
         self._version = version
-        self._units = units
         self._described = described
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
-        unit = self._units.get(request.get_param("precision", default=""))
-        if unit is None:
+        precision = request.get_param("precision", default="")
+        if not is_precision(self._version, precision):
             raise refused("invalid_input", field="precision")
         is_partial = _TRUTHS.get(request.get_param("accept_partial", default=""))
         if is_partial is None:
             raise refused("invalid_input", field="accept_partial")
-        protocol = f"lines {self._version} {unit}"
+        protocol = f"lines {self._version} {precision}"
         written = self._writing.write(request, protocol, is_partial=is_partial)
-        state: RequestState = request.context.state
         count = len(written.rejected_indices)
         if not count:
             response.status = 204
-            self._writing.note_stored(state, protocol)
             return
+        state: RequestState = request.context.state
         state.code = "invalid_input"
         response.status = _BAD_REQUEST
         response.data = _encode(self._described(written.dropped, count, bytes(state.body)))

@@ -16,9 +16,9 @@ _MEMBERS_MAX = 1024  # of a gzip body; each costs 10 us even if it is empty
 _PIECE_BYTES = 65_536  # handed to zlib at once, which copies what follows the end of a member
 
 
-def unpacked(body: bytes | RequestBody, coding: str, bytes_max: int) -> bytes | RequestBody:
-    """The content of a body of that coding; raises as `gunzip` does."""
-    match coding:
+def unpacked(body: bytes | RequestBody, coding: str | None, bytes_max: int) -> bytes | RequestBody:
+    """The content of a body whose head names that coding; raises as `gunzip` does."""
+    match (coding or "identity").strip().lower():
         case "gzip":
             return gunzip(body, bytes_max)
         case "snappy":

@@ -28,9 +28,6 @@ class Writing:
         self, request: falcon.Request, protocol: str, *, is_partial: bool = True
     ) -> WriteResult:
         """Writes the body of a request as one batch. Raises `Refused`, `StoreError`."""
-        failure = request.env.get("fleetcast.failed")
-        if failure is not None:  # the batch may be stored, so it must not be written once more
-            raise failure
         state: RequestState = request.context.state
         return self._stores.write(
             partial(self._write, state, protocol, is_partial=is_partial),
@@ -39,12 +36,6 @@ class Writing:
             self._settings,
             records_max=self._settings.adapters.records_max,
         )
-
-    def note_stored(self, state: RequestState, protocol: str) -> None:
-        """Has the front remember a write that was stored whole, if its body came as it is."""
-        coding = state.request.get_header("Content-Encoding")
-        if coding is None or coding.strip().lower() == "identity":
-            state.adapted = self._mapping, protocol
 
     def _write(
         self,

@@ -8,17 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import Cluster, Engine, Planes
-from fleetcast.errors import OperatorError, StoreDamaged
-from fleetcast.slots import Opened
+from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.config.sections import Store
-    from fleetcast.engine import Glance, Plane, State, Stats
-    from fleetcast.slots import Files, Slot
+    from fleetcast.engine import Glance, State, Stats
 
-_DAMAGE_SECONDS = 10.0  # opening reads much; a damaged plane must not cost that with each request
 _GLANCE_NS = 15_000_000_000
 _OPEN_MAX = 256
 _IDLE_SECONDS = 600.0
@@ -75,8 +72,6 @@ class ClusterEngine(Engine):
             idle_seconds=_IDLE_SECONDS,
         )
         self._accounts = accounts
-        self._known: set[str] | None = None
-        self._damage: dict[str, tuple[float, StoreDamaged]] = {}
 
     def folder(self, account_id: str) -> Path:
         """Raises `OperatorError`: there is none."""
@@ -87,49 +82,6 @@ class ClusterEngine(Engine):
         """Looks at an account's plane that do not open it."""
         return CountsGlance(partial(self._planes.counts, account_id), time.time_ns)
 
-    def plane(self, account_id: str, tenant_key: str) -> Plane:
-        """The open store of an account; each use of it asks the database whether it is there.
-
-        Raises `StoreError` where it cannot be opened.
-        """
-        slot = self._slots.get(account_id)
-        opened = None if slot is None else slot.opened
-        plane = None if opened is None else opened.kept
-        if slot is not None and plane is not None:
-            slot.used_at = self._clock()
-            return plane
-        plane = self._open(account_id, tenant_key)
-        self._close_least_used()
-        return plane
-
-    def files(self, account_id: str, plane: Plane) -> tuple[str, Files | None] | None:
-        """No files, or `None` where `plane` is no longer the account's store."""
-        slot = self._slots.get(account_id)
-        opened = None if slot is None else slot.opened
-        return None if opened is None or opened.kept is not plane else ("", None)
-
     def close_unused(self) -> None:
         """Closes what nobody has used for a while, and what was deleted on any node."""
-        self._known = self._accounts()
-        super().close_unused()
-
-    def _open_slot(self, slot: Slot[Plane], account_id: str, tenant_key: str) -> Plane:
-        plane = None if slot.opened is None else slot.opened.plane
-        if slot.opened is not None and plane is not None:
-            slot.opened.kept = plane
-            return plane
-        slot.close()
-        known = self._damage.get(account_id)
-        if known is not None and self._clock() - known[0] < _DAMAGE_SECONDS:
-            raise StoreDamaged(*known[1].args)
-        self._damage.pop(account_id, None)
-        try:
-            plane = self._planes.open(account_id, self._master_key, tenant_key)
-        except StoreDamaged as error:
-            self._damage[account_id] = self._clock(), error
-            raise
-        slot.opened = Opened(plane, None)
-        return plane
-
-    def _is_there(self, account_id: str) -> bool:
-        return self._known is None or account_id in self._known
+        self._close_unused(self._accounts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Authenticator, ConsoleSessions, Operators, key_pepper
+from fleetcast.accounts import ConsoleSessions, Operators
 from fleetcast.admin.processes import process_list
 from fleetcast.composition.background import background
 from fleetcast.composition.loading import loaded_once
@@ -57,9 +57,6 @@ def console_application(
     records = History(record_counts(shared), _MOMENTS_OF_RECORDS)
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
     surface = SurfaceServices(
-        authenticator=Authenticator(
-            stores.control, key_pepper(master_key), settings.read().service.environment
-        ),
         engine=stores.engine,
         counters=Counters(shared),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import Authenticator, key_pepper
 from fleetcast.adapters.app import create_app as create_adapter_app
@@ -15,18 +15,18 @@ from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
 from fleetcast.config.name_mapping import read_names
-from fleetcast.engine import KeyVerdicts
+from fleetcast.engine import Service
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
-from fleetcast.http.client_limiter import ClientLimiter
+from fleetcast.http.rules import adapter_rules, public_rules
 from fleetcast.http.services import HttpServices
 from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+    from collections.abc import Iterator
+    from wsgiref.types import WSGIApplication
 
     from fleetcast.composition.shared_settings import SharedSettings
     from fleetcast.config import Settings
@@ -44,15 +44,21 @@ class Opening:
     master_key: bytes = field(repr=False)
     settings: SharedSettings
     counters: Counters
-    front_counters: Counters
-    """A row of its own for what the front serves by itself, which adds without our lock."""
     run: str
     """Names this run of the service."""
 
 
+class Served(NamedTuple):
+    """Parts of a listener that are made anew for changed settings."""
+
+    service: Service
+    """Decides about requests."""
+    application: WSGIApplication
+
+
 @contextmanager
-def http_application(opening: Opening) -> Iterator[WSGIApplication]:
-    """The WSGI application of one worker, and the stores it stands on.
+def http_application(opening: Opening) -> Iterator[Live[Served]]:
+    """The service and the WSGI application of one worker, and the stores they stand on.
 
     Enter it in every worker after the fork, never before: no store survives one.
     Changed settings make a new application on the same stores; each request is served by the one
@@ -66,59 +72,50 @@ def http_application(opening: Opening) -> Iterator[WSGIApplication]:
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
 
-        def build(settings: Settings) -> WSGIApplication:
-            return create_app(
+        def build(settings: Settings) -> Served:
+            simulates = settings.topology.simulate
+            rules = public_rules(settings, directory.limiter, counters, simulates=simulates)
+            service = Service(authenticator.engine, stores.engine.open_planes, rules)
+            application = create_app(
                 HttpServices(
                     settings=settings,
-                    authenticator=authenticator,
+                    service=service,
                     engine=stores.engine,
-                    limiter=ClientLimiter(directory.limiter, settings.limits, counters),
                     probes=http_probes(stores),
                     counters=counters,
-                    front_counters=opening.front_counters,
                     predictor=forecasting,
-                    simulate=simulate if settings.topology.simulate else None,
+                    simulate=simulate if simulates else None,
                     requests_total=usage.requests_total,
                     access_log=write_served,
                 )
             )
+            return Served(service, application)
 
-        yield _current(Live(opening.settings, build))
+        yield Live(opening.settings, build)
 
 
 @contextmanager
-def adapter_application(opening: Opening) -> Iterator[WSGIApplication]:
+def adapter_application(opening: Opening) -> Iterator[Live[Served]]:
     """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
 
-        def build(settings: Settings) -> WSGIApplication:
-            limiter = ClientLimiter(directory.limiter, settings.limits, counters)
+        def build(settings: Settings) -> Served:
+            files = directory.limiter, directory.adapter_limiter
+            rules = adapter_rules(settings, *files, counters, mapping)
+            service = Service(authenticator.engine, stores.engine.open_planes, rules)
             services = HttpServices(
                 settings=settings,
-                authenticator=authenticator,
+                service=service,
                 engine=stores.engine,
-                limiter=limiter.with_own_rate(
-                    directory.adapter_limiter, settings.adapters.requests_per_minute
-                ),
                 probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
-                front_counters=opening.front_counters,
                 access_log=write_served,
             )
-            return create_adapter_app(services, mapping)
+            return Served(service, create_adapter_app(services, mapping))
 
-        yield _current(Live(opening.settings, build))
-
-
-def _current(live: Live[WSGIApplication]) -> WSGIApplication:
-    """Serves each request by the application that is current when it begins."""
-
-    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return live.current()(environ, start_response)
-
-    return application
+        yield Live(opening.settings, build)
 
 
 @contextmanager
@@ -132,7 +129,6 @@ def grpc_services(
             settings=Live(shared, lambda settings: settings).current,
             authenticator=authenticator,
             engine=stores.engine,
-            verdicts=KeyVerdicts(stores.control_version),
             probes=telemetry_probes(stores),
             counters=counters,
             access_log=write_served,

@@ -6,7 +6,7 @@ before: LMDB environments do not survive one.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fleetcast._core import (
     AGGREGATIONS,
@@ -23,20 +23,18 @@ from fleetcast._core import (
     TENANT_FIELDS_MAX,
     TENANT_NAMES_BYTES_MAX,
     TENANT_SERIES_MAX,
-    Admissions,
     ArrowStream,
+    Authenticator,
     Cluster,
     Compacted,
-    ControlVersion,
+    Decision,
     Deleted,
     Front,
     FrontRequest,
     Jobs,
-    KeyBasis,
     KeyOwners,
-    KeyVerdict,
-    KeyVerdicts,
     Limiter,
+    LimiterFile,
     LongAnswer,
     NameMapping,
     Plane,
@@ -46,6 +44,8 @@ from fleetcast._core import (
     RequestBody,
     RowBatch,
     RowStream,
+    Service,
+    Serving,
     Share,
     Stats,
     TextFormat,
@@ -59,10 +59,13 @@ from fleetcast._core import (
     format_time,
     is_acceptable,
     is_clock_believed,
+    is_precision,
     note_unreadable,
     parse_time,
+    routes,
     time_ns,
     unpack_snappy,
+    write_served,
 )
 from fleetcast.engine.glances import Glance, State, peek
 from fleetcast.engine.planes import Engine
@@ -84,12 +87,12 @@ __all__ = [
     "TENANT_FIELDS_MAX",
     "TENANT_NAMES_BYTES_MAX",
     "TENANT_SERIES_MAX",
-    "Admissions",
     "Aggregation",
     "ArrowStream",
+    "Authenticator",
     "Cluster",
     "Compacted",
-    "ControlVersion",
+    "Decision",
     "Deleted",
     "Engine",
     "Front",
@@ -97,11 +100,10 @@ __all__ = [
     "Glance",
     "Interval",
     "Jobs",
-    "KeyBasis",
     "KeyOwners",
-    "KeyVerdict",
-    "KeyVerdicts",
+    "IdentityParts",
     "Limiter",
+    "LimiterFile",
     "LongAnswer",
     "NameMapping",
     "Plane",
@@ -114,6 +116,8 @@ __all__ = [
     "SaveDone",
     "SavedFile",
     "SavedPlane",
+    "Service",
+    "Serving",
     "Share",
     "State",
     "Stats",
@@ -129,12 +133,18 @@ __all__ = [
     "format_time",
     "is_acceptable",
     "is_clock_believed",
+    "is_precision",
     "note_unreadable",
     "parse_time",
     "peek",
+    "routes",
     "time_ns",
     "unpack_snappy",
+    "write_served",
 ]
+
+if TYPE_CHECKING:
+    from fleetcast._core import IdentityParts
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
+import logging
 import resource
-import time
 from functools import partial
-from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from fleetcast._core import (
-    Plane,
-    Planes,
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreUnreachable,
-)
+from fleetcast._core import OpenPlanes, Planes, StoreError
 from fleetcast.engine.glances import FolderGlance
 from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
-from fleetcast.slots import Files, Opened, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from fleetcast._core import Verified
+    from fleetcast._core import Plane, Verified
     from fleetcast.engine.glances import Glance
 
 _OPEN_MAX = 1_024
 _DESCRIPTORS_PER_PLANE = 5
+
+logger = logging.getLogger(__name__)
 
 
 class Engine:
@@ -50,15 +41,16 @@ class Engine:
         planes: Planes | None = None,
         open_max: int | None = None,
         idle_seconds: float = 60.0,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._directory = directory
         self._planes = Planes.in_directory(directory) if planes is None else planes
         self._master_key = master_key
-        self._open_max = _open_max() if open_max is None else open_max
-        self._idle_seconds = idle_seconds
-        self._clock = clock
-        self._slots: dict[str, Slot[Plane]] = {}
+        self.open_planes = OpenPlanes(
+            self._planes,
+            master_key,
+            open_max=_open_max() if open_max is None else open_max,
+            idle_seconds=idle_seconds,
+        )
 
     def folder(self, account_id: str) -> Path:
         """Folder of an account's plane."""
@@ -83,68 +75,11 @@ class Engine:
         Every call looks at the files: those that are missing are reported and those that were
         replaced are opened anew, so that a plane is there again as soon as its files are.
         """
-        folder = f"{self._directory}/{account_id}"
-        slot = self._slots.get(account_id)
-        # Before the files: others may learn of a greater length at any time.
-        opened = None if slot is None else slot.opened
-        seen = None if opened is None else opened.files
-        try:
-            files = Files.of(folder)
-        except StoreError:
-            self.release(account_id)
-            raise
-        if slot is not None and opened is not None and seen is not None and files.carry(seen):
-            plane = opened.kept
-            if plane is not None:
-                if files.plane.st_size > seen.plane.st_size:
-                    opened.files = files
-                slot.used_at = self._clock()
-                return plane
-        plane = self._open(account_id, tenant_key)
-        self._close_least_used()
-        return plane
+        return self.open_planes.plane(account_id, tenant_key)
 
-    def _open(self, account_id: str, tenant_key: str) -> Plane:
-        while True:
-            slot = self._slots.setdefault(account_id, Slot())
-            with slot.lock:
-                if self._slots.get(account_id) is slot:  # or it went while we waited
-                    slot.used_at = self._clock()
-                    return self._open_slot(slot, account_id, tenant_key)
-
-    def _open_slot(self, slot: Slot[Plane], account_id: str, tenant_key: str) -> Plane:
-        folder = f"{self._directory}/{account_id}"
-        # Before the files, as in `plane`; nobody else opens or closes anything of the slot now.
-        seen = None if slot.opened is None else slot.opened.files
-        files = Files.of(folder, with_log=True)
-        if slot.opened is not None and seen is not None:
-            plane = slot.opened.plane
-            if plane is not None and files.carry(seen):
-                slot.opened.kept = plane
-                return plane
-            slot.close()
-        if slot.damage is not None and files.untouched(slot.damage[1]):
-            # Opening reads everything; a damaged plane must not cost that with each request.
-            raise StoreDamaged(*slot.damage[0].args)
-        slot.damage = None
-        try:
-            plane = self._planes.open(account_id, self._master_key, tenant_key)
-        except StoreDamaged as error:
-            slot.damage = error, Files.of(folder, with_log=True)
-            raise
-        slot.opened = Opened(plane, files)
-        return plane
-
-    def files(self, account_id: str, plane: Plane) -> tuple[str, Files | None] | None:
-        """Folder of an account's store, and its files as they were when it was last used.
-
-        `None` where `plane` is no longer its store. A store in a database has no files.
-        """
-        slot = self._slots.get(account_id)
-        opened = None if slot is None else slot.opened
-        if opened is None or opened.kept is not plane:
-            return None
-        return f"{self._directory}/{account_id}", opened.files
+    def opened(self, account_id: str) -> Plane | None:
+        """The store of an account, if it is open and its files are what they were."""
+        return self.open_planes.opened(account_id)
 
     def close_unused(self) -> None:
         """Closes what nobody has used for a while, and what was deleted, within a call of it.
@@ -152,48 +87,22 @@ class Engine:
         A tenant's deletion destroys its key file, so that its plane, with the key in memory and
         the space of its files, is let go of here by every process that has it open.
         """
-        before = self._clock() - self._idle_seconds
-        for account_id, slot in list(self._slots.items()):
-            if not self._is_there(account_id):
-                self.release(account_id)
-                self._rest(account_id, slot)
-            elif slot.used_at <= before:
-                self._rest(account_id, slot)
+        self._close_unused(None)
 
-    def _is_there(self, account_id: str) -> bool:
-        """False for a plane that was deleted."""
-        return os.path.exists(f"{self._directory}/{account_id}/key")  # noqa: PTH110 - each second
-
-    def _close_least_used(self) -> None:
-        excess = len(self._slots) - self._open_max
-        if excess <= 0:
-            return
-        oldest = nsmallest(excess, list(self._slots.items()), key=lambda item: item[1].used_at)
-        for account_id, slot in oldest:
-            self._rest(account_id, slot)
-
-    def _rest(self, account_id: str, slot: Slot[Plane]) -> None:
-        if not slot.lock.acquire(blocking=False):
-            return  # it is being opened: in use
-        try:
-            if slot.rest() and self._slots.get(account_id) is slot:
-                del self._slots[account_id]
-        finally:
-            slot.lock.release()
+    def _close_unused(self, accounts: set[str] | None) -> None:
+        """`accounts` are all that there are, for planes without files that could be looked at."""
+        for fault in self.open_planes.close_unused(accounts):
+            logger.error("%s", fault)
 
     def release(self, account_id: str, plane: Plane | None = None) -> None:
         """Closes an account's store, if it still is `plane`, so that the next use opens it anew.
 
         For a store that failed: whatever ails it is found out, or gone, when it is opened.
         """
-        slot = self._slots.get(account_id)
-        if slot is None:
-            return
-        with slot.lock:
-            if plane is None or (slot.opened is not None and slot.opened.plane is plane):
-                slot.close()
-            if slot.opened is None and slot.damage is None and self._slots.get(account_id) is slot:
-                del self._slots[account_id]
+        try:
+            self.open_planes.release(account_id, plane)
+        except StoreError as error:
+            logger.error("%s", error)  # noqa: TRY400 - the message says all
 
     def destroy_plane(self, account_id: str) -> None:
         """Destroys an account's data key first, then its files."""
@@ -205,16 +114,7 @@ class Engine:
 
         With each the sealed bytes that wait.
         """
-        found = {}
-        for account_id, slot in list(self._slots.items()):
-            plane = None if slot.opened is None else slot.opened.plane
-            if plane is None:
-                continue
-            with contextlib.suppress(StoreError):  # closed at this moment
-                waiting = plane.buffered_bytes()
-                if waiting:
-                    found[account_id] = plane, waiting
-        return found
+        return self.open_planes.waiting()
 
     def flush(self, account_id: str, plane: Plane) -> None:
         """Makes durable what waits in a plane that `waiting` gave.
@@ -222,13 +122,7 @@ class Engine:
         A store that fails is released; one without room, or whose engine is away, keeps what waits
         for the next flush. Raises `StoreError`.
         """
-        try:
-            plane.flush()
-        except (StoreFull, StoreUnreachable):
-            raise
-        except StoreError:
-            self.release(account_id, plane)
-            raise
+        self.open_planes.flush(account_id, plane)
 
     def verify(self, account_id: str) -> Verified:
         """Looks at every byte of an account's store, which is closed here for it.
@@ -304,8 +198,8 @@ class Engine:
 
     def close(self) -> None:
         """Closes every store, what waits for a flush being stored first."""
-        for account_id in list(self._slots):
-            self.release(account_id)
+        for fault in self.open_planes.close():
+            logger.error("%s", fault)
 
 
 def _open_max() -> int:

@@ -16,7 +16,7 @@ from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.engine import KeyOwners
 from fleetcast.errors import StoreError, refused
 from fleetcast.grpc.admission import Admission, OverShare
-from fleetcast.grpc.remembered_writes import RememberedWrites
+from fleetcast.grpc.direct_writes import DirectWrites
 from fleetcast.grpc.threads import Threads
 from fleetcast.protobuf import delimited, integer
 from fleetcast.surface.accounting import audit_key
@@ -24,10 +24,10 @@ from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
-    from fleetcast.engine import KeyBasis, KeyVerdict, WriteResult
+    from fleetcast.engine import WriteResult
     from fleetcast.grpc.call import Call
     from fleetcast.grpc.health import WriteReadiness
-    from fleetcast.grpc.services import Admitted, GrpcServices
+    from fleetcast.grpc.services import GrpcServices
 
 _SCOPE = "telemetry:write"
 _WRITES_MAX = 32  # of one tenant: as many batches can share a commit
@@ -53,9 +53,7 @@ class TelemetryIngest:
         self._bytes = Admission(services.counters)
         self._key_threads = Threads(_KEY_CHECKS_MAX)
         self._write_threads = Threads(_WRITES_MAX)
-        self._remembered = RememberedWrites(
-            services, self._stores, self._write_threads, self._ended
-        )
+        self._direct = DirectWrites(services, self._stores, self._write_threads, self._ended)
 
     async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode.
@@ -64,11 +62,8 @@ class TelemetryIngest:
         """
         keys = call.keys()
         checked_at = time.monotonic()
-        verdict = self._remembered.find(keys)
-        basis = None if verdict else self._remembered.basis()
         try:
-            identity = verdict.subject.identity if verdict else await self._entitled(call, keys)
-            call.identity = identity
+            identity = await self._entitled(call, keys)
             self._calls.enter(identity.account_id, 1, _CALLS_MAX)
         except OverShare:
             # A client that does not wait for a second, as it should, could keep the loop busy.
@@ -78,14 +73,8 @@ class TelemetryIngest:
             body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
             if time.monotonic() - checked_at > _CHECK_SECONDS:  # the key may have ended meanwhile
-                verdict = self._remembered.find(keys)
-                basis = None if verdict else self._remembered.basis()
-                if not verdict:
-                    call.identity = await self._entitled(call, keys)
-            result = await self._write_remembered(verdict, identity, body) if verdict else None
-            if result is None:
-                (key,) = keys
-                result = await self._store(call, identity, body, (key, basis))
+                await self._entitled(call, keys)
+            result = await self._store(call, identity, body)
         finally:
             self._calls.give(identity.account_id, 1)
         return (
@@ -109,6 +98,11 @@ class TelemetryIngest:
         if len(keys) > 1:  # several are none at all, unless they are equal
             raise refused("auth_failed")
         key = next(iter(keys), None)
+        writer = None if key is None else self._services.authenticator.writer(key)
+        if writer is not None:
+            call.identity = writer
+            self._owners.learn(key, writer.account_id)
+            return writer
         owner = self._owners.of(key, call.address)
         # An account that has too many calls is refused another before that has cost anything.
         self._calls.enter(owner, 1, _CALLS_MAX)
@@ -150,28 +144,15 @@ class TelemetryIngest:
             raise ControlStoreUnavailable(message)
         return checked.result()
 
-    async def _write_remembered(
-        self, verdict: KeyVerdict[Admitted], identity: Identity, body: bytes
-    ) -> WriteResult | None:
-        """Writes by a verdict; `None` where the plane is another now, and nothing was done."""
+    async def _store(self, call: Call, identity: Identity, body: bytes) -> WriteResult:
+        """Writes to the end even when the client does not wait for it."""
         self._enter_bytes(identity, len(body))
-        written = None
-        try:
-            written = self._remembered.write(verdict, body)
-        finally:
-            if written is None:
-                self._ended(identity, len(body))
-        return None if written is None else await written
-
-    async def _store(
-        self, call: Call, identity: Identity, body: bytes, basis: tuple[str, KeyBasis | None]
-    ) -> WriteResult:
-        """Writes in a thread, to the end even when the client does not wait for it."""
-        self._enter_bytes(identity, len(body))
-        job = partial(self._write, call.request_id, identity, body, basis)
-        result = await self._write_threads.run(identity.account_id, job)
-        self._remembered.tidy()
-        return result
+        plane = self._services.engine.opened(identity.account_id)
+        written = None if plane is None else self._direct.write(identity, plane, body)
+        if written is None:  # the plane is to be opened, which takes a thread
+            job = partial(self._write, call.request_id, identity, body)
+            written = self._write_threads.run(identity.account_id, job)
+        return await written
 
     def _enter_bytes(self, identity: Identity, size: int) -> None:
         bound = self._services.settings().ingest.buffer_bytes_max
@@ -180,9 +161,7 @@ class TelemetryIngest:
     def _ended(self, identity: Identity, size: int) -> None:
         self._bytes.give(identity.account_id, size)
 
-    def _write(
-        self, request_id: str, identity: Identity, body: bytes, basis: tuple[str, KeyBasis | None]
-    ) -> WriteResult:
+    def _write(self, request_id: str, identity: Identity, body: bytes) -> WriteResult:
         try:
             plane = self._stores.open(identity, request_id)
             settings = self._services.settings()
@@ -194,7 +173,6 @@ class TelemetryIngest:
             except StoreError as error:
                 self._stores.release(identity, plane, error)
                 raise
-            self._remembered.note(*basis, identity, plane)
         finally:
             self._ended(identity, len(body))
         return result

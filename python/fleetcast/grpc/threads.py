@@ -15,7 +15,7 @@ from fleetcast.engine import Jobs
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fleetcast.engine import KeyVerdict
+    from fleetcast.engine import Plane
 
     End = Callable[[Any, BaseException | None], None]
 
@@ -41,17 +41,17 @@ class Threads:
     def write(
         self,
         owner: str,
-        verdict: KeyVerdict[Any],
+        plane: Plane,
         body: bytes,
         limits: Mapping[str, int | None],
         end: End,
     ) -> bool:
         """Has a batch written, and `end` called on the loop with what came of it.
 
-        False where the plane is closed. The result is `None` where its files are others now.
+        False if the plane is closed.
         """
         self._listen()
-        return self._jobs.write(end, owner, verdict, body, limits)
+        return self._jobs.write(end, owner, plane, body, limits)
 
     def close(self) -> None:
         """Waits for the jobs that were begun or wait."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import falcon
 
+from fleetcast.http.admission import Admission
 from fleetcast.http.error_handling import handle_errors
 from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
-from fleetcast.http.pipeline import Pipeline
 from fleetcast.http.resources.account import AccountResource
 from fleetcast.http.resources.health import LivenessResource, SubsystemResource
 from fleetcast.http.resources.predictions import PredictionsResource
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def create_app(services: HttpServices) -> App:
     """The WSGI application on top of what a worker has opened."""
     stores = TenantStores(services, "http")
-    middleware = Middleware(services, Pipeline(services, stores))
+    middleware = Middleware(services, Admission(services))
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
     resources = _resources(services, stores)
     for path in ROUTES:
@@ -47,8 +47,8 @@ def _resources(services: HttpServices, stores: TenantStores) -> Mapping[str, obj
             for name in ("telemetry", "topology", "predictions")
         },
         "/telemetry": TelemetryResource(services.settings, stores),
-        "/topology": LatestResource(services.simulate),
-        "/topology/series": SeriesResource(services.settings),
+        "/topology": LatestResource(services.service, services.simulate),
+        "/topology/series": SeriesResource(services.service),
         "/predictions": PredictionsResource(services),
         "/account/state": AccountResource(services),
     }

@@ -1,4 +1,4 @@
-"""The Falcon middleware: runs the pipeline before a handler, and completes each answer."""
+"""The Falcon middleware: admits a request before its handler runs, and completes each answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import time
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import LongAnswer
-from fleetcast.http.cors import Cors
-from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER
-from fleetcast.http.remembering import Remembering
 from fleetcast.http.request_state import RequestState
 from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
@@ -18,26 +15,24 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.accounts import Identity
-    from fleetcast.http.pipeline import Pipeline
+    from fleetcast.http.admission import Admission
     from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
-_ACCEPTED = 202
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Middleware:
-    """Runs the stages in their order; one that completes the answer is the last.
+    """Admits requests and accounts for them.
 
     `process` names the process in the access log.
     """
 
-    def __init__(self, services: HttpServices, pipeline: Pipeline, process: str = "http") -> None:
+    def __init__(self, services: HttpServices, admission: Admission, process: str = "http") -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
-        self._remembering = Remembering(services, process)
-        self._stages = pipeline.stages
+        self._admit = admission.admit
         self._process = process
-        self._cors = Cors(services.settings.http.cors_origins)
+        self._service = services.service
 
     def begin(self, request: falcon.Request, response: falcon.Response) -> RequestState:
         """Begins the state of a request."""
@@ -46,12 +41,8 @@ class Middleware:
         return state
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Raises what a stage raises."""
-        state = self.begin(request, response)
-        for stage in self._stages:
-            stage(state)
-            if response.complete:
-                return
+        """Raises as `Admission.admit`."""
+        self._admit(self.begin(request, response))
 
     def process_response(
         self,
@@ -64,10 +55,10 @@ class Middleware:
         state: RequestState = request.context.state
         # They know each other; without this their bodies would wait for the garbage collector.
         request.context.state = None
-        for name, value in COMMON_HEADERS:
+        origin = request.get_header("Origin")
+        allow = response.get_header("Allow") if request.method == "OPTIONS" else None
+        for name, value in self._service.common_fields(state.request_id, origin, allow):
             response.set_header(name, value)
-        response.set_header(REQUEST_ID_HEADER, state.request_id)
-        self._cors.apply(request, response)
         status = response.status_code
         if status == _CONTINUE:
             self._accounting.interrupt()
@@ -100,8 +91,6 @@ class Middleware:
             response.stream.when_over(lambda made: self._end_long(served, began, account_id, made))
             return
         self._accounting.end(served, account_id)
-        if status == _ACCEPTED or state.adapted is not None:
-            self._remembering.note(state, served)
 
     def _end_long(
         self, served: Served, began: float, account_id: str | None, bytes_out: int

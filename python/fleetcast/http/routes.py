@@ -1,31 +1,28 @@
-"""The paths of the public listener, and how the pipeline treats a request for each."""
+"""The paths of a listener, as the engine has them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.engine import routes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, kw_only=True)
-class Route:
-    """Facts about a path that the pipeline needs before its handler runs."""
+class Route(NamedTuple):
+    """A path, and what a request for it needs."""
 
-    methods: tuple[str, ...]
-    """Without HEAD and OPTIONS, which follow from them."""
-    authenticated: bool = False
-    scope: str | None = None
-    """Needed of the key; `None` where any valid key will do."""
-    ingest: bool = False
+    path: str
+    allowed: list[str]
+    """All methods."""
+    authenticated: bool
+    scope: str | None
+    """Needed of the key; `None` if any valid key will do."""
+    ingest: bool
     """A write: needs the entitlement, and has a body."""
-
-    @cached_property
-    def allowed(self) -> tuple[str, ...]:
-        """The methods, with those that follow."""
-        return (*self.methods, *(("HEAD",) if "GET" in self.methods else ()), "OPTIONS")
+    codings: list[str]
+    """Content codings that a body of another protocol may have."""
 
     @property
     def allow(self) -> str:
@@ -33,19 +30,13 @@ class Route:
         return ", ".join(self.allowed)
 
 
-_OPEN = Route(methods=("GET",))
+def _by_path(*, is_adapters: bool) -> Mapping[str, Route]:
+    found = (Route(*parts) for parts in routes(is_adapters))
+    return {route.path: route for route in found}
 
-ROUTES: Mapping[str, Route] = {
-    "/health": _OPEN,
-    "/health/telemetry": _OPEN,
-    "/health/topology": _OPEN,
-    "/health/predictions": _OPEN,
-    "/telemetry": Route(
-        methods=("POST",), authenticated=True, scope="telemetry:write", ingest=True
-    ),
-    "/topology": Route(methods=("GET",), authenticated=True, scope="topology:read"),
-    "/topology/series": Route(methods=("GET",), authenticated=True, scope="topology:read"),
-    "/predictions": Route(methods=("GET",), authenticated=True, scope="predictions:read"),
-    "/account/state": Route(methods=("GET",), authenticated=True),
-}
+
+NO_ROUTE = Route("other", [], authenticated=False, scope=None, ingest=False, codings=[])
+ROUTES = _by_path(is_adapters=False)
 """Every path of the public listener; all others are 404."""
+ADAPTER_ROUTES = _by_path(is_adapters=True)
+"""Every path of the listener for other protocols."""

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane
-    from fleetcast.http.client_limiter import ClientLimiter
-    from fleetcast.metrics import Counters
+    from fleetcast.engine import Plane, Service
     from fleetcast.surface.services import Probe
 
 
@@ -45,13 +43,12 @@ class HttpServices(SurfaceServices):
     """The parts of one HTTP worker, and the settings that its application serves by."""
 
     settings: Settings
-    limiter: ClientLimiter
+    service: Service
+    """Decides about requests, by these settings."""
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency."""
     predictor: Predictor | None = None
     """`None` where nothing is predicted."""
-    front_counters: Counters | None = None
-    """Those that the front counts in, where it serves requests by itself."""
     simulate: Simulate | None = None
     """`None` where topology shows only what was observed."""
     requests_total: Callable[[str], int] = lambda _account_id: 0

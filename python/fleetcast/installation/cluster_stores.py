@@ -12,7 +12,7 @@ from fleetcast.accounts import ControlStore, ControlStoreUnavailable, TenantList
 from fleetcast.accounts.node_usage import NodeUsage
 from fleetcast.accounts.tables import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
-from fleetcast.engine import ControlVersion, Records
+from fleetcast.engine import Records
 from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
@@ -50,11 +50,9 @@ class ClusterStores:
         self._master_key = master_key
         self.cluster = open_cluster(settings.store, directory.cache / "objects")
         self._node = ClusterNode(self.cluster, directory)
-        self.control_version = ControlVersion()
         accounts = Records.replica(
             *(self.cluster, "accounts", SPACES, master_key),
             follow=follow,
-            news=self.control_version,
             counted=(COUNTED, directory.accounts_revision(settings)),
         )
         self.control = ControlStore(accounts)

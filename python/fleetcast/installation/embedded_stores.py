@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore, Usage, UsageSpan
+from fleetcast.accounts import ControlStore, Usage
 from fleetcast.engine import Engine
 from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
-from fleetcast.record_store import DATA_FILE
 
 if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
@@ -34,7 +32,6 @@ class EmbeddedStores:
         self._master_key = master_key
         revision = directory.accounts_revision(settings)
         self.control = ControlStore.embedded(directory.control, master_key, revision)
-        self.control_version = str(directory.control / DATA_FILE)
 
     @cached_property
     def engine(self) -> Engine:
@@ -59,7 +56,7 @@ class EmbeddedStores:
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts, with those that `counted` has of the run."""
-        return Usage(self.control, counted, run, UsageSpan(Path(self.control_version)))
+        return Usage(self.control, counted, run)
 
     def audit(self) -> Audit:
         """Notes changes in a file."""

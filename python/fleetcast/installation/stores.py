@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fleetcast.accounts import ControlStore, Usage
     from fleetcast.accounts.tenants import Audit
     from fleetcast.accounts.usage import Counted
-    from fleetcast.engine import ControlVersion, Engine
+    from fleetcast.engine import Engine
     from fleetcast.forecast.serving.store import PredictionStore
 
 
@@ -29,10 +29,6 @@ class Stores(Protocol):
     @property
     def control(self) -> ControlStore:
         """Tenants and keys."""
-
-    @property
-    def control_version(self) -> str | ControlVersion:
-        """Source of the number of the last change of accounts, for remembered decisions."""
 
     @property
     def engine(self) -> Engine:

@@ -19,9 +19,9 @@ class Metric(NamedTuple):
 FAMILIES = (
     Metric("fleetcast_http_requests_total", "counter", "HTTP requests answered."),
     Metric(
-        "fleetcast_http_remembered_total",
+        "fleetcast_http_answered_by_front_total",
         "counter",
-        "Writes over HTTP served by a decision of the last ten seconds, among the requests.",
+        "HTTP requests answered by the front, without the application, among the requests.",
     ),
     Metric("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
     Metric("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
@@ -30,11 +30,6 @@ FAMILIES = (
     Metric("fleetcast_http_queue_length", "gauge", "Requests that wait for a thread."),
     Metric("fleetcast_http_unsent_bytes", "gauge", "Bytes of answers that clients have not taken."),
     Metric("fleetcast_grpc_requests_total", "counter", "gRPC calls answered."),
-    Metric(
-        "fleetcast_grpc_remembered_total",
-        "counter",
-        "Writes over gRPC served by a decision of the last ten seconds, among the calls.",
-    ),
     Metric("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
     Metric("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
     Metric("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),

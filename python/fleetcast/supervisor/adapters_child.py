@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.app import PROCESS
-from fleetcast.adapters.pipeline import DECIDING_FIELDS, KEY_FIELDS
 from fleetcast.composition.services import adapter_application
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http
@@ -22,8 +21,7 @@ def main() -> None:
             adapter_application,
             _limits,
             lambda settings: (settings.adapters.workers, settings.adapters.threads),
-            KEY_FIELDS,
-            DECIDING_FIELDS,
+            ("X-Api-Key", "Authorization"),
         )
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.composition.services import http_application
-from fleetcast.http.pipeline import DECIDING_FIELDS, KEY_FIELDS
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http
 
@@ -21,8 +20,7 @@ def main() -> None:
             http_application,
             _limits,
             lambda settings: (settings.http.workers, settings.http.threads),
-            KEY_FIELDS,
-            DECIDING_FIELDS,
+            ("X-Api-Key",),
         )
     )
 

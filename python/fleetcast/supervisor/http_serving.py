@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.composition.services import Opening
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.engine import Admissions
+from fleetcast.engine import Serving
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
-from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.metrics import Counters, Requests, Shared, Writes, sample
 from fleetcast.metrics.families import BUCKETS_SECONDS
 from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from wsgiref.types import WSGIApplication
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from fleetcast.composition.services import Served
     from fleetcast.config import Settings
     from fleetcast.http.server.limits import ConnectionLimits
 
@@ -30,12 +31,12 @@ class HttpListener(NamedTuple):
 
     process: str
     """Its name in logs and metrics."""
-    opened: Callable[[Opening], AbstractContextManager[WSGIApplication]]
+    opened: Callable[[Opening], AbstractContextManager[Live[Served]]]
     limits: Callable[[Settings], ConnectionLimits]
     sizes: Callable[[Settings], tuple[int, int]]
     """Workers, and threads of each."""
     key_fields: Sequence[str]
-    deciding_fields: Sequence[str]
+    """Header fields that a key may stand in: the first that a request has decides."""
 
 
 def serve_http(listener: HttpListener) -> None:
@@ -46,7 +47,6 @@ def serve_http(listener: HttpListener) -> None:
     @contextmanager
     def serving() -> Iterator[WSGIApplication]:
         counters = Counters(Shared(configuration.counters_fd))
-        front_counters = Counters(counters.shared)
         ready = counters.gauge(sample("fleetcast_processes_ready", surface=listener.process))
         server.observe = _observer(counters)
         directory, master_key = configuration.directory, configuration.master_key
@@ -57,21 +57,13 @@ def serve_http(listener: HttpListener) -> None:
             master_key=master_key,
             settings=shared_settings,
             counters=counters,
-            front_counters=front_counters,
             run=configuration.run,
         )
-        server.admissions = Admissions(
-            list(listener.deciding_fields),
-            control_store=stores.control_version,
-            counters=counters.shared.descriptor,
-            counters_bytes=counters.shared.rows_bytes,
-            bounds_seconds=BUCKETS_SECONDS,
-            remembered=front_counters.counter("fleetcast_http_remembered_total"),
-        )
         server.malformed = MalformedRequests(counters, write_served, listener.process).note
-        with listener.opened(opening) as application:
+        with listener.opened(opening) as served:
+            server.data_path = _serving(served, counters.shared, listener.process)
             counters.put(ready, 1)
-            yield application
+            yield _current(served)
             counters.put(ready, 0)
 
     workers, threads = listener.sizes(shared_settings.read())
@@ -84,6 +76,30 @@ def serve_http(listener: HttpListener) -> None:
         lives=lambda: report_alive(configuration),
     )
     server.run()
+
+
+def _serving(served: Live[Served], shared: Shared, process: str) -> Serving:
+    """Serves the data path by the settings in force."""
+    counters = Counters(shared)  # a row of its own: the engine adds without our lock
+    return Serving(
+        lambda: served.current().service,
+        process=process,
+        counters=shared.descriptor,
+        counters_bytes=shared.rows_bytes,
+        bounds_seconds=BUCKETS_SECONDS,
+        requests=Requests(counters, "http").indexes,
+        writes=Writes(counters, process).indexes,
+        answered=counters.counter("fleetcast_http_answered_by_front_total"),
+    )
+
+
+def _current(served: Live[Served]) -> WSGIApplication:
+    """Serves each request by the application that is current when it begins."""
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return served.current().application(environ, start_response)
+
+    return application
 
 
 def _observer(counters: Counters) -> Callable[[int, int, int], None]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from fleetcast.metrics import Counters
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import Authenticator
     from fleetcast.engine import Engine
     from fleetcast.log_lines import Served
 
@@ -21,7 +20,6 @@ Probe = Callable[[], None]
 class SurfaceServices:
     """Stores and counters of one process, opened after its fork."""
 
-    authenticator: Authenticator
     engine: Engine
     counters: Counters = field(default_factory=Counters.alone)
     access_log: Callable[[Served], None] = lambda _served: None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fleetcast.engine import note_unreadable
 from fleetcast.errors import StoreError, StoreFull, StoreUnreachable, TenantFull, refused
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from fleetcast.surface.services import SurfaceServices
 
 logger = logging.getLogger(__name__)
-
-
-class Source(NamedTuple):
-    """Writer of a batch, as log lines name him."""
-
-    tenant: str
-    key_id: str
-    process: str
 
 
 class TenantStores:
@@ -93,8 +85,7 @@ class TenantStores:
             self._writes.unreadable(
                 identity.tenant_key, no_entity=no_entity, other_measurement=other
             )
-            source = Source(identity.tenant_key, identity.key_id, self._process)
-            note_unreadable(source, result)
+            note_unreadable(identity.tenant_key, identity.key_id, self._process, result)
 
     def count_full(self, identity: Identity, refusal: TenantFull) -> None:
         """Counts a batch that was refused for the names it has."""

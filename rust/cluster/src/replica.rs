@@ -3,7 +3,6 @@
 //! The database keeps them; a process asks it twice a second if there is anything new. While it
 //! cannot be reached, the records are as they were.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -31,8 +30,6 @@ struct Copy {
     /// Locked while the database is asked.
     asks: Mutex<()>,
     state: Mutex<Option<Arc<State>>>,
-    /// Told the version of each state.
-    news: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -42,12 +39,11 @@ struct Following {
 }
 
 impl Replica {
-    /// The records of the store of this name. `news` holds the number of the last change that is
-    /// known here. If it `follows`, the first use begins to ask for news.
+    /// The records of the store of this name. If it `follows`, the first use begins to ask for news.
     #[must_use]
-    pub fn new(cluster: Arc<Cluster>, name: &str, follows: bool, news: Arc<AtomicU64>) -> Self {
+    pub fn new(cluster: Arc<Cluster>, name: &str, follows: bool) -> Self {
         let (asks, state) = (Mutex::default(), Mutex::default());
-        let copy = Arc::new(Copy { records: Records::new(cluster, name), asks, state, news });
+        let copy = Arc::new(Copy { records: Records::new(cluster, name), asks, state });
         Self { copy, follows, following: Mutex::default() }
     }
 
@@ -89,8 +85,6 @@ impl Copy {
             Some(newer) => {
                 let newer = Arc::new(newer);
                 *locked(&self.state) = Some(Arc::clone(&newer));
-                // After the state: whoever knows the number must find what it counts.
-                self.news.store(newer.version, Ordering::Release);
                 Ok(newer)
             }
         }

@@ -2,7 +2,8 @@
 
 /// Year, month from 1 and day from 1, of a count of days since 1970. Years begin in March here, so
 /// that the leap day is the last of one.
-pub(crate) fn civil(days: u64) -> (u64, usize, u64) {
+#[must_use]
+pub fn civil(days: u64) -> (u64, usize, u64) {
     const ERA_DAYS: u64 = 146_097; // of 400 years
     let days = days + 719_468; // since the first of March of the year 0
     let (era, of_era) = (days / ERA_DAYS, days % ERA_DAYS);

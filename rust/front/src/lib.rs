@@ -5,11 +5,9 @@
 //! bytes and time, and queues each [`Request`] when its head is whole; threads take turns at these
 //! ([`fair`]), and send the answers. What a request means is not known here.
 
-mod calendar;
+pub mod calendar;
 
 pub mod acknowledgements;
-pub mod admission;
-pub mod books;
 pub mod fair;
 pub mod head;
 
@@ -45,6 +43,6 @@ pub use answer_head::{BodyLength, LineBreak, answer_head};
 pub use connection::{Answer, Piece, Rest};
 pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
-pub use message::{Asked, Failure};
+pub use message::{Asked, Decision, Failure};
 pub use request::{Request, Turn};
 pub use socket::Peer;

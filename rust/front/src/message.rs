@@ -1,5 +1,6 @@
 //! One request as it has come: its head, and as much of its body as there is.
 
+use std::any::Any;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ const CHUNKS_BYTES: usize = 16 << 10;
 
 /// A fault of whoever has served a request.
 pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// The decision about a request, whose kind the front does not know.
+pub type Decision = Box<dyn Any + Send>;
 
 /// The question of a client.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub(crate) struct Message {
     /// The account or address that the request counts for.
     pub(crate) owner: Owner,
     pub(crate) body_held: Option<Holding>,
+    pub(crate) decision: Option<Decision>,
     pub(crate) failure: Option<Failure>,
     /// Those in force when its head began.
     pub(crate) limits: Arc<ConnectionLimits>,
@@ -86,6 +91,7 @@ impl Message {
             over_share: false,
             owner: address.clone(),
             body_held: None,
+            decision: None,
             failure: None,
             limits: Arc::clone(limits),
         }

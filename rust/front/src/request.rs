@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::connection::{Answer, Connection, Long, LongBody, Rest, Step};
 use crate::fair::Owner;
 use crate::head::RequestHead;
-use crate::message::{Asked, Failure, Message};
+use crate::message::{Asked, Decision, Failure, Message};
 use crate::requests::{Lane, RequestQueue, Waiting};
 use crate::shared::Wish;
 use crate::socket::Peer;
@@ -100,6 +100,17 @@ impl Request {
     /// Has it taken for a request that was counted already.
     pub fn set_admitted(&mut self) {
         self.message_mut().admitted = true;
+    }
+
+    /// Notes the decision about it, for whoever serves it.
+    pub fn decide(&mut self, decision: Decision) {
+        self.message_mut().decision = Some(decision);
+    }
+
+    /// Takes the decision about it out.
+    #[must_use]
+    pub fn take_decision(&mut self) -> Option<Decision> {
+        self.message_mut().decision.take()
     }
 
     /// Notes what came of serving the request, which may have had effects all the same.

@@ -8,7 +8,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use fleetcast_core::model::limits::CALL_RECORDS_MAX;
 use fleetcast_core::plane::AdaptedBody;
-use fleetcast_core::wire::{Backslashes, Mapping, Precision, Protocol, Rule};
+use fleetcast_core::wire::{Mapping, Protocol, Rule};
+use fleetcast_service::serving::lines_protocol;
 
 use crate::arguments::{BatchLimits, ingest_ns};
 use crate::body::AnyBody;
@@ -69,28 +70,17 @@ impl NameMapping {
     }
 }
 
-/// The protocol of this name; that of lines is `lines`, a version of `InfluxDB` and a unit of time.
-pub(crate) fn protocol_of(name: &str) -> PyResult<Protocol> {
-    let unknown = || PyValueError::new_err(format!("no protocol {name:?}"));
-    match name {
-        "remote write" => return Ok(Protocol::RemoteWrite),
-        "otlp" => return Ok(Protocol::Otlp),
-        _ => {}
-    }
-    let lines = name.strip_prefix("lines ").and_then(|lines| lines.split_once(' '));
-    let (version, unit) = lines.ok_or_else(unknown)?;
-    let backslashes = match version {
-        "1" | "2" => Backslashes::Apart,
-        "3" => Backslashes::Paired,
-        _ => return Err(unknown()),
+/// The protocol of this name; that of lines is `lines`, a version of `InfluxDB` and a precision.
+fn protocol_of(name: &str) -> PyResult<Protocol> {
+    let protocol = match name {
+        "remote write" => Some(Protocol::RemoteWrite),
+        "otlp" => Some(Protocol::Otlp),
+        _ => name.strip_prefix("lines ").and_then(|lines| {
+            let (version, precision) = lines.split_once(' ')?;
+            lines_protocol(version.parse().ok()?, precision)
+        }),
     };
-    let precision = match unit {
-        "m" => Precision::Minutes,
-        "h" => Precision::Hours,
-        "auto" => Precision::Auto,
-        unit => Precision::parse(unit).ok_or_else(unknown)?,
-    };
-    Ok(Protocol::Lines(precision, backslashes))
+    protocol.ok_or_else(|| PyValueError::new_err(format!("no protocol {name:?}")))
 }
 
 /// The content of a block of snappy; `None` where it is longer than `bytes_max`.

@@ -13,6 +13,7 @@ use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Precision;
+use fleetcast_service::serving::BatchBounds;
 
 use crate::errors::store_error;
 
@@ -120,12 +121,12 @@ impl BatchLimits {
         }
     }
 
+    pub(crate) const fn bounds(&self) -> BatchBounds {
+        BatchBounds { batch: self.of_batch(), buffer_bytes_max: self.buffer_bytes_max }
+    }
+
     pub(crate) fn acknowledge(&self, cursor: Option<([u8; 16], Vec<u8>)>) -> Acknowledge {
-        match (cursor, self.buffer_bytes_max) {
-            (Some((key, position)), _) => Acknowledge::At(Cursor { key, position }),
-            (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
-            (None, None) => Acknowledge::Durable,
-        }
+        self.bounds().acknowledge(cursor.map(|(key, position)| Cursor { key, position }))
     }
 }
 

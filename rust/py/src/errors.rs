@@ -12,6 +12,7 @@ use fleetcast_core::plane::Failure;
 use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
 
 create_exception!(fleetcast._core, Refused, PyException);
+create_exception!(fleetcast._core, InvalidKey, Refused);
 create_exception!(fleetcast._core, TenantFull, Refused);
 create_exception!(fleetcast._core, StoreError, PyException);
 create_exception!(fleetcast._core, StoreMissing, StoreError);
@@ -25,6 +26,7 @@ create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Refused", py.get_type::<Refused>())?;
+    module.add("InvalidKey", py.get_type::<InvalidKey>())?;
     module.add("TenantFull", py.get_type::<TenantFull>())?;
     module.add("StoreError", py.get_type::<StoreError>())?;
     module.add("StoreMissing", py.get_type::<StoreMissing>())?;

@@ -14,7 +14,6 @@ mod shown;
 
 mod body;
 mod limits;
-mod open_plane;
 mod pieces;
 
 mod long_answer;
@@ -25,7 +24,6 @@ mod encode;
 mod fair;
 mod limiter;
 mod text;
-mod unreadable;
 mod write_arrow;
 
 mod cluster;
@@ -36,13 +34,13 @@ mod planes;
 
 mod adapted;
 
-mod admissions;
-
 mod records;
 
 mod grpc;
 
 mod front;
+
+mod service;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -101,17 +99,22 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fair::KeyOwners>()?;
     module.add_class::<long_answer::LongAnswer>()?;
     module.add_class::<fair::Share>()?;
-    module.add_class::<admissions::Admissions>()?;
     module.add_class::<front::Front>()?;
     module.add_class::<front::Request>()?;
     module.add_class::<body::RequestBody>()?;
     module.add_class::<grpc::Jobs>()?;
-    module.add_class::<grpc::KeyBasis>()?;
-    module.add_class::<grpc::KeyVerdict>()?;
-    module.add_class::<grpc::KeyVerdicts>()?;
-    module.add_class::<admissions::ControlVersion>()?;
+    module.add_class::<service::Authenticator>()?;
+    module.add_class::<service::Decision>()?;
+    module.add_class::<service::LimiterFile>()?;
+    module.add_class::<service::Service>()?;
+    module.add_class::<service::Serving>()?;
+    module.add_function(wrap_pyfunction!(service::is_precision, module)?)?;
+    module.add_function(wrap_pyfunction!(service::note_unreadable, module)?)?;
+    module.add_function(wrap_pyfunction!(service::routes, module)?)?;
+    module.add_function(wrap_pyfunction!(service::write_served, module)?)?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
+    module.add_class::<planes::OpenPlanes>()?;
     module.add_class::<planes::Planes>()?;
     module.add_class::<cluster::Cluster>()?;
     module.add_class::<records::Records>()?;
@@ -130,7 +133,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<text::TextFormat>()?;
     module.add_class::<adapted::NameMapping>()?;
     module.add_function(wrap_pyfunction!(adapted::unpack_snappy, module)?)?;
-    module.add_function(wrap_pyfunction!(unreadable::note_unreadable, module)?)?;
     limits::add_to(module)?;
     errors::add_to(module)
 }

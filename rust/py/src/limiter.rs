@@ -1,7 +1,6 @@
 //! `Limiter` as Python sees it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use pyo3::prelude::*;
 
@@ -11,14 +10,9 @@ use fleetcast_limiter::{self as shared, Client, RetryAfter, Rules};
 use crate::door::leave;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Limiter(Arc<shared::Limiter>);
+pub(crate) struct Limiter(shared::Limiter);
 
 impl Limiter {
-    /// The same limiter, to be asked without the interpreter.
-    pub(crate) fn shared(&self) -> Arc<shared::Limiter> {
-        Arc::clone(&self.0)
-    }
-
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
@@ -55,7 +49,7 @@ impl Limiter {
         };
         leave(py, || {
             let limiter = shared::Limiter::open(Path::new(path), rules).map_err(engine_error)?;
-            Ok(Self(Arc::new(limiter)))
+            Ok(Self(limiter))
         })
     }
 

@@ -1,13 +1,17 @@
 //! `Planes` as Python sees them: all that needs a plane by its name.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use fleetcast_core::model::error::Result;
+use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::plane;
 use fleetcast_core::storage::store::{self, Directory, Link};
+use fleetcast_service::planes;
 
 use crate::arguments::{key_of, saved_files};
 use crate::cluster::Cluster;
@@ -16,7 +20,11 @@ use crate::plane::Plane;
 use crate::results::{Saved, SavedFile, Stats, Verified};
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Planes(Arc<dyn store::Planes>);
+pub(crate) struct Planes {
+    planes: Arc<dyn store::Planes>,
+    /// `None` for those in a database.
+    folder: Option<PathBuf>,
+}
 
 impl Planes {
     /// Runs `work` without the GIL.
@@ -25,7 +33,7 @@ impl Planes {
         py: Python<'_>,
         work: impl FnOnce(&dyn store::Planes) -> Result<R> + Send,
     ) -> PyResult<R> {
-        leave(py, || work(&*self.0))
+        leave(py, || work(&*self.planes))
     }
 }
 
@@ -33,12 +41,12 @@ impl Planes {
 impl Planes {
     #[staticmethod]
     fn in_directory(directory: PathBuf) -> Self {
-        Self(Arc::new(Directory::new(directory)))
+        Self { planes: Arc::new(Directory::new(&directory)), folder: Some(directory) }
     }
 
     #[staticmethod]
     fn in_cluster(cluster: &Cluster) -> Self {
-        Self(cluster.planes())
+        Self { planes: cluster.planes(), folder: None }
     }
 
     fn create(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<()> {
@@ -116,4 +124,78 @@ impl Planes {
             plane::Plane::restore(new, saved, new_master_key, backup, &files, &content, link)
         })
     }
+}
+
+/// `service::planes::OpenPlanes` as Python sees it.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct OpenPlanes(Arc<planes::OpenPlanes>);
+
+impl OpenPlanes {
+    /// The planes, for those who need no interpreter.
+    pub(crate) fn shared(&self) -> Arc<planes::OpenPlanes> {
+        self.0.clone()
+    }
+}
+
+#[pymethods]
+impl OpenPlanes {
+    #[new]
+    #[pyo3(signature = (planes, master_key, *, open_max, idle_seconds))]
+    fn new(
+        planes: &Planes,
+        master_key: &[u8],
+        open_max: usize,
+        idle_seconds: f64,
+    ) -> PyResult<Self> {
+        let key = key_of(master_key)?;
+        let idle = Duration::try_from_secs_f64(idle_seconds)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let all = planes.planes.clone();
+        Ok(Self(Arc::new(match &planes.folder {
+            Some(folder) => planes::OpenPlanes::in_folder(all, folder, key, open_max, idle),
+            None => planes::OpenPlanes::in_database(all, key, open_max, idle),
+        })))
+    }
+
+    fn plane(&self, py: Python<'_>, account_id: &str, tenant_key: &str) -> PyResult<Plane> {
+        leave(py, || self.0.open(account_id, tenant_key)).map(Plane::from)
+    }
+
+    #[pyo3(signature = (account_id, /))]
+    fn opened(&self, account_id: &str) -> Option<Plane> {
+        self.0.opened(account_id).map(Plane::from)
+    }
+
+    #[pyo3(signature = (account_id, plane=None))]
+    fn release(&self, py: Python<'_>, account_id: &str, plane: Option<&Plane>) -> PyResult<()> {
+        leave(py, || self.0.release(account_id, plane.map(Plane::shared)))
+    }
+
+    fn close_unused(
+        &self,
+        py: Python<'_>,
+        accounts: Option<HashSet<String>>,
+    ) -> PyResult<Vec<String>> {
+        leave(py, || Ok(texts(self.0.close_unused(accounts.as_ref()))))
+    }
+
+    fn waiting(&self, py: Python<'_>) -> PyResult<HashMap<String, (Plane, usize)>> {
+        let waiting = leave(py, || Ok(self.0.waiting()))?;
+        Ok(waiting
+            .into_iter()
+            .map(|(account, plane, bytes)| (account, (plane.into(), bytes)))
+            .collect())
+    }
+
+    fn flush(&self, py: Python<'_>, account_id: &str, plane: &Plane) -> PyResult<()> {
+        leave(py, || self.0.flush(account_id, plane.shared()))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        leave(py, || Ok(texts(self.0.close())))
+    }
+}
+
+fn texts(errors: Vec<Error>) -> Vec<String> {
+    errors.iter().map(Error::to_string).collect()
 }

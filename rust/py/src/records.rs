@@ -13,7 +13,6 @@ use fleetcast_core::storage::records::{
     Item, LmdbRecords, RecordStore, SealedRecords, View, only_reads,
 };
 
-use crate::admissions::ControlVersion;
 use crate::arguments::key_of;
 use crate::cluster::Cluster;
 use crate::errors::records_error;
@@ -47,6 +46,13 @@ fn sealed(
         Some((spaces, file)) => store.counting(&spaces, &file),
         None => store,
     })
+}
+
+impl Records {
+    /// The store, to be read without the interpreter.
+    pub(crate) fn shared(&self) -> Arc<SealedRecords> {
+        Arc::clone(&self.0)
+    }
 }
 
 #[pymethods]
@@ -98,17 +104,16 @@ impl Records {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (cluster, name, spaces, master_key, *, follow, news, counted = None))]
+    #[pyo3(signature = (cluster, name, spaces, master_key, *, follow, counted = None))]
     fn replica(
         cluster: &Cluster,
         name: &str,
         spaces: Vec<String>,
         master_key: &[u8],
         follow: bool,
-        news: &ControlVersion,
         counted: Option<Counted>,
     ) -> PyResult<Self> {
-        let records = cluster.replica(name, follow, news.shared());
+        let records = cluster.replica(name, follow);
         Ok(Self(Arc::new(sealed(records, name, &spaces, master_key, counted)?)))
     }
 

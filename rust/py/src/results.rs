@@ -8,6 +8,7 @@ use fleetcast_core::model::fault::{Fault, Step};
 use fleetcast_core::plane;
 use fleetcast_core::storage::store::Counts;
 use fleetcast_core::storage::write_id;
+use fleetcast_service::answers::write_answer;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct WriteResult {
@@ -51,31 +52,11 @@ fn dropped_of(fault: &Fault) -> Dropped {
     (number, fault.code.as_str(), path.join("."), fault.code.message())
 }
 
-/// The answer to a write over HTTP.
-pub(crate) fn answer(
-    write_id: &str,
-    accepted_count: u32,
-    rejected: &[u32],
-    first_row: usize,
-) -> Vec<u8> {
-    let mut text = format!(
-        "{{\"write_id\":\"{write_id}\",\"accepted_count\":{accepted_count},\
-         \"rejected_count\":{},\"rejected_indices\":",
-        rejected.len(),
-    );
-    for (number, index) in rejected.iter().enumerate() {
-        text.push(if number == 0 { '[' } else { ',' });
-        text.push_str(&(first_row + *index as usize).to_string());
-    }
-    text.push_str(if rejected.is_empty() { "null}" } else { "]}" });
-    text.into_bytes()
-}
-
 #[pymethods]
 impl WriteResult {
     fn answer<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let (accepted, rejected) = (self.written.accepted_count, &self.written.rejected_indices);
-        PyBytes::new(py, &answer(&self.write_id, accepted, rejected, self.first_row))
+        PyBytes::new(py, &write_answer(&self.write_id, accepted, rejected, self.first_row))
     }
 
     #[getter]

@@ -22,9 +22,6 @@ class TelemetryResource:
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
         state: RequestState = request.context.state
-        failure = request.env.get("fleetcast.failed")
-        if failure is not None:  # the batch may be stored, so it must not be written once more
-            raise failure
         settings = self._settings
         written = self._stores.write(
             state.plane.write_json,

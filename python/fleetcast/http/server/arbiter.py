@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.engine import Admissions
+    from fleetcast.engine import Serving
     from fleetcast.http.server.limits import ConnectionLimits
     from fleetcast.http.server.whole_answer import WholeAnswer
 
@@ -92,7 +92,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     counts of open connections, of requests that wait for a thread, and of bytes of answers that
     wait for their clients; `malformed` gets the address of each peer whose head is malformed, and
     the answer to it.
-    `admissions` has the front serve what needs no new decision.
+    `data_path` has the front decide about requests, and serve those of the data path.
     `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
     over the ones above. `lives` is called once a second by the loop that watches the workers.
     """
@@ -111,7 +111,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         self.limits = limits
         self.key_fields = key_fields
         self.settings_descriptor = settings_descriptor
-        self.admissions: Admissions | None = None
+        self.data_path: Serving | None = None
         self.observe: Callable[[int, int, int], None] = _ignore
         self.malformed: Callable[[str, WholeAnswer], None] = _ignore
         self._serving = serving

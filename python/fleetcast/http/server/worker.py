@@ -60,7 +60,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             key_fields=list(self.app.key_fields),
             server=address[:2] if isinstance(address, tuple) else (address, 0),
             settings=self.app.settings_descriptor,
-            admissions=self.app.admissions,
+            serving=self.app.data_path,
         )
         self._front.watch(self.PIPE[0])
         self._progress = ThreadProgress(time.monotonic())

@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
@@ -128,7 +127,7 @@ pub(super) enum Replica {}
 
 impl Replica {
     #[expect(clippy::new_ret_no_self, reason = "there can be none")]
-    pub(super) fn new(cluster: Arc<Cluster>, _: &str, _: bool, _: Arc<AtomicU64>) -> MemoryRecords {
+    pub(super) fn new(cluster: Arc<Cluster>, _: &str, _: bool) -> MemoryRecords {
         match *cluster {}
     }
 }

@@ -9,7 +9,6 @@ use fleetcast_cluster as backend;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -41,13 +40,8 @@ impl Cluster {
     }
 
     /// The same in the memory of this process.
-    pub(crate) fn replica(
-        &self,
-        name: &str,
-        follows: bool,
-        news: Arc<AtomicU64>,
-    ) -> Arc<dyn RecordStore> {
-        Arc::new(backend::Replica::new(Arc::clone(&self.inner), name, follows, news))
+    pub(crate) fn replica(&self, name: &str, follows: bool) -> Arc<dyn RecordStore> {
+        Arc::new(backend::Replica::new(Arc::clone(&self.inner), name, follows))
     }
 }
 

@@ -10,5 +10,6 @@ mod request;
 
 mod server;
 
+pub(crate) use environ::bytes_of;
 pub(crate) use request::Request;
 pub(crate) use server::Front;

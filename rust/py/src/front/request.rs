@@ -10,11 +10,11 @@ use pyo3::types::{PyDict, PyString};
 use fleetcast_core::model::error::Error;
 use fleetcast_front::{self as front, Answer, Asked, Turn};
 
-use super::answer::{answer, long_answer, text_bytes};
+use super::answer::{answer, long_answer};
 use super::environ::Environs;
-use crate::admissions::{Basis, Draft, Remembered};
 use crate::errors::store_error;
 use crate::long_answer::LongAnswer;
+use crate::service::Decision;
 
 /// Statuses of answers that have no body.
 const BODILESS: [&str; 2] = ["204", "304"];
@@ -32,28 +32,12 @@ pub(crate) enum Stage {
 #[pyclass(frozen, name = "FrontRequest", module = "fleetcast._core")]
 pub(crate) struct Request {
     environs: Arc<Environs>,
-    /// The keeper of its verdict, and what that would rest on.
-    admission: Option<(Arc<Remembered>, Basis)>,
-    draft: Mutex<Option<Draft>>,
     stage: Mutex<Stage>,
 }
 
 impl Request {
-    pub(crate) fn new(
-        environs: &Arc<Environs>,
-        remembered: Option<&Arc<Remembered>>,
-        request: front::Request,
-    ) -> Self {
-        let admission = remembered.and_then(|remembered| {
-            let basis = remembered.basis(&request)?;
-            Some((Arc::clone(remembered), basis))
-        });
-        Self {
-            environs: Arc::clone(environs),
-            admission,
-            draft: Mutex::default(),
-            stage: Mutex::new(Stage::Open(request)),
-        }
+    pub(crate) fn new(environs: &Arc<Environs>, request: front::Request) -> Self {
+        Self { environs: Arc::clone(environs), stage: Mutex::new(Stage::Open(request)) }
     }
 
     /// Takes out what has become of it.
@@ -70,22 +54,6 @@ impl Request {
             Stage::Open(request) => Ok(work(request)),
             _ => Err(PyRuntimeError::new_err("the request has its answer")),
         }
-    }
-
-    /// Keeps the verdict that was handed over, now that the answer is known.
-    fn keep_verdict(
-        &self,
-        status: &str,
-        fields: &[(Bound<'_, PyString>, Bound<'_, PyString>)],
-    ) -> PyResult<()> {
-        let draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (Some(draft), Some((remembered, basis))) = (draft, &self.admission) else {
-            return Ok(());
-        };
-        let bytes = |text: &Bound<'_, PyString>| Ok::<_, PyErr>(text_bytes(text)?.into_owned());
-        let fields = fields.iter().map(|(name, value)| Ok((bytes(name)?, bytes(value)?)));
-        let fields = fields.collect::<PyResult<Vec<_>>>()?;
-        self.with(|request| remembered.remember(request, basis, draft, status, fields))
     }
 
     fn answer_long(
@@ -138,10 +106,13 @@ impl Request {
     fn environ<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let (py, this) = (slf.py(), slf.get());
         let environ = this.with(|request| this.environs.of(py, request))??;
-        environ.set_item(intern!(py, "fleetcast.claim"), slf.getattr(intern!(py, "claim"))?)?;
-        if this.admission.is_some() {
-            let remember = slf.getattr(intern!(py, "remember"))?;
-            environ.set_item(intern!(py, "fleetcast.remember"), remember)?;
+        let decision = this.with(front::Request::take_decision)?;
+        if let Some(decision) = decision.and_then(|decision| decision.downcast().ok()) {
+            let decision = Bound::new(py, Decision::new(*decision))?;
+            environ.set_item(intern!(py, "fleetcast.decision"), decision)?;
+        } else {
+            let claim = slf.getattr(intern!(py, "claim"))?;
+            environ.set_item(intern!(py, "fleetcast.claim"), claim)?;
         }
         if let Some(failure) = this.with(front::Request::take_failure)? {
             environ.set_item(intern!(py, "fleetcast.failed"), exception_of(py, failure))?;
@@ -152,11 +123,6 @@ impl Request {
     #[pyo3(signature = (account_id, /))]
     fn claim(&self, account_id: &str) -> PyResult<bool> {
         self.with(|request| request.claim(&account_id.into()))
-    }
-
-    #[pyo3(signature = (verdict, /))]
-    fn remember(&self, verdict: Draft) {
-        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Some(verdict);
     }
 
     fn await_body(&self) -> PyResult<bool> {
@@ -195,7 +161,6 @@ impl Request {
             (is_head, request.keeps())
         })?;
         let code = status.to_str()?.get(..3).unwrap_or_default();
-        self.keep_verdict(status.to_str()?, &fields)?;
         let bodiless = is_head || BODILESS.contains(&code);
         self.finish(answer(&status, &fields, &chunks, bodiless, keep)?)
     }

@@ -12,14 +12,13 @@ use fleetcast_front as front;
 use super::environ::Environs;
 use super::limits::{Limits, duration};
 use super::request::{Request, Stage};
-use crate::admissions::{Admissions, Remembered};
 use crate::errors::store_error;
+use crate::service::Serving;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Front {
     sockets: front::Front,
     environs: Arc<Environs>,
-    remembered: Option<Arc<Remembered>>,
 }
 
 impl Front {
@@ -36,7 +35,7 @@ impl Front {
 #[pymethods]
 impl Front {
     #[new]
-    #[pyo3(signature = (listeners, *, threads, limits, key_fields, server, settings=None, admissions=None))]
+    #[pyo3(signature = (listeners, *, threads, limits, key_fields, server, settings=None, serving=None))]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
@@ -47,18 +46,17 @@ impl Front {
         key_fields: Vec<String>,
         server: (String, u16),
         settings: Option<RawFd>,
-        admissions: Option<&Bound<'_, Admissions>>,
+        serving: Option<&Bound<'_, Serving>>,
     ) -> PyResult<Self> {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
         let (limits, settings) = (limits.try_into()?, settings.as_ref());
         let sockets = front::Front::new(listeners, threads, limits, &key_fields, settings)?;
         let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
-        let remembered = admissions.map(|admissions| admissions.get().remembered());
-        if let Some(remembered) = &remembered {
-            sockets.set_fast(remembered.clone());
+        if let Some(serving) = serving {
+            sockets.set_fast(serving.get().shared());
         }
-        Ok(Self { sockets, environs, remembered })
+        Ok(Self { sockets, environs })
     }
 
     #[getter]
@@ -106,7 +104,7 @@ impl Front {
             };
             Ok(front.next_request(turn))
         })?;
-        Ok(next.map(|request| Request::new(&self.environs, self.remembered.as_ref(), request)))
+        Ok(next.map(|request| Request::new(&self.environs, request)))
     }
 
     fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {

@@ -13,13 +13,12 @@ use fleetcast_core::model::error::{Result, catching};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{self, Acknowledge, Pending, WriteError, Written};
 use fleetcast_core::wire::Format;
-use fleetcast_front::admission::files::PlaneFiles as Files;
 use fleetcast_front::fair::{FairQueue, Lane};
+use fleetcast_service::planes::OpenPlane;
 
-use super::KeyVerdict;
 use crate::arguments::{BatchLimits, ingest_ns};
 use crate::errors::{failure, store_error};
-use crate::open_plane::OpenPlane;
+use crate::plane::Plane;
 use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -58,29 +57,23 @@ struct Message {
     open: Arc<OpenPlane>,
     /// Its handle does not close it before the message has its outcome.
     plane: Arc<plane::Plane>,
-    files: Option<Arc<Files>>,
     body: PyBackedBytes,
     limits: BatchLimits,
 }
 
-/// A token, and a result or an exception; neither where nothing was done.
+/// A token, and a result or an exception.
 type Taken = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 enum Outcome {
     Called(PyResult<Py<PyAny>>),
     Written(Result<Box<WriteResult>>),
     Refused(WriteError),
-    /// The files of the plane are not those that it was opened from: nothing was done.
-    Stale,
 }
 
 impl Message {
     /// Appends the batch to the log of its plane as of `now_ns`; the outcome where it comes to none.
     fn append(&self, now_ns: i64) -> std::result::Result<Pending, Outcome> {
         let appended = catching(|| {
-            if self.files.as_ref().is_some_and(|files| !files.carry()) {
-                return Ok(Err(Outcome::Stale));
-            }
             let (limits, when): (WriteLimits, Acknowledge) =
                 (self.limits.of_batch(), self.limits.acknowledge(None));
             let appended = self.plane.append(Format::Protobuf, &self.body, &limits, now_ns, when);
@@ -158,14 +151,13 @@ impl Jobs {
         &self,
         token: Py<PyAny>,
         owner: &str,
-        verdict: &KeyVerdict,
+        plane: &Plane,
         body: PyBackedBytes,
         limits: BatchLimits,
     ) -> io::Result<bool> {
-        let Some(open) = verdict.plane.upgrade() else { return Ok(false) };
+        let open = Arc::clone(plane.shared());
         let Ok(plane) = open.for_a_call() else { return Ok(false) };
-        let files = verdict.files.clone();
-        let message = Box::new(Message { open, plane, files, body, limits });
+        let message = Box::new(Message { open, plane, body, limits });
         self.put(owner, Job { token, work: Work::Write(message) })?;
         Ok(true)
     }
@@ -185,16 +177,15 @@ impl Jobs {
         };
         let found = outcomes.into_iter().map(|(job, outcome)| {
             let outcome = match outcome {
-                Outcome::Called(outcome) => outcome.map(Some),
+                Outcome::Called(outcome) => outcome,
                 Outcome::Written(Ok(result)) => {
-                    Py::new(py, *result).map(|result| Some(result.into_any()))
+                    Py::new(py, *result).map(Py::into_any)
                 }
                 Outcome::Written(Err(error)) => Err(store_error(&error)),
                 Outcome::Refused(error) => Err(failure(py, error)),
-                Outcome::Stale => Ok(None),
             };
             match outcome {
-                Ok(result) => (job.token, result, None),
+                Ok(result) => (job.token, Some(result), None),
                 Err(error) => (job.token, None, Some(error.into_value(py).into_any())),
             }
         });

@@ -1,23 +1,29 @@
 //! The open plane behind a `Plane` of Python, and the ways to run work on it.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane::{self, Failure};
 use fleetcast_core::wire::Format;
+use fleetcast_service::planes::OpenPlane;
 
 use super::Plane;
 use crate::arguments::{BatchLimits, ingest_ns};
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
-use crate::open_plane::OpenPlane;
 use crate::results::WriteResult;
 
 impl From<plane::Plane> for Plane {
     fn from(plane: plane::Plane) -> Self {
-        Self { open: Arc::new(plane.into()) }
+        Self::from(Arc::new(OpenPlane::from(plane)))
+    }
+}
+
+impl From<Arc<OpenPlane>> for Plane {
+    fn from(open: Arc<OpenPlane>) -> Self {
+        Self { open }
     }
 }
 
@@ -30,9 +36,9 @@ impl Plane {
         self.open.for_a_call().map_err(|error| store_error(&error))
     }
 
-    /// The plane for one who does not keep it open.
-    pub(crate) fn downgraded(&self) -> Weak<OpenPlane> {
-        Arc::downgrade(&self.open)
+    /// The plane that it is a handle of.
+    pub(crate) fn shared(&self) -> &Arc<OpenPlane> {
+        &self.open
     }
 
     /// Runs `work` on the open plane without the GIL.

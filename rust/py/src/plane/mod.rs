@@ -18,6 +18,7 @@ use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesJson, SeriesLimits};
 use fleetcast_core::wire::Format;
+use fleetcast_service::planes::OpenPlane;
 
 use crate::arguments::{
     BatchLimits, age_ns, due, extent, ingest_ns, now, precision_of, retention_seconds,
@@ -29,13 +30,12 @@ use crate::describe::description;
 use crate::door::leave;
 use crate::errors::store_error;
 use crate::long_answer::LongAnswer;
-use crate::open_plane::OpenPlane;
 use crate::pieces::{joined, views};
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
 use crate::text::{Position, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
-#[pyclass(frozen, weakref, module = "fleetcast._core")]
+#[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Plane {
     open: Arc<OpenPlane>,
 }
@@ -481,9 +481,5 @@ impl Plane {
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         leave(py, || Ok(self.open.close())).map(drop)
-    }
-
-    fn close_unused(&self, py: Python<'_>) -> PyResult<bool> {
-        leave(py, || Ok(self.open.close_unused()))
     }
 }

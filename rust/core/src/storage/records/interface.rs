@@ -40,6 +40,12 @@ pub trait Snapshot: Send {
     /// Number of the last change that is seen here; each change has a higher number.
     fn version(&self) -> u64;
 
+    /// Marks of the files that it is read from. Snapshots of one version with the same marks have the
+    /// same records, and the records are as sound as they were.
+    fn marks(&self) -> (u64, i64) {
+        (0, 0)
+    }
+
     /// The values of keys, in their order.
     ///
     /// # Errors

@@ -39,7 +39,12 @@ const PAGE_BYTES_MIN: u64 = 4_096;
 /// Commits between two looks for readers whose process is gone: bounds the pages they pin.
 const COMMITS_PER_CHECK: u64 = 256;
 
+/// Environments that this process has opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
 pub(super) struct Environment {
+    /// No other environment of this process has it.
+    pub(super) number: u64,
     env: Env<WithoutTls>,
     tables: Tables,
     path: PathBuf,
@@ -119,6 +124,7 @@ impl Environment {
         let lock_file = reserved_lock_file(&folder.join(LOCK_FILE))?;
         let page_bytes = u64::from(env.unnamed_database_stat().page_size);
         Ok(Self {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
             env,
             tables: BTreeMap::new(),
             path,
@@ -188,14 +194,16 @@ impl Environment {
         }
     }
 
-    /// Tells whether the files are still those that are mapped, and the map is large enough.
-    pub(super) fn is_of_use(&self, writes: bool) -> bool {
-        let Ok(meta) = std::fs::metadata(&self.path) else { return false };
+    /// The instant of the last change of the file, nanoseconds since 1970; `None` if it is not the
+    /// one that is mapped any more, or the map is not large enough.
+    pub(super) fn changed_ns_if_of_use(&self, writes: bool) -> Option<i64> {
+        let meta = std::fs::metadata(&self.path).ok()?;
         let is_outgrown = self.is_outgrown.load(Ordering::Acquire);
         let is_same = (meta.dev(), meta.ino()) == self.file
             && meta.len() >= self.bytes.fetch_max(meta.len(), Ordering::AcqRel);
         let is_own = self.process_id == std::process::id();
-        is_own && is_same && !is_outgrown && !(writes && self.fills())
+        let is_of_use = is_own && is_same && !is_outgrown && !(writes && self.fills());
+        is_of_use.then(|| meta.ctime() * 1_000_000_000 + meta.ctime_nsec())
     }
 
     /// Tells whether `file` is the one that is mapped.

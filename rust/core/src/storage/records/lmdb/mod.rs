@@ -64,13 +64,13 @@ impl LmdbRecords {
         parent.and_then(|parent| parent.sync_all()).map_err(failed)
     }
 
-    /// The environment of the files as they are now.
-    fn environment(&self, writes: bool) -> Result<Arc<Environment>> {
+    /// The environment of the files as they are now, and the instant of their last change.
+    fn environment(&self, writes: bool) -> Result<(Arc<Environment>, i64)> {
         let mut opened = self.opened();
         if let Some(environment) = &*opened
-            && environment.is_of_use(writes)
+            && let Some(changed_ns) = environment.changed_ns_if_of_use(writes)
         {
-            return Ok(Arc::clone(environment));
+            return Ok((Arc::clone(environment), changed_ns));
         }
         let before = opened.take();
         let map_bytes_min = before.as_ref().map_or(0, |before| before.map_bytes_wanted());
@@ -80,7 +80,8 @@ impl LmdbRecords {
         let environment =
             Arc::new(Environment::open(&self.folder, &self.spaces, &self.format, map_bytes_min)?);
         *opened = Some(Arc::clone(&environment));
-        Ok(environment)
+        let changed_ns = environment.changed_ns_if_of_use(false);
+        Ok((environment, changed_ns.unwrap_or_default()))
     }
 
     fn opened(&self) -> MutexGuard<'_, Option<Arc<Environment>>> {
@@ -111,13 +112,14 @@ impl RecordStore for LmdbRecords {
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
         for _ in 0..ATTEMPTS_MAX {
             let turn = writes.then(|| self.turn()).transpose()?;
-            let environment = self.environment(writes)?;
+            let (environment, changed_ns) = self.environment(writes)?;
             if turn.as_ref().is_some_and(|turn| !environment.is_of(turn)) {
                 continue; // the file was replaced meanwhile
             }
             match environment.snapshot() {
                 Ok(transaction) => {
-                    return Ok(Box::new(LmdbSnapshot { transaction, environment, turn }));
+                    let snapshot = LmdbSnapshot { transaction, environment, changed_ns, turn };
+                    return Ok(Box::new(snapshot));
                 }
                 // Another process has made its map larger.
                 Err(heed::Error::Mdb(MdbError::MapResized)) => environment.outgrow(0),
@@ -142,12 +144,17 @@ struct LmdbSnapshot {
     // Dropped first: it is one of the environment's.
     transaction: RoTxn<'static, WithoutTls>,
     environment: Arc<Environment>,
+    changed_ns: i64,
     turn: Option<File>,
 }
 
 impl Snapshot for LmdbSnapshot {
     fn version(&self) -> u64 {
         self.transaction.id() as u64
+    }
+
+    fn marks(&self) -> (u64, i64) {
+        (self.environment.number, self.changed_ns)
     }
 
     fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -183,7 +190,7 @@ impl Snapshot for LmdbSnapshot {
     }
 
     fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
-        let Self { transaction, environment, turn } = *self;
+        let Self { transaction, environment, turn, .. } = *self;
         let _turn = turn.ok_or_else(only_reads)?;
         let version = transaction.id();
         drop(transaction);

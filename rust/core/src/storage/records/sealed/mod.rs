@@ -349,6 +349,10 @@ impl Snapshot for SealedSnapshot {
         self.snapshot.version()
     }
 
+    fn marks(&self) -> (u64, i64) {
+        self.snapshot.marks()
+    }
+
     fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
         let stored = self.snapshot.get_all(space, keys)?;
         let seal = &self.sealed.seal;

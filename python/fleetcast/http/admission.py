@@ -1,0 +1,108 @@
+"""Decisions about requests, made by the engine: by the front, or here if no front has decided."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStoreUnavailable, Identity
+from fleetcast.errors import RecordsUnavailable
+from fleetcast.http.routes import ROUTES
+from fleetcast.logs import audit_refusal
+from fleetcast.metrics import label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from wsgiref.types import WSGIEnvironment
+
+    from fleetcast.engine import Decision, RequestBody
+    from fleetcast.http.request_state import RequestState
+    from fleetcast.http.routes import Route
+    from fleetcast.http.services import HttpServices
+
+    Body = bytes | RequestBody
+
+logger = logging.getLogger(__name__)
+
+
+class Admission:
+    """Has a request served, ended or refused, as was decided.
+
+    `routes` are the paths of the listener. `unpacked` gives the content of the body of a write.
+    """
+
+    def __init__(
+        self,
+        services: HttpServices,
+        routes: Mapping[str, Route] = ROUTES,
+        unpacked: Callable[[RequestState, Body], Body] = lambda _state, body: body,
+    ) -> None:
+        self._service = services.service
+        self._routes = routes
+        self._unpacked = unpacked
+        self._counters = services.counters
+        self._over_share = services.counters.counter(
+            label("fleetcast_refused_over_share_total", surface="http")
+        )
+
+    def admit(self, state: RequestState) -> None:
+        """Sets on the state what was found out, and completes an answer that needs no handler.
+
+        Raises `Refused`, `ControlStoreUnavailable`, `StoreError`.
+        """
+        environ, response = state.request.env, state.response
+        body: Body = environ["fleetcast.body"] if "fleetcast.body" in environ else _body(environ)
+        decision: Decision = environ.get("fleetcast.decision") or self._service.decide(
+            environ, body_bytes=len(body)
+        )
+        self._take(state, decision)
+        try:
+            step = decision.check()
+        except RecordsUnavailable as error:
+            raise ControlStoreUnavailable(str(error)) from error
+        failure = environ.get("fleetcast.failed")
+        if failure is not None:  # a batch may be stored, so it must not be written once more
+            raise failure
+        if step == "options":
+            response.status = 204
+            response.set_header("Allow", state.route.allow)
+            response.complete = True
+        elif step == "await body":
+            response.status = 100
+            response.complete = True
+        elif state.route.ingest:
+            state.body = self._unpacked(state, body)
+
+    def _take(self, state: RequestState, decision: Decision) -> None:
+        """Takes over what was found out, and notes it."""
+        state.address = decision.address
+        if decision.path is not None:
+            state.path, state.route = decision.path, self._routes[decision.path]
+        if decision.identity is not None:
+            state.identity = Identity.of(decision.identity)
+        plane = decision.plane
+        if plane is not None:
+            state.plane = plane
+        if decision.is_over_share:
+            self._counters.add(self._over_share)
+        if decision.fault is not None:  # the client learns nothing of this
+            logger.error(
+                "store cannot be opened: %s", decision.fault, extra={"request_id": state.request_id}
+            )
+        for event in decision.events:
+            audit_refusal(
+                event,
+                request_id=state.request_id,
+                client=state.address,
+                key_id=decision.key_id,
+                transport="http",
+            )
+
+
+def _body(environ: WSGIEnvironment) -> bytes:
+    """The body of a request that came through no front."""
+    text = environ.get("CONTENT_LENGTH") or ""
+    if environ["REQUEST_METHOD"] != "POST" or not (text.isascii() and text.isdigit()):
+        return b""
+    body: bytes = environ["wsgi.input"].read(int(text))
+    return body

@@ -1,0 +1,130 @@
+"""The rules of a listener, out of the settings, for the engine to decide by."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.engine import LimiterFile
+from fleetcast.surface.stores import write_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from fleetcast.config import Settings
+    from fleetcast.config.sections import Limits
+    from fleetcast.engine import NameMapping
+    from fleetcast.metrics import Counters
+
+_LOG_SECONDS = 10.0
+
+logger = logging.getLogger(__name__)
+
+
+class ListenerRules(NamedTuple):
+    """All that `Service` takes out of the settings."""
+
+    is_adapters: bool
+    trusted_proxies: list[str]
+    exempt: list[str]
+    rates: LimiterFile
+    """Counts requests, except those from `exempt`."""
+    lockouts: LimiterFile
+    """Counts bad keys."""
+    body_bytes_max: int
+    backend: str
+    cors_origins: list[str]
+    write_limits: dict[str, int | None]
+    point_budget: int
+    answer_values_max: int
+    history_horizon_days: int
+    raw_span_seconds: int
+    simulates: bool
+    mapping: NameMapping | None
+
+
+def public_rules(
+    settings: Settings, limiter: Path, counters: Counters, *, simulates: bool = False
+) -> ListenerRules:
+    """Rules of the public listener, which counts clients in the file `limiter`."""
+    file = _limiter_file(limiter, settings.limits, _Faults(counters))
+    limits = settings.limits
+    rules = _rules(settings, file, file, limits.body_bytes_max, limits.batch_records_max)
+    return rules._replace(simulates=simulates)
+
+
+def adapter_rules(
+    settings: Settings, limiter: Path, own_limiter: Path, counters: Counters, mapping: NameMapping
+) -> ListenerRules:
+    """Rules of the listener for other protocols.
+
+    Requests are counted in a file of their own; the lockout is that of all listeners.
+    """
+    adapters, faults = settings.adapters, _Faults(counters)
+    own = replace(settings.limits, requests_per_minute=adapters.requests_per_minute)
+    rates = _limiter_file(own_limiter, own, faults)
+    lockouts = _limiter_file(limiter, settings.limits, faults)
+    rules = _rules(settings, rates, lockouts, adapters.body_bytes_max, adapters.records_max)
+    return rules._replace(is_adapters=True, mapping=mapping)
+
+
+def _rules(
+    settings: Settings,
+    rates: LimiterFile,
+    lockouts: LimiterFile,
+    body_bytes_max: int,
+    records_max: int,
+) -> ListenerRules:
+    limits = settings.limits
+    return ListenerRules(
+        is_adapters=False,
+        trusted_proxies=_networks(settings.http.trusted_proxies),
+        exempt=_networks(limits.exempt),
+        rates=rates,
+        lockouts=lockouts,
+        body_bytes_max=body_bytes_max,
+        backend=settings.store.backend,
+        cors_origins=list(settings.http.cors_origins),
+        write_limits=write_limits(settings, records_max),
+        point_budget=limits.point_budget,
+        answer_values_max=limits.answer_values_max,
+        history_horizon_days=limits.history_horizon_days,
+        raw_span_seconds=limits.raw_span_seconds,
+        simulates=False,
+        mapping=None,
+    )
+
+
+def _networks(texts: Sequence[str]) -> list[str]:
+    return [str(ip_network(text, strict=False)) for text in texts]
+
+
+def _limiter_file(path: Path, limits: Limits, told: Callable[[str], None]) -> LimiterFile:
+    return LimiterFile(
+        path,
+        told,
+        requests_per_minute=limits.requests_per_minute,
+        lockout_failures=limits.lockout_failures,
+        lockout_window_seconds=limits.lockout_window_seconds,
+        lockout_seconds=limits.lockout_seconds,
+    )
+
+
+class _Faults:
+    """Counts faults of limiter files. The log has one line of them every ten seconds at most."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._failed_open = counters.counter("fleetcast_limiter_failed_open_total")
+        self._logged_at: float | None = None
+
+    def __call__(self, fault: str) -> None:
+        self._counters.add(self._failed_open)
+        now = time.monotonic()
+        if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
+            self._logged_at = now
+            logger.error("rate limit and lockout are off: %s", fault)

@@ -1,0 +1,81 @@
+//! `Authenticator` as Python sees it.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use fleetcast_service::accounts::{self, Identity, Rejection};
+use fleetcast_service::admission::{Cause, PUBLIC_ROUTES, admit_call};
+
+use super::decision::raised;
+use crate::errors::{InvalidKey, records_error};
+use crate::records::Records;
+
+/// `accounts.authenticator.Identity`, in the order of its members.
+pub(super) type IdentityParts<'i> =
+    ((&'i str, &'i str, &'i str, &'i str), &'i [String], (&'i str, bool, bool, Option<i64>, i64));
+
+/// The members of an identity.
+pub(super) fn parts(identity: &Identity) -> IdentityParts<'_> {
+    let Identity { account, tenant, key } = identity;
+    (
+        (account, &tenant.name, &key.key_id, &key.environment),
+        &key.scopes,
+        (
+            &tenant.plan,
+            tenant.live_ingest,
+            tenant.disabled,
+            tenant.retention_seconds,
+            tenant.created_at,
+        ),
+    )
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Authenticator(Arc<accounts::Authenticator>);
+
+impl Authenticator {
+    pub(crate) fn shared(&self) -> Arc<accounts::Authenticator> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl Authenticator {
+    #[new]
+    fn new(records: &Records, pepper: &[u8], environment: &str) -> Self {
+        Self(Arc::new(accounts::Authenticator::new(records.shared(), pepper, environment)))
+    }
+
+    #[pyo3(signature = (key, *, now = None))]
+    fn identify<'py>(
+        &self,
+        py: Python<'py>,
+        key: Option<&str>,
+        now: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let now = now.unwrap_or_else(seconds);
+        match py.detach(|| self.0.identify(key, now)) {
+            Ok(identity) => Ok(parts(&identity).into_pyobject(py)?.into_any()),
+            Err(Rejection::InvalidKey) => {
+                Err(InvalidKey::new_err(("auth_failed", PyDict::new(py).unbind())))
+            }
+            Err(Rejection::Unavailable(error)) => Err(records_error(&error)),
+            Err(rejection) => Err(raised(py, &Cause::from(rejection))),
+        }
+    }
+
+    #[pyo3(signature = (key, /))]
+    fn writer<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let route = PUBLIC_ROUTES.iter().find(|route| route.is_ingest());
+        let admitted = route.and_then(|route| admit_call(&self.0, Some(key), route).ok());
+        admitted.map(|found| Ok(parts(&found).into_pyobject(py)?.into_any())).transpose()
+    }
+}
+
+fn seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,218 @@
+//! The rules of a listener, out of the settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use fleetcast_core::plane::LatestAnswer;
+use fleetcast_core::query::{SeriesJson, SeriesLimits};
+use fleetcast_limiter::{Error, Rules};
+use fleetcast_service::admission::{
+    ADAPTER_ROUTES, Admission, BodyRules, KeyPlaces, PUBLIC_ROUTES, Route,
+};
+use fleetcast_service::answers::{ReadFailure, latest, series};
+use fleetcast_service::clients::{self, ClientAddresses, ClientLimits, Networks};
+use fleetcast_service::serving::{self, CommonFields};
+
+use super::authenticator::Authenticator;
+use super::context::refused;
+use super::decision::Decision;
+use super::environ_request::EnvironRequest;
+use crate::adapted::NameMapping;
+use crate::arguments::BatchLimits;
+use crate::door::leave;
+use crate::errors::{failure, store_error};
+use crate::long_answer::LongAnswer;
+use crate::pieces::views;
+use crate::plane::Plane;
+use crate::planes::OpenPlanes;
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct LimiterFile(Arc<clients::LimiterFile>);
+
+#[pymethods]
+impl LimiterFile {
+    #[new]
+    #[pyo3(signature = (
+        path, told, *, requests_per_minute, lockout_failures, lockout_window_seconds,
+        lockout_seconds,
+    ))]
+    fn new(
+        path: PathBuf,
+        told: Py<PyAny>,
+        requests_per_minute: u32,
+        lockout_failures: u32,
+        lockout_window_seconds: u32,
+        lockout_seconds: u32,
+    ) -> Self {
+        let rules = Rules {
+            requests_per_minute,
+            lockout_failures,
+            lockout_window_seconds,
+            lockout_seconds,
+        };
+        let told = move |error: &Error| {
+            Python::attach(|py| {
+                if let Err(error) = told.call1(py, (error.to_string(),)) {
+                    error.write_unraisable(py, None);
+                }
+            });
+        };
+        Self(Arc::new(clients::LimiterFile::new(path, rules, Arc::new(told))))
+    }
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Service(Arc<serving::Service>);
+
+impl Service {
+    pub(crate) fn shared(&self) -> Arc<serving::Service> {
+        Arc::clone(&self.0)
+    }
+}
+
+/// `http.rules.ListenerRules`, by the names that it has there.
+#[derive(FromPyObject)]
+struct ListenerRules {
+    is_adapters: bool,
+    trusted_proxies: Vec<String>,
+    exempt: Vec<String>,
+    rates: Py<LimiterFile>,
+    lockouts: Py<LimiterFile>,
+    body_bytes_max: u64,
+    backend: String,
+    cors_origins: Vec<String>,
+    write_limits: BatchLimits,
+    point_budget: u64,
+    answer_values_max: u64,
+    history_horizon_days: u32,
+    raw_span_seconds: u32,
+    simulates: bool,
+    mapping: Option<Py<NameMapping>>,
+}
+
+#[pymethods]
+impl Service {
+    #[new]
+    fn new(authenticator: &Authenticator, planes: &OpenPlanes, rules: ListenerRules) -> Self {
+        let limits = ClientLimits::new(
+            Networks::new(&rules.exempt),
+            Arc::clone(&rules.rates.get().0),
+            Arc::clone(&rules.lockouts.get().0),
+        );
+        let (routes, keys) = if rules.is_adapters {
+            (ADAPTER_ROUTES, KeyPlaces::Adapters)
+        } else {
+            (PUBLIC_ROUTES, KeyPlaces::Public)
+        };
+        let admission = Admission {
+            routes,
+            keys,
+            addresses: ClientAddresses::new(Networks::new(&rules.trusted_proxies)),
+            limits,
+            authenticator: authenticator.shared(),
+            planes: planes.shared(),
+            body_bytes_max: rules.body_bytes_max,
+            backend: rules.backend,
+        };
+        let series = SeriesLimits {
+            points_max: rules.point_budget,
+            values_max: rules.answer_values_max,
+            horizon_days: rules.history_horizon_days,
+            raw_span_seconds: rules.raw_span_seconds,
+            any_measurement: false,
+        };
+        Self(Arc::new(serving::Service {
+            admission,
+            fields: CommonFields::new(rules.cors_origins),
+            bounds: rules.write_limits.bounds(),
+            series,
+            simulates: rules.simulates,
+            mapping: rules.mapping.map(|mapping| mapping.get().shared()),
+        }))
+    }
+
+    #[pyo3(signature = (environ, *, body_bytes = 0))]
+    fn decide(
+        &self,
+        py: Python<'_>,
+        environ: &Bound<'_, PyDict>,
+        body_bytes: usize,
+    ) -> PyResult<Decision> {
+        let mut request = EnvironRequest::read(environ, body_bytes)?;
+        Ok(Decision::new(py.detach(|| self.0.admission.decide(&mut request))))
+    }
+
+    #[pyo3(signature = (request_id, origin, allow = None))]
+    fn common_fields<'s>(
+        &'s self,
+        request_id: &'s str,
+        origin: Option<&str>,
+        allow: Option<&'s str>,
+    ) -> Vec<(&'static str, &'s str)> {
+        self.0.fields.of(request_id, origin.map(str::as_bytes), allow)
+    }
+
+    #[staticmethod]
+    fn latest<'py>(py: Python<'py>, plane: &Plane, query: &str) -> PyResult<Bound<'py, PyAny>> {
+        match answered(py, plane, |plane| latest(plane, query))? {
+            LatestAnswer::Whole(body) => Ok(PyList::new(py, views(py, vec![body])?)?.into_any()),
+            LatestAnswer::Long(pieces) => {
+                Ok(Bound::new(py, LongAnswer::new(Box::new(pieces)))?.into_any())
+            }
+        }
+    }
+
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        plane: &Plane,
+        query: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match answered(py, plane, |plane| series(plane, query, &self.0.series))? {
+            SeriesJson::Whole(pieces) => Ok(PyList::new(py, views(py, pieces)?)?.into_any()),
+            SeriesJson::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
+        }
+    }
+}
+
+/// The answer of a plane, without the GIL.
+fn answered<R: Send>(
+    py: Python<'_>,
+    plane: &Plane,
+    read: impl FnOnce(&fleetcast_core::plane::Plane) -> Result<R, ReadFailure> + Send,
+) -> PyResult<R> {
+    let plane = plane.shared().for_a_call().map_err(|error| store_error(&error))?;
+    match leave(py, move || Ok(read(Arc::as_ref(&{ plane }))))? {
+        Ok(answer) => Ok(answer),
+        Err(ReadFailure::Parameters(refusal)) => Err(refused(py, &refusal)),
+        Err(ReadFailure::Plane(error)) => Err(failure(py, error)),
+    }
+}
+
+/// Path, methods, and scope of a route; whether it needs a key and is a write; codings of a body.
+type RouteParts =
+    (&'static str, Vec<&'static str>, bool, Option<&'static str>, bool, Vec<&'static str>);
+
+/// The routes of a listener.
+#[pyfunction]
+pub(crate) fn routes(is_adapters: bool) -> Vec<RouteParts> {
+    let routes = if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES };
+    let parts = |route: &Route| {
+        let codings = match route.body {
+            Some(BodyRules::Adapted { codings, .. }) => codings.to_vec(),
+            _ => Vec::new(),
+        };
+        let (methods, is_ingest) = (route.allowed(), route.is_ingest());
+        (route.path, methods, route.is_authenticated, route.scope, is_ingest, codings)
+    };
+    routes.iter().map(parts).collect()
+}
+
+/// Tells if a version of lines knows a precision, which may be empty.
+#[pyfunction]
+pub(crate) fn is_precision(version: u8, precision: &str) -> bool {
+    serving::lines_protocol(version, precision).is_some()
+}

@@ -1,0 +1,13 @@
+//! Accounts: tenants, their keys, and the identity behind a request.
+
+mod key_text;
+mod records;
+
+mod authenticator;
+
+#[cfg(test)]
+mod tests;
+
+pub use authenticator::{Authenticator, Rejection};
+pub use key_text::KeyText;
+pub use records::{ApiKey, Identity, KEYS, TENANTS, Tenant};

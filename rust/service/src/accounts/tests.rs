@@ -1,0 +1,204 @@
+//! Keys in their grammar, and identities as the records have them at each instant.
+
+use std::sync::Arc;
+
+use fleetcast_core::model::error::Error;
+use fleetcast_core::storage::records::{
+    LmdbRecords, MemoryRecords, RecordStore, SealedRecords, View,
+};
+use ring::hmac;
+
+use super::{Authenticator, KEYS, KeyText, Rejection, TENANTS};
+
+const PEPPER: &[u8] = b"pepper";
+const NOW: i64 = 1_790_000_000;
+const KEY_ID: &str = "abcdefghijklmnop";
+const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
+
+fn with_checksum(text: &str) -> String {
+    format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
+}
+
+fn key_text(environment: &str, secret: &str) -> String {
+    with_checksum(&format!("ftk_{environment}_{KEY_ID}_{secret}"))
+}
+
+fn hash(secret: &str) -> String {
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, PEPPER), secret.as_bytes());
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn key_record(changes: &str) -> String {
+    let hash = hash(SECRET);
+    let record = format!(
+        r#"{{"key_id":"{KEY_ID}","tenant":"acme","name":"","scopes":["telemetry:write"],
+        "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,"hash":"{hash}"}}"#
+    );
+    changes.split(';').filter(|change| !change.is_empty()).fold(record, |record, change| {
+        let (name, value) = change.split_once('=').unwrap();
+        let start = record.find(&format!("\"{name}\":")).unwrap() + name.len() + 3;
+        let end = start + record[start..].find([',', '}']).unwrap();
+        format!("{}{value}{}", &record[..start], &record[end..])
+    })
+}
+
+fn tenant_record(disabled: bool) -> String {
+    format!(
+        r#"{{"name":"acme","account_id":"a1","plan":"pro","live_ingest":true,
+        "retention_seconds":null,"disabled":{disabled},"created_at":1}}"#
+    )
+}
+
+fn put(store: &dyn RecordStore, space: &str, key: &str, record: Option<&str>) {
+    let mut view = View::new(store.begin(true).unwrap());
+    match record {
+        Some(record) => view.put(space, key.as_bytes(), record.as_bytes()),
+        None => view.delete(space, key.as_bytes()),
+    }
+    view.commit().unwrap();
+}
+
+fn made(store: Arc<dyn RecordStore>) -> Authenticator {
+    put(&*store, TENANTS, "acme", Some(&tenant_record(false)));
+    put(&*store, KEYS, KEY_ID, Some(&key_record("")));
+    Authenticator::new(store, PEPPER, "sandbox")
+}
+
+/// The account, or the name of the rejection.
+fn outcome(authenticator: &Authenticator, key: Option<&str>) -> String {
+    match authenticator.identify(key, NOW) {
+        Ok(identity) => identity.account.to_string(),
+        Err(Rejection::Unavailable(error)) => error.to_string(),
+        Err(rejection) => format!("{rejection:?}"),
+    }
+}
+
+#[test]
+fn a_key_has_its_grammar_and_its_checksum() {
+    let text = key_text("gov-development", SECRET);
+    let read = KeyText::read(&text).unwrap();
+    assert_eq!((read.environment, read.key_id, read.secret), ("gov-development", KEY_ID, SECRET));
+    let last = text.len() - 1;
+    let wrong_digit = if text.ends_with('0') { "1" } else { "0" };
+    for other in [
+        String::new(),
+        "ftk_".to_owned(),
+        format!("{}{wrong_digit}", &text[..last]),
+        text[..last].to_owned(),
+        format!("{text} "),
+        text.to_uppercase(),
+        with_checksum(&format!("ftk__{KEY_ID}_{SECRET}")),
+        with_checksum(&format!("ftk_{}_{KEY_ID}_{SECRET}", "a".repeat(64))),
+        with_checksum(&format!("ftk_san.box_{KEY_ID}_{SECRET}")),
+        with_checksum(&format!("ftk_sandbox_{}_{SECRET}", &KEY_ID[1..])),
+        with_checksum(&format!("ftk_sandbox_{KEY_ID}_{}1", &SECRET[1..])),
+        with_checksum(&format!("ftk_sandbox_{KEY_ID}_{SECRET}_")),
+        with_checksum(&format!("fto_sandbox_{KEY_ID}_{SECRET}")),
+        with_checksum(&format!("ftk_sandböx_{KEY_ID}_{SECRET}")),
+    ] {
+        assert!(KeyText::read(&other).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn a_key_gives_the_identity_that_its_records_have_at_each_instant() {
+    let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
+    let authenticator = made(Arc::clone(&store));
+    let good = key_text("sandbox", SECRET);
+    assert_eq!(outcome(&authenticator, None), "NoKey");
+    assert_eq!(outcome(&authenticator, Some("nonsense")), "InvalidKey");
+    for changes in [
+        "revoked_at=5".to_owned(),
+        format!("expires_at={NOW}"),
+        r#"environment="production""#.to_owned(),
+        format!(r#"hash="{}""#, hash("another")),
+    ] {
+        assert_eq!(outcome(&authenticator, Some(&good)), "a1", "before {changes}");
+        put(&*store, KEYS, KEY_ID, Some(&key_record(&changes)));
+        assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey", "{changes}");
+        put(&*store, KEYS, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
+    }
+    put(&*store, TENANTS, "acme", Some(&tenant_record(true)));
+    assert_eq!(outcome(&authenticator, Some(&good)), "TenantDisabled");
+    put(&*store, TENANTS, "acme", None);
+    assert_eq!(outcome(&authenticator, Some(&good)), "TenantUnknown");
+    put(&*store, KEYS, KEY_ID, None);
+    assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey");
+}
+
+#[test]
+fn neither_another_secret_nor_another_environment_is_let_in() {
+    let authenticator = made(Arc::new(MemoryRecords::default()));
+    let other = key_text("sandbox", &SECRET.replace('a', "b"));
+    assert_eq!(outcome(&authenticator, Some(&other)), "InvalidKey");
+    assert_eq!(outcome(&authenticator, Some(&key_text("production", SECRET))), "InvalidKey");
+}
+
+#[test]
+fn a_record_that_is_damaged_is_no_refusal() {
+    let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
+    let authenticator = made(Arc::clone(&store));
+    let good = key_text("sandbox", SECRET);
+    for record in ["", "[]", "{}", &key_record("hash=\"00\""), &key_record("created_at=\"1\"")] {
+        put(&*store, KEYS, KEY_ID, Some(record));
+        assert!(outcome(&authenticator, Some(&good)).contains("key is damaged"), "{record}");
+    }
+    put(&*store, KEYS, KEY_ID, Some(&key_record("")));
+    put(&*store, TENANTS, "acme", Some(r#"{"name":"acme"}"#));
+    assert!(outcome(&authenticator, Some(&good)).contains("tenant is damaged"));
+}
+
+/// A store that other machines change as well: one look ahead of what is known here.
+struct Behind {
+    known: MemoryRecords,
+    newest: MemoryRecords,
+    is_renewed: std::sync::atomic::AtomicBool,
+}
+
+impl RecordStore for Behind {
+    fn place(&self) -> String {
+        String::new()
+    }
+
+    fn begin(
+        &self,
+        writes: bool,
+    ) -> Result<Box<dyn fleetcast_core::storage::records::Snapshot>, Error> {
+        let is_renewed = self.is_renewed.load(std::sync::atomic::Ordering::Relaxed);
+        if is_renewed { self.newest.begin(writes) } else { self.known.begin(writes) }
+    }
+
+    fn renew(&self) -> Result<bool, Error> {
+        self.is_renewed.store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_refusal_rests_on_the_newest_state() {
+    let (known, newest) = (MemoryRecords::default(), MemoryRecords::default());
+    put(&newest, TENANTS, "acme", Some(&tenant_record(false)));
+    put(&newest, KEYS, KEY_ID, Some(&key_record("")));
+    let store = Arc::new(Behind { known, newest, is_renewed: false.into() });
+    let authenticator = Authenticator::new(store, PEPPER, "sandbox");
+    assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "a1");
+}
+
+#[test]
+fn sealed_records_that_another_handle_changes_are_seen_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let spaces = [TENANTS.to_owned(), KEYS.to_owned()];
+    let path = folder.path().join("control");
+    let records = || LmdbRecords::new(&path, SealedRecords::spaces(&spaces), b"test");
+    let sealed = SealedRecords::new(Arc::new(records()), &[7; 32], "test", &spaces);
+    records().create(sealed.beginning().unwrap()).unwrap();
+    let store: Arc<dyn RecordStore> = Arc::new(sealed);
+    let authenticator = made(Arc::clone(&store));
+    let good = key_text("sandbox", SECRET);
+    for round in 0..20 {
+        assert_eq!(outcome(&authenticator, Some(&good)), "a1", "round {round}");
+        put(&*store, KEYS, KEY_ID, Some(&key_record("revoked_at=5")));
+        assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey", "round {round}");
+        put(&*store, KEYS, KEY_ID, Some(&key_record("")));
+    }
+}

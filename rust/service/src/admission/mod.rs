@@ -1,0 +1,25 @@
+//! Admission: whether a request may be served, by the contract's stages in their order.
+//!
+//! Every surface asks here, with each request, and nothing of an answer is kept for the next.
+
+mod routes;
+
+mod request;
+
+mod body;
+
+mod keys;
+
+mod decision;
+
+mod stages;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use body::coding;
+pub use decision::{Cause, Decision, Grant};
+pub use keys::KeyPlaces;
+pub use request::{Asking, BodyState};
+pub use routes::{ADAPTER_ROUTES, BodyRules, PUBLIC_ROUTES, Route};
+pub use stages::{Admission, admit_call};

@@ -1,0 +1,88 @@
+//! A request as admission sees it.
+
+use fleetcast_front::fair::Owner;
+use fleetcast_front::{self as front, Asked};
+
+/// The part of a body that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyState {
+    /// So many bytes, and no more are awaited.
+    Come(usize),
+    /// Nobody has said that it is wanted.
+    Due,
+    /// It is longer than was allowed when the head came, so nobody reads it.
+    Oversized,
+}
+
+/// A request.
+pub trait Asking {
+    /// The method as it came.
+    fn method(&self) -> &str;
+
+    /// The path of the target, not decoded.
+    fn path(&self) -> &str;
+
+    /// The address of the other end of the connection.
+    fn peer(&self) -> &str;
+
+    /// The value of the field with that name (`X_API_KEY`).
+    fn field(&self, name: &str) -> Option<&[u8]>;
+
+    /// The part of the body that has come.
+    fn body(&self) -> BodyState;
+
+    /// The body comes in chunks, which are put together.
+    fn is_chunked(&self) -> bool;
+
+    /// The request was counted for its client when its head came.
+    fn is_counted(&self) -> bool;
+
+    /// Has it taken for a request that was counted.
+    fn set_counted(&mut self);
+
+    /// Counts the request for the account that its key is of; false if that is more than the
+    /// account's share.
+    fn claim(&mut self, account: &Owner) -> bool;
+}
+
+impl Asking for front::Request {
+    fn method(&self) -> &str {
+        self.head().map_or("", |head| head.method())
+    }
+
+    fn path(&self) -> &str {
+        self.head().map_or("", |head| head.path())
+    }
+
+    fn peer(&self) -> &str {
+        &Self::peer(self).address
+    }
+
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.head()?.field(name)
+    }
+
+    fn body(&self) -> BodyState {
+        match self.asked() {
+            Asked::Whole { framing, .. } if framing.is_oversized => BodyState::Oversized,
+            _ if self.is_body_due() => BodyState::Due,
+            _ => BodyState::Come(Self::body(self).len()),
+        }
+    }
+
+    fn is_chunked(&self) -> bool {
+        matches!(self.asked(), Asked::Whole { framing, .. } if framing.is_chunked)
+    }
+
+    fn is_counted(&self) -> bool {
+        self.is_admitted()
+    }
+
+    fn set_counted(&mut self) {
+        self.set_admitted();
+    }
+
+    fn claim(&mut self, account: &Owner) -> bool {
+        !self.is_over_share() && Self::claim(self, account)
+    }
+}

@@ -1,0 +1,406 @@
+//! The order of the stages, and what each of them refuses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleetcast_core::plane::Plane;
+use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
+use fleetcast_core::storage::store::{Directory, Planes};
+use fleetcast_front::fair::Owner;
+use fleetcast_limiter::Rules;
+use ring::hmac;
+
+use super::{
+    ADAPTER_ROUTES, Admission, Asking, BodyState, Cause, Decision, KeyPlaces, PUBLIC_ROUTES,
+};
+use crate::accounts::{Authenticator, KEYS, TENANTS};
+use crate::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
+use crate::planes::OpenPlanes;
+use crate::refusal::Value;
+
+const MASTER_KEY: [u8; 32] = [7; 32];
+const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
+
+/// A request of a client at `192.0.2.1`.
+#[derive(Clone)]
+struct TestRequest {
+    method: &'static str,
+    path: &'static str,
+    fields: HashMap<&'static str, Vec<u8>>,
+    body: BodyState,
+    is_chunked: bool,
+    is_counted: bool,
+    /// Accounts that it was claimed for, and true if that is within their share.
+    claims: Vec<String>,
+    is_within_share: bool,
+}
+
+impl TestRequest {
+    fn new(method: &'static str, path: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            fields: HashMap::new(),
+            body: BodyState::Come(0),
+            is_chunked: false,
+            is_counted: false,
+            claims: Vec::new(),
+            is_within_share: true,
+        }
+    }
+
+    fn with(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
+        self.fields.insert(name, value.into());
+        self
+    }
+
+    fn body(mut self, body: BodyState) -> Self {
+        self.body = body;
+        self
+    }
+}
+
+impl Asking for TestRequest {
+    fn method(&self) -> &str {
+        self.method
+    }
+
+    fn path(&self) -> &str {
+        self.path
+    }
+
+    fn peer(&self) -> &str {
+        "192.0.2.1"
+    }
+
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields.get(name).map(Vec::as_slice)
+    }
+
+    fn body(&self) -> BodyState {
+        self.body
+    }
+
+    fn is_chunked(&self) -> bool {
+        self.is_chunked
+    }
+
+    fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
+    fn set_counted(&mut self) {
+        self.is_counted = true;
+    }
+
+    fn claim(&mut self, account: &Owner) -> bool {
+        self.claims.push(account.to_string());
+        self.is_within_share
+    }
+}
+
+/// A listener on stores of its own.
+struct Listener {
+    folder: tempfile::TempDir,
+    admission: Admission,
+}
+
+fn key(name: char) -> String {
+    let text = format!("ftk_sandbox_{}_{SECRET}", String::from(name).repeat(16));
+    format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
+}
+
+/// Keys of tenants that may do everything, write or read alone, that are not entitled, disabled,
+/// gone, or whose plane is gone.
+fn records() -> MemoryRecords {
+    let store = MemoryRecords::default();
+    let mut view = View::new(store.begin(true).unwrap());
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
+    let hash: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let both = r#""telemetry:write","topology:read""#;
+    for (name, scopes, entitled, disabled) in [
+        ('a', both, true, false),
+        ('b', r#""topology:read""#, false, false),
+        ('c', both, false, false),
+        ('d', both, true, true),
+        ('e', both, true, false),
+        ('f', "", true, false),
+    ] {
+        let key_id = String::from(name).repeat(16);
+        let account = if name == 'f' { "gone" } else { "a1" };
+        let key = format!(
+            r#"{{"key_id":"{key_id}","tenant":"{name}","name":"","scopes":[{scopes}],
+            "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
+            "hash":"{hash}"}}"#
+        );
+        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+        let tenant = format!(
+            r#"{{"name":"{name}","account_id":"{account}","plan":"pro","live_ingest":{entitled},
+            "retention_seconds":null,"disabled":{disabled},"created_at":1}}"#
+        );
+        if name != 'e' {
+            view.put(TENANTS, String::from(name).as_bytes(), tenant.as_bytes());
+        }
+    }
+    view.commit().unwrap();
+    store
+}
+
+fn listener(requests_per_minute: u32, is_adapters: bool) -> Listener {
+    let folder = tempfile::tempdir().unwrap();
+    let planes: Arc<dyn Planes> = Arc::new(Directory::new(folder.path()));
+    Plane::create(&*planes, "a1", &MASTER_KEY).unwrap();
+    let rules = Rules {
+        requests_per_minute,
+        lockout_failures: 3,
+        lockout_window_seconds: 300,
+        lockout_seconds: 300,
+    };
+    let told = Arc::new(|error: &_| panic!("{error}"));
+    let file = Arc::new(LimiterFile::new(folder.path().join("limiter"), rules, told));
+    let open = OpenPlanes::in_folder(planes, folder.path(), &MASTER_KEY, 9, Duration::MAX);
+    let admission = Admission {
+        routes: if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES },
+        keys: if is_adapters { KeyPlaces::Adapters } else { KeyPlaces::Public },
+        addresses: ClientAddresses::default(),
+        limits: ClientLimits::new(Networks::default(), Arc::clone(&file), file),
+        authenticator: Arc::new(Authenticator::new(Arc::new(records()), b"", "sandbox")),
+        planes: Arc::new(open),
+        body_bytes_max: 1_000,
+        backend: "embedded".to_owned(),
+    };
+    Listener { folder, admission }
+}
+
+/// The code of a refusal, or the name of the grant.
+fn outcome(decision: &Decision) -> String {
+    match &decision.outcome {
+        Ok(grant) => format!("{grant:?}"),
+        Err(Cause::Refused(refusal)) => refusal.code.to_owned(),
+        Err(other) => format!("{other:?}"),
+    }
+}
+
+impl Listener {
+    fn asked(&self, request: &TestRequest) -> String {
+        outcome(&self.admission.decide(&mut request.clone()))
+    }
+}
+
+#[test]
+fn stage_by_stage_the_earlier_refusal_wins() {
+    let listener = listener(0, false);
+    let worst = TestRequest::new("GET", "/nowhere")
+        .with("X_API_KEY", "nonsense")
+        .with("CONTENT_ENCODING", "gzip")
+        .with("CONTENT_TYPE", "text/plain");
+    assert_eq!(listener.asked(&worst), "not_found");
+    let mut request = TestRequest { path: "/telemetry", ..worst };
+    assert_eq!(listener.asked(&request), "method_not_allowed");
+    request.method = "POST";
+    request.is_within_share = false;
+    assert_eq!(listener.asked(&request), "auth_failed");
+    for (name, code) in [
+        ('d', "tenant_disabled"),
+        ('e', "tenant_unknown"),
+        ('f', "ingest_buffer_full"), // though its plane is gone, and its key has no scope
+    ] {
+        request = request.with("X_API_KEY", key(name));
+        assert_eq!(listener.asked(&request), code);
+    }
+    request.is_within_share = true;
+    for (name, code) in [
+        ('f', "tenant_unavailable"),
+        ('b', "insufficient_scope"), // and not entitled
+        ('c', "live_ingest_not_entitled"),
+        ('a', "length_required"),
+    ] {
+        request = request.with("X_API_KEY", key(name));
+        assert_eq!(listener.asked(&request), code);
+    }
+    for (length, code) in [
+        ("+1", "invalid_content_length"),
+        ("1001", "request_too_large"),
+        ("99999999999999999999999", "request_too_large"),
+        ("2", "unsupported_content_encoding"),
+    ] {
+        request = request.with("CONTENT_LENGTH", length);
+        assert_eq!(listener.asked(&request), code);
+    }
+    request = request.with("CONTENT_ENCODING", "identity");
+    assert_eq!(listener.asked(&request), "schema_faults"); // of the content type
+    request = request.with("CONTENT_TYPE", "application/json");
+    assert_eq!(listener.asked(&request), "invalid_content_length"); // nothing has come
+    assert_eq!(listener.asked(&request.clone().body(BodyState::Due)), "AwaitBody");
+    assert_eq!(listener.asked(&request.clone().body(BodyState::Oversized)), "request_too_large");
+    assert_eq!(listener.asked(&request.clone().body(BodyState::Come(2))), "Serve");
+    request = request.with("CONTENT_LENGTH", "0");
+    assert_eq!(listener.asked(&request), "schema_faults"); // no body
+}
+
+#[test]
+fn all_that_was_found_out_is_kept_up_to_the_stage_that_ended_it() {
+    let listener = listener(0, false);
+    let request = |name| TestRequest::new("GET", "/topology").with("X_API_KEY", key(name));
+    let served = listener.admission.decide(&mut request('a'));
+    assert_eq!((outcome(&served), &*served.address), ("Serve".to_owned(), "192.0.2.1"));
+    assert_eq!(served.route.map(|route| route.path), Some("/topology"));
+    assert!(served.plane.is_some() && served.fault.is_none() && served.events.is_empty());
+    let refused = listener.admission.decide(&mut request('f'));
+    assert!(refused.identity.is_some() && refused.plane.is_none());
+    assert!(refused.fault.is_some_and(|fault| fault.to_string().contains("gone")));
+    let mut beyond = TestRequest { is_within_share: false, ..request('a') };
+    let refused = listener.admission.decide(&mut beyond);
+    assert!(refused.is_over_share);
+    assert_eq!(beyond.claims, ["a1"]);
+    let Err(Cause::Refused(refusal)) = refused.outcome else { panic!("it is beyond its share") };
+    let upstream = Value::Text("embedded".to_owned());
+    assert_eq!(
+        (refusal.code, refusal.context),
+        ("telemetry_unavailable", vec![("upstream", upstream)])
+    );
+}
+
+#[test]
+fn a_request_counts_once_and_before_anything_is_known_of_it() {
+    let listener = listener(2, false);
+    let mut request = TestRequest::new("POST", "/telemetry")
+        .with("X_API_KEY", key('a'))
+        .with("CONTENT_LENGTH", "2")
+        .body(BodyState::Due);
+    assert_eq!(outcome(&listener.admission.decide(&mut request)), "AwaitBody");
+    request.body = BodyState::Come(2);
+    assert_eq!(outcome(&listener.admission.decide(&mut request)), "Serve");
+    assert_eq!(listener.asked(&TestRequest::new("GET", "/nowhere")), "not_found");
+    for path in ["/nowhere", "/health", "/telemetry"] {
+        assert_eq!(listener.asked(&TestRequest::new("GET", path)), "rate_limited");
+    }
+}
+
+#[test]
+fn options_and_health_need_no_key_and_other_spellings_are_other_paths() {
+    let listener = listener(0, false);
+    for route in PUBLIC_ROUTES {
+        assert_eq!(listener.asked(&TestRequest::new("OPTIONS", route.path)), "Options");
+    }
+    let mut health = TestRequest { is_within_share: false, ..TestRequest::new("GET", "/health") };
+    assert_eq!(outcome(&listener.admission.decide(&mut health)), "Serve");
+    assert!(health.claims.is_empty());
+    for path in ["/", "/telemetry/", "//telemetry", "/Telemetry", "/%74elemetry", "/a/../health"] {
+        assert_eq!(listener.asked(&TestRequest::new("OPTIONS", path)), "not_found", "{path}");
+    }
+}
+
+#[test]
+fn bad_keys_lock_a_client_out_and_others_do_not() {
+    let listener = listener(0, false);
+    let request = |key: &str| TestRequest::new("GET", "/topology").with("X_API_KEY", key);
+    for _ in 0..5 {
+        assert_eq!(listener.asked(&TestRequest::new("GET", "/topology")), "auth_failed");
+        assert_eq!(listener.asked(&request(&key('d'))), "tenant_disabled");
+    }
+    let bad = key('a').replace("abcdefghijklmnopa", "bbcdefghijklmnopa");
+    for number in 1..=3 {
+        let decision = listener.admission.decide(&mut request(&bad));
+        assert_eq!(outcome(&decision), "auth_failed");
+        let last: &[_] = if number == 3 { &["client locked out"] } else { &[] };
+        assert_eq!(decision.events, [&["authentication failed"], last].concat());
+    }
+    assert_eq!(listener.asked(&request(&key('a'))), "auth_lockout");
+    assert_eq!(listener.asked(&TestRequest::new("GET", "/health")), "Serve");
+}
+
+#[test]
+fn a_plane_that_went_away_is_missed_with_the_next_request() {
+    let listener = listener(0, false);
+    let request = TestRequest::new("GET", "/topology").with("X_API_KEY", key('a'));
+    assert_eq!(listener.asked(&request), "Serve");
+    let (here, there) = (listener.folder.path().join("a1"), listener.folder.path().join("there"));
+    std::fs::rename(&here, &there).unwrap();
+    assert_eq!(listener.asked(&request), "tenant_unavailable");
+    std::fs::rename(&there, &here).unwrap();
+    assert_eq!(listener.asked(&request), "Serve");
+}
+
+#[test]
+fn adapters_take_a_key_from_authorization_as_well() {
+    let listener = listener(0, true);
+    let good = key('a');
+    let request =
+        || TestRequest::new("POST", "/write").with("CONTENT_LENGTH", "2").body(BodyState::Come(2));
+    let asked = |value: &str| listener.asked(&request().with("AUTHORIZATION", value));
+    for value in [format!("Token {good}"), format!("bearer  {good} "), basic(&format!("u:{good}"))]
+    {
+        assert_eq!(asked(&value), "Serve", "{value}");
+    }
+    assert_eq!(listener.asked(&request()), "auth_failed");
+    for value in [good.clone(), basic(&good), format!("Digest {good}")] {
+        assert!(listener.admission.limits.check_lockout("192.0.2.1").is_ok());
+        assert_eq!(asked(&value), "auth_failed", "{value}");
+    }
+    let locked = listener.admission.limits.check_lockout("192.0.2.1");
+    assert!(locked.is_err(), "each was sent and is no good");
+}
+
+/// Basic credentials (RFC 7617).
+fn basic(plain: &str) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = "Basic ".to_owned();
+    for group in plain.as_bytes().chunks(3) {
+        let bits = group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - group.len()));
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) as usize & 63;
+            text.push(if digit > group.len() { '=' } else { char::from(DIGITS[index]) });
+        }
+    }
+    text
+}
+
+#[test]
+fn each_protocol_has_its_codings_types_and_message() {
+    let listener = listener(0, true);
+    let asked = |path, coding: &str, content_type: &str| {
+        let request = TestRequest::new("POST", path)
+            .with("X_API_KEY", key('a'))
+            .with("CONTENT_LENGTH", "2")
+            .with("CONTENT_ENCODING", coding)
+            .with("CONTENT_TYPE", content_type);
+        listener.asked(&request.body(BodyState::Come(2)))
+    };
+    const PROTOBUF: &str = "application/x-protobuf";
+    for (path, coding, content_type, expected) in [
+        ("/write", "", "", "Serve"),
+        ("/write", " GZIP ", "text/plain", "Serve"),
+        ("/write", "snappy", "", "unsupported_content_encoding"),
+        ("/api/v1/write", "", PROTOBUF, "unsupported_content_encoding"),
+        ("/api/v1/write", "snappy", "Application/X-Protobuf", "Serve"),
+        ("/api/v1/write", "snappy", "text/plain", "unsupported_media_type"),
+        (
+            "/api/v1/write",
+            "snappy",
+            "application/x-protobuf; proto=\"prometheus.WriteRequest\"",
+            "Serve",
+        ),
+        (
+            "/api/v1/write",
+            "snappy",
+            "application/x-protobuf;Proto=io.prometheus.write.v2.Request",
+            "unsupported_media_type",
+        ),
+        ("/v1/metrics", "identity", "application/x-protobuf;charset=a", "Serve"),
+        ("/v1/metrics", "identity", "application/json", "unsupported_media_type"),
+    ] {
+        assert_eq!(asked(path, coding, content_type), expected, "{path} {coding} {content_type}");
+    }
+    let chunked = TestRequest { is_chunked: true, ..TestRequest::new("POST", "/write") };
+    let chunked = chunked.with("X_API_KEY", key('a'));
+    for (body, expected) in [
+        (BodyState::Due, "AwaitBody"),
+        (BodyState::Come(0), "Serve"),
+        (BodyState::Oversized, "request_too_large"),
+    ] {
+        assert_eq!(listener.asked(&chunked.clone().body(body)), expected);
+    }
+}

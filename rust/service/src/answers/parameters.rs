@@ -1,0 +1,215 @@
+//! Query parameters: decoded, checked, and every problem of a request listed together.
+//!
+//! Values are bytes until they are known to be text: what is not UTF-8 fails the check of its own
+//! parameter, not the reading of the request.
+
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use fleetcast_core::model::time;
+
+use crate::{ParameterFault, Refusal, Value};
+
+const NOT_A_TIME: &str = "Input should be an ISO 8601 datetime";
+const PLUS_HINT: &str = "; in a URL a + is written %2B, or give the time in UTC with Z";
+const NOT_A_NUMBER: &str = "Input should be a valid number, unable to parse string as a number";
+
+/// A decoded name or value.
+type Bytes<'q> = Cow<'q, [u8]>;
+
+/// The parameters of one request. Each is asked for once, in the order in which faults are listed.
+pub(super) struct Parameters<'q> {
+    /// Names and values that nobody has asked for, in their order.
+    left: Vec<(Bytes<'q>, Bytes<'q>)>,
+    faults: Vec<ParameterFault>,
+}
+
+impl<'q> Parameters<'q> {
+    /// Those of a query string. Empty pairs need no rule: nobody asks for an empty name.
+    pub(super) fn of(query: &'q str) -> Self {
+        let left = query.split('&').map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decoded(name), decoded(value))
+        });
+        Self { left: left.collect(), faults: Vec::new() }
+    }
+
+    /// A parameter that may be given once.
+    pub(super) fn text(&mut self, name: &'static str) -> Option<Bytes<'q>> {
+        let mut values = self.take(name);
+        if values.len() > 1 {
+            self.fault("multiple_values", name, "Input should be given once");
+            return None;
+        }
+        values.pop()
+    }
+
+    /// Nanoseconds since 1970 of an ISO 8601 datetime.
+    pub(super) fn time(&mut self, name: &'static str) -> Option<i64> {
+        let text = self.text(name)?;
+        let time_ns = time::parse_ns(&text);
+        if time_ns.is_none() {
+            let hint = if has_lost_plus(&text) { PLUS_HINT } else { "" };
+            self.fault("datetime_from_date_parsing", name, format!("{NOT_A_TIME}{hint}"));
+        }
+        time_ns
+    }
+
+    /// As [`Self::time`], and a fault if it is not given. After a fault it is 1970.
+    pub(super) fn required_time(&mut self, name: &'static str) -> i64 {
+        if !self.left.iter().any(|(given, _)| **given == *name.as_bytes()) {
+            self.fault("missing", name, "Field required");
+        }
+        self.time(name).unwrap_or_default()
+    }
+
+    /// A number in the grammar of JSON, with a leading + allowed.
+    pub(super) fn number(
+        &mut self,
+        name: &'static str,
+        bounds: &RangeInclusive<f64>,
+    ) -> Option<f64> {
+        let text = self.text(name)?;
+        let number = number(&text);
+        match number {
+            None => self.fault("float_parsing", name, NOT_A_NUMBER),
+            Some(value) if value < *bounds.start() => {
+                let bound = format!("Input should be greater than or equal to {}", bounds.start());
+                self.fault("greater_than_equal", name, bound);
+            }
+            Some(value) if value > *bounds.end() => {
+                let bound = format!("Input should be less than or equal to {}", bounds.end());
+                self.fault("less_than_equal", name, bound);
+            }
+            Some(_) => {}
+        }
+        number
+    }
+
+    /// One of a few, each known by its word.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        allowed: &[T],
+        word: fn(T) -> &'static str,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        let chosen = allowed.iter().copied().find(|each| *word(*each).as_bytes() == *text);
+        if chosen.is_none() {
+            let words: Vec<_> = allowed.iter().map(|each| format!("'{}'", word(*each))).collect();
+            let (others, last) = words.split_at(words.len().saturating_sub(1));
+            let listed = format!("Input should be {} or {}", others.join(", "), last.concat());
+            self.fault("literal_error", name, listed);
+        }
+        chosen
+    }
+
+    /// One to `count_max` values, none empty, perhaps repeated.
+    pub(super) fn texts(&mut self, name: &'static str, count_max: usize) -> Vec<Bytes<'q>> {
+        let values = self.take(name);
+        let count = values.len();
+        if count == 0 {
+            self.fault("missing", name, "Field required");
+        } else if count > count_max {
+            let bound =
+                format!("List should have at most {count_max} items after validation, not {count}");
+            self.fault("too_long", name, bound);
+        } else {
+            let is_empty = |(index, value): (_, &Bytes<'_>)| value.is_empty().then_some(index);
+            self.faults.extend(values.iter().enumerate().filter_map(is_empty).map(|index| {
+                let message = "String should have at least 1 character".to_owned();
+                ParameterFault { kind: "string_too_short", name, index: Some(index), message }
+            }));
+        }
+        values
+    }
+
+    /// Ends the asking.
+    ///
+    /// # Errors
+    /// `schema_faults` with every fault so far.
+    pub(super) fn finish(self) -> Result<(), Refusal> {
+        if self.faults.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::new("schema_faults").with("detail", Value::Faults(self.faults)))
+    }
+
+    fn take(&mut self, name: &str) -> Vec<Bytes<'q>> {
+        let asked = self.left.extract_if(.., |(given, _)| **given == *name.as_bytes());
+        asked.map(|(_, value)| value).collect()
+    }
+
+    fn fault(&mut self, kind: &'static str, name: &'static str, message: impl Into<String>) {
+        self.faults.push(ParameterFault { kind, name, index: None, message: message.into() });
+    }
+}
+
+/// The text of a value.
+///
+/// # Errors
+/// `invalid_input` for control characters and invalid UTF-8.
+pub(super) fn checked(name: &'static str, value: &[u8]) -> Result<String, Refusal> {
+    match str::from_utf8(value) {
+        Ok(text) if !value.iter().any(u8::is_ascii_control) => Ok(text.to_owned()),
+        _ => Err(Refusal::new("invalid_input").with("field", Value::Text(name.to_owned()))),
+    }
+}
+
+/// Percent-decoded, and each `+` a space.
+fn decoded(text: &str) -> Bytes<'_> {
+    let bytes = text.as_bytes();
+    if !bytes.iter().any(|byte| matches!(byte, b'+' | b'%')) {
+        return Cow::Borrowed(bytes);
+    }
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    while let [first, tail @ ..] = rest {
+        let (byte, after) = match rest {
+            [b'%', high, low, after @ ..] => match (hex_digit(*high), hex_digit(*low)) {
+                (Some(high), Some(low)) => (high << 4 | low, after),
+                _ => (b'%', tail),
+            },
+            [b'+', ..] => (b' ', tail),
+            _ => (*first, tail),
+        };
+        out.push(byte);
+        rest = after;
+    }
+    Cow::Owned(out)
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Tells whether `text` is one line that ends as a time would whose offset was written with a bare
+/// `+`.
+fn has_lost_plus(text: &[u8]) -> bool {
+    let digits = match text {
+        [.., b' ', h1, h2, b':', m1, m2] | [.., b' ', h1, h2, m1, m2] => [h1, h2, m1, m2],
+        _ => return false,
+    };
+    digits.iter().all(|digit| digit.is_ascii_digit()) && !text.contains(&b'\n')
+}
+
+/// The number that `[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?` writes. Rust reads all of
+/// that and more: what is more is refused here.
+fn number(text: &[u8]) -> Option<f64> {
+    let unsigned = text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text);
+    let starts_well = match unsigned {
+        [b'0', second, ..] => !second.is_ascii_digit(),
+        [first, ..] => first.is_ascii_digit(),
+        [] => false,
+    };
+    let point = text.iter().position(|byte| *byte == b'.');
+    let goes_on = point.is_none_or(|at| text.get(at + 1).is_some_and(u8::is_ascii_digit));
+    if !starts_well || !goes_on {
+        return None;
+    }
+    str::from_utf8(text).ok()?.parse().ok()
+}

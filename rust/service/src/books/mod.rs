@@ -1,0 +1,20 @@
+//! Accounts of requests: counters, histograms, lines of the access log.
+//!
+//! Names and bounds of counters come from the application, which counts by the same.
+
+mod counters;
+mod log_line;
+mod request_id;
+
+mod unreadable;
+
+mod requests;
+
+#[cfg(test)]
+mod tests;
+
+pub use counters::{Counters, Histogram};
+pub use log_line::{Served, Status, write_line, write_timestamp};
+pub use request_id::{RequestId, new_request_id};
+pub use requests::{Books, Entry, Indexes, RequestIndexes, WriteIndexes};
+pub use unreadable::{Source, note_unreadable};

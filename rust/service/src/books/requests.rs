@@ -1,0 +1,186 @@
+//! Accounts of the requests that are answered here.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use fleetcast_core::plane::Written;
+use fleetcast_front::fair::Owner;
+
+use super::counters::{Counters, Histogram};
+use super::log_line::{Served, write_line};
+use super::unreadable::{Source, note_unreadable};
+
+/// Indexes that are kept: of accounts and routes, and of tenants.
+const KNOWN_MAX: usize = 65_536;
+
+/// Indexes of the counters that one request with a valid key changes.
+#[derive(Debug)]
+pub struct RequestIndexes {
+    /// Requests under way, a gauge.
+    pub in_flight: usize,
+    /// Requests of this method, route and status.
+    pub total: usize,
+    /// Requests of the account.
+    pub usage: usize,
+    /// Durations of the route.
+    pub seconds: Histogram,
+}
+
+/// Indexes of the counters that one batch changes.
+#[derive(Debug)]
+pub struct WriteIndexes {
+    /// Records that were stored.
+    pub accepted: usize,
+    /// Records that were left out.
+    pub rejected: usize,
+    /// Records whose time was set to that of the service.
+    pub clamped: usize,
+    /// Records without an entity.
+    pub no_entity: usize,
+    /// Records of a measurement that no read shows.
+    pub other_measurement: usize,
+    /// Durations of commits.
+    pub commit_seconds: Histogram,
+}
+
+/// Finds the indexes of counters by their names, which are those of the application.
+pub trait Indexes: Send + Sync {
+    /// The counters of requests.
+    fn of_requests(
+        &self,
+        method: &str,
+        route: &str,
+        status: u16,
+        account: &str,
+    ) -> Option<RequestIndexes>;
+
+    /// The counters of batches.
+    fn of_writes(&self, tenant: &str) -> Option<WriteIndexes>;
+}
+
+/// Method, route, status and account.
+type RequestKey = (&'static str, &'static str, u16, Owner);
+type Known<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
+
+/// Counts and logs requests of one process. Safe to share between threads.
+pub struct Books {
+    counters: Counters,
+    indexes: Box<dyn Indexes>,
+    /// The index of the counter of the requests that were answered here.
+    answered: usize,
+    /// The name of the process.
+    process: String,
+    requests: Known<RequestKey, RequestIndexes>,
+    writes: Known<Owner, WriteIndexes>,
+}
+
+/// A request that is under way.
+pub struct Entry {
+    books: Arc<Books>,
+    indexes: Option<Arc<RequestIndexes>>,
+}
+
+impl Books {
+    /// Counts in `counters`, at the places that `indexes` knows.
+    #[must_use]
+    pub fn new(
+        counters: Counters,
+        indexes: Box<dyn Indexes>,
+        answered: usize,
+        process: &str,
+    ) -> Self {
+        let process = process.to_owned();
+        let (requests, writes) = (RwLock::default(), RwLock::default());
+        Self { counters, indexes, answered, process, requests, writes }
+    }
+
+    /// Counts a request as under way.
+    pub fn begin(
+        self: &Arc<Self>,
+        method: &'static str,
+        route: &'static str,
+        status: u16,
+        account: &Owner,
+    ) -> Entry {
+        let key = (method, route, status, account.clone());
+        let indexes = known(&self.requests, &key, || {
+            self.indexes.of_requests(method, route, status, account)
+        });
+        if let Some(indexes) = &indexes {
+            self.counters.add(indexes.in_flight, 1);
+        }
+        Entry { books: Arc::clone(self), indexes }
+    }
+
+    /// Counts a batch that was written by a key.
+    pub fn wrote(&self, account: &Owner, (tenant, key_id): (&str, &str), written: &Written) {
+        let indexes = known(&self.writes, account, || self.indexes.of_writes(tenant));
+        let Some(indexes) = indexes else { return };
+        let counters = &self.counters;
+        counters.add(indexes.accepted, written.accepted_count.into());
+        counters.add(indexes.rejected, written.rejected_indices.len() as u64);
+        counters.add(indexes.clamped, written.clamped_count.into());
+        indexes.commit_seconds.observe(counters, written.commit);
+        if written.no_entity_count + written.other_measurement_count > 0 {
+            counters.add(indexes.no_entity, written.no_entity_count.into());
+            counters.add(indexes.other_measurement, written.other_measurement_count.into());
+            note_unreadable(&Source { tenant, key_id, process: &self.process }, written);
+        }
+    }
+
+    /// The name of the process.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+}
+
+impl Entry {
+    /// Counts and logs the request, now that it has its answer.
+    pub fn end(self, served: &Served<'_>) {
+        let (counters, duration): (_, Duration) = (&self.books.counters, served.duration);
+        if let Some(indexes) = &self.indexes {
+            counters.add(indexes.total, 1);
+            counters.add(indexes.usage, 1);
+            indexes.seconds.observe(counters, duration);
+        }
+        counters.add(self.books.answered, 1);
+        write_line(&served.line(SystemTime::now()));
+    }
+
+    /// The books that it stands in.
+    #[must_use]
+    pub fn books(&self) -> &Arc<Books> {
+        &self.books
+    }
+}
+
+impl Drop for Entry {
+    /// It is no longer under way: it has its answer, or gets it elsewhere.
+    fn drop(&mut self) {
+        if let Some(indexes) = &self.indexes {
+            self.books.counters.take(indexes.in_flight, 1);
+        }
+    }
+}
+
+/// The value of a key, made with its first use.
+fn known<K: Eq + Hash + Clone, V>(
+    all: &Known<K, V>,
+    key: &K,
+    make: impl FnOnce() -> Option<V>,
+) -> Option<Arc<V>> {
+    let found = all.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+    if found.is_some() {
+        return found;
+    }
+    let made = Arc::new(make()?);
+    let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= KNOWN_MAX {
+        all.clear();
+    }
+    all.insert(key.clone(), Arc::clone(&made));
+    Some(made)
+}

@@ -1,0 +1,113 @@
+//! Rate limit and lockout per client, in files that all processes of a host use.
+
+use std::fs::DirBuilder;
+use std::num::NonZeroU64;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use fleetcast_limiter::{Client, Error, Limiter, Result, Rules};
+
+use super::address::Networks;
+use crate::refusal::{Refusal, Value};
+
+/// Called with each fault of a file.
+pub type Told = Arc<dyn Fn(&Error) + Send + Sync>;
+
+/// Counts in a file that all processes use.
+///
+/// They protect the service, so their own faults let requests pass. After a fault the file is opened
+/// anew, so that a fault ends when its reason does.
+pub struct LimiterFile {
+    path: PathBuf,
+    rules: Rules,
+    told: Told,
+    /// `None` until it was asked, and after a fault.
+    limiter: RwLock<Option<Arc<Limiter>>>,
+}
+
+impl LimiterFile {
+    /// The file at `path`, which is opened with the first question.
+    #[must_use]
+    pub fn new(path: PathBuf, rules: Rules, told: Told) -> Self {
+        Self { path, rules, told, limiter: RwLock::new(None) }
+    }
+
+    fn ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<Option<R>>) -> Option<R> {
+        self.limiter().and_then(|limiter| question(&limiter)).unwrap_or_else(|error| {
+            *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
+            (self.told)(&error);
+            None
+        })
+    }
+
+    fn limiter(&self) -> Result<Arc<Limiter>> {
+        let known = self.limiter.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(limiter) = known {
+            return Ok(limiter);
+        }
+        let mut known = self.limiter.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = self.path.parent() {
+            // If that fails, opening the file says why.
+            drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
+        }
+        let limiter = Arc::new(Limiter::open(&self.path, self.rules)?);
+        *known = Some(Arc::clone(&limiter));
+        Ok(limiter)
+    }
+}
+
+/// Rate limit and lockout as one listener sees them.
+pub struct ClientLimits {
+    exempt: Networks,
+    rates: Arc<LimiterFile>,
+    lockouts: Arc<LimiterFile>,
+}
+
+impl ClientLimits {
+    /// Requests are counted in `rates`, but those from `exempt`, and bad keys in `lockouts`.
+    #[must_use]
+    pub fn new(exempt: Networks, rates: Arc<LimiterFile>, lockouts: Arc<LimiterFile>) -> Self {
+        Self { exempt, rates, lockouts }
+    }
+
+    /// Counts a request of the client at an address.
+    ///
+    /// # Errors
+    /// `rate_limited`.
+    pub fn admit(&self, address: &str) -> std::result::Result<(), Refusal> {
+        if self.rates.rules.requests_per_minute == 0 || self.exempt.has(address) {
+            return Ok(());
+        }
+        refuse("rate_limited", self.rates.ask(|rates| rates.admit(Client::of(address), None)))
+    }
+
+    /// Refuses a client that is locked out.
+    ///
+    /// # Errors
+    /// `auth_lockout`.
+    pub fn check_lockout(&self, address: &str) -> std::result::Result<(), Refusal> {
+        if self.lockouts.rules.lockout_failures == 0 {
+            return Ok(());
+        }
+        let wait = self.lockouts.ask(|lockouts| lockouts.lockout(Client::of(address), None));
+        refuse("auth_lockout", wait)
+    }
+
+    /// Counts a key that was sent and is no good.
+    pub fn record_failure(&self, address: &str) {
+        if self.lockouts.rules.lockout_failures > 0 {
+            let failed = |limiter: &Limiter| limiter.record_failure(Client::of(address), None);
+            self.lockouts.ask(|limiter| failed(limiter).map(|()| None::<()>));
+        }
+    }
+}
+
+fn refuse(code: &'static str, wait: Option<NonZeroU64>) -> std::result::Result<(), Refusal> {
+    match wait {
+        None => Ok(()),
+        Some(seconds) => {
+            Err(Refusal::new(code).with("retry_after_seconds", Value::Whole(seconds.get())))
+        }
+    }
+}

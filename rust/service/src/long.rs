@@ -1,0 +1,70 @@
+//! Answers that are made as their clients take them.
+
+use fleetcast_core::model::chunks::{self, LongPieces};
+use fleetcast_front::{Piece, Rest};
+
+/// A long answer that is being made.
+pub struct LongAnswer {
+    pieces: Box<dyn LongPieces>,
+    /// Bytes that were made.
+    bytes: u64,
+    when_over: Option<Box<dyn FnOnce(u64) + Send>>,
+}
+
+/// A piece that is filled anew once it was sent.
+struct Sent(Vec<u8>);
+
+impl LongAnswer {
+    /// Nothing of it is made yet.
+    #[must_use]
+    pub fn new(pieces: Box<dyn LongPieces>) -> Self {
+        Self { pieces, bytes: 0, when_over: None }
+    }
+
+    /// Has `call` called with the bytes that were made, when it is over or given up.
+    pub fn when_over(&mut self, call: Box<dyn FnOnce(u64) + Send>) {
+        self.when_over = Some(call);
+    }
+
+    /// Makes the next piece; `None` at the end.
+    pub fn next_piece(&mut self) -> Option<Vec<u8>> {
+        let piece = self.pieces.next()?;
+        self.bytes += piece.len() as u64;
+        Some(piece)
+    }
+}
+
+impl Rest for LongAnswer {
+    fn next(&mut self) -> Option<Piece> {
+        Some(Box::new(Sent(self.next_piece()?)))
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.pieces.held_bytes() as u64
+    }
+}
+
+impl Drop for LongAnswer {
+    fn drop(&mut self) {
+        if let Some(call) = self.when_over.take() {
+            call(self.bytes);
+        }
+    }
+}
+
+/// A piece of an answer that lies where the engine wrote it.
+pub(crate) fn piece(bytes: Vec<u8>) -> Piece {
+    Box::new(Sent(bytes))
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        chunks::give_back(std::mem::take(&mut self.0));
+    }
+}

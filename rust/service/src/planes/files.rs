@@ -1,0 +1,126 @@
+//! The files of a plane in a folder: which they are, and if anybody has touched them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use fleetcast_core::model::error::{Error, Result};
+
+/// Seconds and nanoseconds since 1970.
+type Time = (i64, i64);
+
+/// State of one file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State {
+    /// Its device, and its number there.
+    id: (u64, u64),
+    size: u64,
+    modified: Time,
+    /// The last change of anything, which no program can set back.
+    changed: Time,
+}
+
+/// States of the two files that an open plane stands on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Files {
+    plane: State,
+    key: State,
+}
+
+/// The files, and name, length and time of change of each file of the log.
+#[derive(PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) files: Files,
+    log: Vec<(OsString, u64, Time)>,
+}
+
+/// Paths of a plane's files.
+pub(super) struct Folder {
+    plane: PathBuf,
+    key: PathBuf,
+    log: PathBuf,
+}
+
+impl Files {
+    /// True if a plane opened from the `earlier` ones still stands on these.
+    ///
+    /// Others are at work in the files all the time, but a plane only grows: a mapped file that was
+    /// cut short must not be touched.
+    pub(super) fn carry(&self, earlier: &Self) -> bool {
+        self.plane.size >= earlier.plane.size
+            && self.plane.id == earlier.plane.id
+            && self.key.id == earlier.key.id
+            && self.key.modified == earlier.key.modified
+    }
+
+    /// True if the plane has grown since the `earlier` ones.
+    pub(super) fn are_longer_than(&self, earlier: &Self) -> bool {
+        self.plane.size > earlier.plane.size
+    }
+}
+
+impl Folder {
+    /// The plane in the folder at `path`.
+    pub(super) fn new(path: &Path) -> Self {
+        Self { plane: path.join("plane.mdb"), key: path.join("key"), log: path.join("log") }
+    }
+
+    /// False for a plane that was deleted.
+    pub(super) fn has_key(&self) -> bool {
+        self.key.exists()
+    }
+
+    /// The two files as they are now.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Io`].
+    pub(super) fn files(&self) -> Result<Files> {
+        Ok(Files { plane: state_of(&self.plane)?, key: state_of(&self.key)? })
+    }
+
+    /// All that a change of the plane changes.
+    ///
+    /// # Errors
+    /// As [`Self::files`].
+    pub(super) fn touched(&self) -> Result<Touched> {
+        let files = self.files()?;
+        match log_of(&self.log) {
+            Ok(log) => Ok(Touched { files, log }),
+            // Of a store of an earlier version, or gone meanwhile: compacted.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Ok(Touched { files, log: Vec::new() })
+            }
+            Err(error) => Err(fault("list", &self.log, error)),
+        }
+    }
+}
+
+fn log_of(folder: &Path) -> io::Result<Vec<(OsString, u64, Time)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let stat = entry.metadata()?;
+        found.push((entry.file_name(), stat.len(), (stat.ctime(), stat.ctime_nsec())));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn state_of(path: &Path) -> Result<State> {
+    let stat = fs::metadata(path).map_err(|error| fault("look at", path, error))?;
+    Ok(State {
+        id: (stat.dev(), stat.ino()),
+        size: stat.size(),
+        modified: (stat.mtime(), stat.mtime_nsec()),
+        changed: (stat.ctime(), stat.ctime_nsec()),
+    })
+}
+
+fn fault(operation: &str, path: &Path, error: io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Error::missing(path),
+        _ => Error::io(operation, path, error),
+    }
+}

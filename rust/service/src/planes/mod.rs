@@ -1,0 +1,264 @@
+//! Open planes of a process, one for each account.
+
+mod files;
+
+mod open_plane;
+
+mod slot;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use zeroize::Zeroizing;
+
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::plane::Plane;
+use fleetcast_core::storage::store::Planes;
+
+pub use open_plane::OpenPlane;
+
+use files::Folder;
+use slot::{Slot, Turn};
+
+/// The planes that a process has open: opened on first use, closed when nobody needs them.
+///
+/// A plane in use is never closed to make room: one that somebody holds, one with a call under way,
+/// one with batches that wait for a flush. Make it after a fork, never before.
+pub struct OpenPlanes {
+    planes: Arc<dyn Planes>,
+    /// `None` for planes in a database.
+    folder: Option<PathBuf>,
+    master_key: Zeroizing<[u8; 32]>,
+    open_max: usize,
+    idle: Duration,
+    slots: RwLock<HashMap<Arc<str>, Arc<Slot>>>,
+    /// Those of flushes before planes were closed, for [`Self::close_unused`] to tell.
+    faults: Mutex<Vec<Error>>,
+}
+
+impl OpenPlanes {
+    /// Those in the folders of `folder`, of which at most `open_max` stay open, those used last.
+    #[must_use]
+    pub fn in_folder(
+        planes: Arc<dyn Planes>,
+        folder: &Path,
+        master_key: &[u8; 32],
+        open_max: usize,
+        idle: Duration,
+    ) -> Self {
+        let folder = Some(folder.to_owned());
+        Self { folder, ..Self::in_database(planes, master_key, open_max, idle) }
+    }
+
+    /// As [`Self::in_folder`], of planes without files that could be looked at: each use of one asks
+    /// the database if it is there.
+    #[must_use]
+    pub fn in_database(
+        planes: Arc<dyn Planes>,
+        master_key: &[u8; 32],
+        open_max: usize,
+        idle: Duration,
+    ) -> Self {
+        Self {
+            planes,
+            folder: None,
+            master_key: Zeroizing::new(*master_key),
+            open_max,
+            idle,
+            slots: RwLock::default(),
+            faults: Mutex::default(),
+        }
+    }
+
+    /// The open plane of an account, whose tenant has the slug `tenant_key`.
+    ///
+    /// Every call looks at the files: those that are missing are reported and those that were
+    /// replaced are opened anew, so that a plane is there again as soon as its files are.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Io`], and those of [`Plane::open`]. Damage is reported once more,
+    /// without opening the plane, while nobody has touched its files.
+    pub fn open(&self, account_id: &str, tenant_key: &str) -> Result<Arc<OpenPlane>> {
+        if let Some(slot) = self.slot(account_id) {
+            match slot.standing() {
+                Ok(Some(plane)) => return Ok(plane),
+                Ok(None) => {}
+                Err(error) => {
+                    self.note(self.release(account_id, None));
+                    return Err(error);
+                }
+            }
+        }
+        let plane = self.open_in_turn(account_id, tenant_key)?;
+        self.close_least_used();
+        Ok(plane)
+    }
+
+    /// The plane of an account, if it is open and stands on its files. Nothing is opened.
+    pub fn opened(&self, account_id: &str) -> Option<Arc<OpenPlane>> {
+        self.slot(account_id)?.standing().ok().flatten()
+    }
+
+    fn open_in_turn(&self, account_id: &str, tenant_key: &str) -> Result<Arc<OpenPlane>> {
+        loop {
+            let slot = self.slot_or_new(account_id);
+            let mut turn = slot.turn();
+            if !self.has(account_id, &slot) {
+                continue; // it went while we waited
+            }
+            let opened = self.open_slot(&slot, &mut turn, account_id, tenant_key);
+            self.forget_empty(account_id, &slot, &turn);
+            return opened;
+        }
+    }
+
+    fn open_slot(
+        &self,
+        slot: &Slot,
+        turn: &mut Turn<'_>,
+        account_id: &str,
+        tenant_key: &str,
+    ) -> Result<Arc<OpenPlane>> {
+        if let Some(plane) = slot.standing()? {
+            return Ok(plane); // another thread has opened it meanwhile
+        }
+        self.note(turn.close());
+        turn.open(|| Plane::open(&*self.planes, account_id, &self.master_key, tenant_key))
+    }
+
+    /// Closes an account's plane, if it still is `of`, so that the next use opens it anew.
+    ///
+    /// For a plane that failed: whatever ails it is found out, or gone, when it is opened.
+    ///
+    /// # Errors
+    /// Those of the flush before; it is closed all the same.
+    pub fn release(&self, account_id: &str, of: Option<&Arc<OpenPlane>>) -> Result<()> {
+        let Some(slot) = self.slot(account_id) else { return Ok(()) };
+        let mut turn = slot.turn();
+        let is_meant = of.is_none_or(|of| slot.opened().is_some_and(|it| Arc::ptr_eq(of, &it)));
+        let flushed = if is_meant { turn.close() } else { Ok(()) };
+        self.forget_empty(account_id, &slot, &turn);
+        flushed
+    }
+
+    /// Closes what nobody has used for a while, what was deleted, and what is more than may be open.
+    /// Gives what flushes said before planes were closed here or in [`Self::open`].
+    ///
+    /// A tenant's deletion destroys its key, so that its plane, with the key in memory and the space
+    /// of its files, is let go of here by every process that has it open. In a database `known`
+    /// tells which accounts there are; nothing is deleted if that is unknown.
+    pub fn close_unused(&self, known: Option<&HashSet<String>>) -> Vec<Error> {
+        for (account_id, slot) in self.all() {
+            let is_known = || known.is_none_or(|known| known.contains(&*account_id));
+            if !slot.has_key().unwrap_or_else(is_known) {
+                self.note(self.release(&account_id, None));
+                self.rest(&account_id, &slot);
+            } else if slot.state().used_at.elapsed() >= self.idle {
+                self.rest(&account_id, &slot);
+            }
+        }
+        self.close_least_used();
+        self.take_faults()
+    }
+
+    /// Planes with acknowledged batches that are not durable yet, and the sealed bytes that wait.
+    pub fn waiting(&self) -> Vec<(String, Arc<OpenPlane>, usize)> {
+        let waiting = |(account_id, slot): (Arc<str>, Arc<Slot>)| {
+            let open = slot.opened()?;
+            let bytes = open.for_a_call().ok()?.buffered_bytes();
+            (bytes > 0).then(|| (account_id.to_string(), open, bytes))
+        };
+        self.all().into_iter().filter_map(waiting).collect()
+    }
+
+    /// Makes durable what waits in a plane that [`Self::waiting`] gave.
+    ///
+    /// # Errors
+    /// Those of [`Plane::flush`]. A plane that fails is released; one without room, or whose engine
+    /// is away, keeps what waits for the next flush.
+    pub fn flush(&self, account_id: &str, plane: &Arc<OpenPlane>) -> Result<()> {
+        let flushed = plane.for_a_call().and_then(|plane| plane.flush());
+        match &flushed {
+            Ok(()) | Err(Error::DiskFull | Error::Unavailable { .. } | Error::Unknown { .. }) => {}
+            Err(_) => self.note(self.release(account_id, Some(plane))),
+        }
+        flushed
+    }
+
+    /// Closes every plane, what waits for a flush being stored first. Gives what these flushes said,
+    /// and all that [`Self::close_unused`] would tell.
+    pub fn close(&self) -> Vec<Error> {
+        for (account_id, _) in self.all() {
+            self.note(self.release(&account_id, None));
+        }
+        self.take_faults()
+    }
+
+    fn close_least_used(&self) {
+        let count = self.slots.read().unwrap_or_else(PoisonError::into_inner).len();
+        let excess = count.saturating_sub(self.open_max);
+        if excess == 0 {
+            return;
+        }
+        let mut all = self.all();
+        all.sort_by_cached_key(|(_, slot)| slot.state().used_at);
+        for (account_id, slot) in all.into_iter().take(excess) {
+            self.rest(&account_id, &slot);
+        }
+    }
+
+    fn rest(&self, account_id: &str, slot: &Arc<Slot>) {
+        if let Some(mut turn) = slot.turn_now()
+            && turn.close_unused()
+        {
+            self.forget(account_id, slot);
+        }
+    }
+
+    fn forget_empty(&self, account_id: &str, slot: &Arc<Slot>, turn: &Turn<'_>) {
+        if turn.is_empty() {
+            self.forget(account_id, slot);
+        }
+    }
+
+    fn forget(&self, account_id: &str, slot: &Arc<Slot>) {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(account_id).is_some_and(|it| Arc::ptr_eq(it, slot)) {
+            slots.remove(account_id);
+        }
+    }
+
+    fn has(&self, account_id: &str, slot: &Arc<Slot>) -> bool {
+        self.slot(account_id).is_some_and(|it| Arc::ptr_eq(&it, slot))
+    }
+
+    fn slot(&self, account_id: &str) -> Option<Arc<Slot>> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).get(account_id).cloned()
+    }
+
+    fn slot_or_new(&self, account_id: &str) -> Arc<Slot> {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let folder = || self.folder.as_ref().map(|folder| Folder::new(&folder.join(account_id)));
+        slots.entry(account_id.into()).or_insert_with(|| Arc::new(Slot::new(folder()))).clone()
+    }
+
+    fn all(&self) -> Vec<(Arc<str>, Arc<Slot>)> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().map(|(account_id, slot)| (account_id.clone(), slot.clone())).collect()
+    }
+
+    fn note(&self, flushed: Result<()>) {
+        if let Err(error) = flushed {
+            self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+        }
+    }
+
+    fn take_faults(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.faults.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

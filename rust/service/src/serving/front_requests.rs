@@ -1,0 +1,189 @@
+//! Requests of a front: decided on here, and answered here if they are of the data path.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use fleetcast_front::{self as front, Fast, Request, Served};
+
+use super::lines;
+use super::reads::{Read, read};
+use super::service::Service;
+use super::writes::{Language, write};
+use crate::accounts::Identity;
+use crate::admission::{Decision, Grant};
+use crate::books::{self, Books, Entry, Status, new_request_id};
+use crate::planes::OpenPlane;
+
+/// Gives the rules of the settings in force; `None` if there are none.
+pub type Renew = Box<dyn Fn() -> Option<Arc<Service>> + Send + Sync>;
+
+/// Serves the requests of one worker.
+pub struct Serving {
+    renew: Renew,
+    books: Arc<Books>,
+    /// The rules, and the version of the settings that they are of.
+    current: RwLock<Option<(u64, Arc<Service>)>>,
+}
+
+/// A request that was let in, to be answered here.
+pub(super) struct Asked {
+    pub(super) service: Arc<Service>,
+    pub(super) decision: Box<Decision>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) plane: Arc<OpenPlane>,
+    pub(super) request_id: String,
+    began: Instant,
+    books: Arc<Books>,
+    route: &'static str,
+}
+
+impl Serving {
+    /// Serves by the rules that `renew` gives, and accounts in `books`.
+    #[must_use]
+    pub fn new(renew: Renew, books: Arc<Books>) -> Self {
+        Self { renew, books, current: RwLock::new(None) }
+    }
+
+    /// The rules of the settings in force.
+    fn service(&self, version: u64) -> Option<Arc<Service>> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, service)) = &*current
+            && *known == version
+        {
+            return Some(Arc::clone(service));
+        }
+        drop(current);
+        let service = (self.renew)()?;
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some((version, Arc::clone(&service)));
+        Some(service)
+    }
+
+    fn decided(
+        &self,
+        service: Arc<Service>,
+        decision: Decision,
+        request: Request,
+        began: Instant,
+    ) -> Served {
+        let decision = Box::new(decision);
+        let (Ok(Grant::Serve), Some(route)) = (&decision.outcome, decision.route) else {
+            return hand_on(request, decision);
+        };
+        let (Some(identity), Some(plane)) = (&decision.identity, &decision.plane) else {
+            return hand_on(request, decision);
+        };
+        let Some(way) = Way::of(route.path, &request).filter(|_| is_plain(&request)) else {
+            return hand_on(request, decision);
+        };
+        let asked = Asked {
+            identity: Arc::clone(identity),
+            plane: Arc::clone(plane),
+            request_id: new_request_id().iter().map(|digit| char::from(*digit)).collect(),
+            books: Arc::clone(&self.books),
+            began,
+            route: route.path,
+            service,
+            decision,
+        };
+        match way {
+            Way::Read(what) => read(asked, what, request),
+            Way::Write(language) => write(asked, language, request),
+        }
+    }
+}
+
+impl Fast for Serving {
+    fn serve(&self, mut request: Request) -> Served {
+        if request.head().is_none() {
+            return Served::HandOn(request); // it is malformed
+        }
+        let began = Instant::now();
+        let Some(service) = self.service(request.settings_version()) else {
+            return Served::HandOn(request);
+        };
+        let decision = service.admission.decide(&mut request);
+        if !matches!(decision.outcome, Ok(Grant::AwaitBody)) {
+            return self.decided(service, decision, request, began);
+        }
+        match request.await_body() {
+            Ok(turn) => Served::Done(turn),
+            Err(mut request) => {
+                // It is beyond its account's share, and so refused.
+                let decision = service.admission.decide(&mut *request);
+                hand_on(*request, Box::new(decision))
+            }
+        }
+    }
+}
+
+/// Hands a request on to the application, with the decision about it.
+pub(super) fn hand_on(mut request: Request, decision: Box<Decision>) -> Served {
+    request.decide(decision);
+    Served::HandOn(request)
+}
+
+/// A way to answer a request here.
+enum Way {
+    Read(Read),
+    Write(Language),
+}
+
+impl Way {
+    fn of(path: &str, request: &Request) -> Option<Self> {
+        let head = request.head()?;
+        match (head.method(), path) {
+            ("GET", "/topology") => Some(Self::Read(Read::Latest)),
+            ("GET", "/topology/series") => Some(Self::Read(Read::Series)),
+            ("POST", "/telemetry") => Some(Self::Write(Language::Json)),
+            ("POST", _) => {
+                let coding = crate::admission::coding(request);
+                let protocol = lines::of_request(path, head.query());
+                let protocol = protocol.filter(|_| coding.eq_ignore_ascii_case(b"identity"));
+                protocol.map(|protocol| Self::Write(Language::Adapted(protocol)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A head of HTTP/1.1 whose connection goes on, with a body of a known length or none.
+fn is_plain(request: &Request) -> bool {
+    let front::Asked::Whole { head, framing } = request.asked() else { return false };
+    head.minor_version() == 1
+        && !head.closes()
+        && !head.expects_continue()
+        && !head.is_chunked()
+        && framing.is_buffered == (head.method() == "POST")
+        && (framing.is_buffered || framing.body_bytes == 0)
+}
+
+impl Asked {
+    /// Counts the request as under way.
+    pub(super) fn begin(&self, method: &'static str, status: u16) -> Entry {
+        self.books.begin(method, self.route, status, &self.identity.account)
+    }
+
+    /// Counts and logs the request, which has so many bytes in and out.
+    pub(super) fn end(
+        &self,
+        entry: Entry,
+        (method, status): (&str, u16),
+        (bytes_in, bytes_out): (u64, u64),
+    ) {
+        entry.end(&books::Served {
+            request_id: &self.request_id,
+            method,
+            route: self.route,
+            status: Status::Http(status),
+            error: None,
+            tenant: Some(&self.identity.tenant.name),
+            key_id: Some(&self.identity.key.key_id),
+            client: &self.decision.address,
+            duration: self.began.elapsed(),
+            bytes_in,
+            bytes_out,
+            process: self.books.process(),
+        });
+    }
+}
