@@ -145,10 +145,10 @@ class _Served(Protocol):
 def write_served(served: _Served) -> None:
     """Writes one line of the access log to stderr."""
 
-def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bool, list[str]]]:  # noqa: FBT001 - of two listeners
+def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bool, list[str]]]:
     """The routes of the public listener, or of that for other protocols.
 
-    Of each the path, all methods, true if it needs a key, the scope that it needs, true if it is a
+    Each has its path, all methods, true if it needs a key, the scope that it needs, true if it is a
     write, and the content codings of a body of another protocol.
     """
 
@@ -634,14 +634,14 @@ class LimiterFile:
     def __new__(
         cls,
         path: os.PathLike[str],
-        told: Callable[[str], object],
+        on_fault: Callable[[str], object],
         *,
         requests_per_minute: int,
         lockout_failures: int,
         lockout_window_seconds: int,
         lockout_seconds: int,
     ) -> Self:
-        """`told` is called with each fault. The file is opened with the first question."""
+        """`on_fault` is called with each fault. The file is opened with the first question."""
 
 class _ListenerRules(Protocol):
     """`http.rules.ListenerRules`, by the names that it has there."""
@@ -709,8 +709,8 @@ class Front:
         One tenant gets `threads` of the threads. `key_fields` are the header fields that a key may
         stand in; the first that a request has says whose share it counts for. `server` are name
         and port for the application; `settings` is a descriptor of memory whose first word is the
-        version of the settings in force. With `admissions` it serves what has a verdict by itself.
-        Raises `OSError`.
+        version of the settings in force. With `serving` it
+        decides about requests, and serves those of the data path. Raises `OSError`.
         """
     @property
     def threads_max(self) -> int:

@@ -45,5 +45,6 @@ def test_a_plane_that_grows_under_many_threads_is_never_opened_anew(tmp_path):
     done.set()
     for thread in threads:
         thread.join()
-    first.ping()  # it is still open
+    first.ping()
+    assert engine.opened("a1") is not None, "it was never closed"
     engine.close()

@@ -11,13 +11,13 @@ import pytest
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.errors import Refused, StoreDamaged, StoreFull, StoreUnavailable, refused
-from fleetcast.grpc.admission import Admission
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.boundary import CallBoundary
 from fleetcast.grpc.call import Call
 from fleetcast.grpc.connections import Connections
 from fleetcast.grpc.health import WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
+from fleetcast.grpc.owned_shares import OwnedShares
 from fleetcast.metrics import AccountRequests, Counters, Totals
 from fleetcast.protobuf import delimited, fields, integer
 from fleetcast.surface.error_codes import ERROR_CODES
@@ -51,7 +51,7 @@ def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
 
 
 def test_one_that_alone_is_above_the_bound_passes():
-    admission = Admission(Counters.alone())
+    admission = OwnedShares(Counters.alone())
     admission.enter("a", 11, 10)
     with pytest.raises(Refused):
         admission.enter("b", 1, 10)

@@ -81,8 +81,8 @@ def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str
 class LinesResource:
     """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
 
-    `version` is that of InfluxDB whose rules hold. Faulty lines are left out, and the answer is 400;
-    the others are written, unless `accept_partial` is false.
+    `version` is that of InfluxDB whose rules hold. Faulty lines are left out, and the answer is
+    400; the others are written, unless `accept_partial` is false.
     """
 
     def __init__(

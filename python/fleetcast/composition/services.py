@@ -48,7 +48,7 @@ class Opening:
     """Names this run of the service."""
 
 
-class Served(NamedTuple):
+class HttpParts(NamedTuple):
     """Parts of a listener that are made anew for changed settings."""
 
     service: Service
@@ -57,7 +57,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def http_application(opening: Opening) -> Iterator[Live[Served]]:
+def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     """The service and the WSGI application of one worker, and the stores they stand on.
 
     Enter it in every worker after the fork, never before: no store survives one.
@@ -72,7 +72,7 @@ def http_application(opening: Opening) -> Iterator[Live[Served]]:
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
 
-        def build(settings: Settings) -> Served:
+        def build(settings: Settings) -> HttpParts:
             simulates = settings.topology.simulate
             rules = public_rules(settings, directory.limiter, counters, simulates=simulates)
             service = Service(authenticator.engine, stores.engine.open_planes, rules)
@@ -89,19 +89,19 @@ def http_application(opening: Opening) -> Iterator[Live[Served]]:
                     access_log=write_served,
                 )
             )
-            return Served(service, application)
+            return HttpParts(service, application)
 
         yield Live(opening.settings, build)
 
 
 @contextmanager
-def adapter_application(opening: Opening) -> Iterator[Live[Served]]:
+def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
 
-        def build(settings: Settings) -> Served:
+        def build(settings: Settings) -> HttpParts:
             files = directory.limiter, directory.adapter_limiter
             rules = adapter_rules(settings, *files, counters, mapping)
             service = Service(authenticator.engine, stores.engine.open_planes, rules)
@@ -113,7 +113,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[Served]]:
                 counters=counters,
                 access_log=write_served,
             )
-            return Served(service, create_adapter_app(services, mapping))
+            return HttpParts(service, create_adapter_app(services, mapping))
 
         yield Live(opening.settings, build)
 

@@ -6,7 +6,7 @@ before: LMDB environments do not survive one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fleetcast._core import (
     AGGREGATIONS,
@@ -98,10 +98,10 @@ __all__ = [
     "Front",
     "FrontRequest",
     "Glance",
+    "IdentityParts",
     "Interval",
     "Jobs",
     "KeyOwners",
-    "IdentityParts",
     "Limiter",
     "LimiterFile",
     "LongAnswer",
@@ -143,10 +143,9 @@ __all__ = [
     "write_served",
 ]
 
-if TYPE_CHECKING:
-    from fleetcast._core import IdentityParts
-
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""
 Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
+IdentityParts = tuple[tuple[str, str, str, str], list[str], tuple[str, bool, bool, int | None, int]]
+"""An identity as the engine gives it (`Authenticator.identify`)."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.engine import KeyOwners
 from fleetcast.errors import StoreError, refused
-from fleetcast.grpc.admission import Admission, OverShare
 from fleetcast.grpc.direct_writes import DirectWrites
+from fleetcast.grpc.owned_shares import OverShare, OwnedShares
 from fleetcast.grpc.threads import Threads
 from fleetcast.protobuf import delimited, integer
 from fleetcast.surface.accounting import audit_key
@@ -48,9 +48,9 @@ class TelemetryIngest:
         self._readiness = readiness
         self._stores = TenantStores(services, "grpc")
         self._owners = KeyOwners()
-        self._arriving = Admission(services.counters)
-        self._calls = Admission(services.counters)
-        self._bytes = Admission(services.counters)
+        self._arriving = OwnedShares(services.counters)
+        self._calls = OwnedShares(services.counters)
+        self._bytes = OwnedShares(services.counters)
         self._key_threads = Threads(_KEY_CHECKS_MAX)
         self._write_threads = Threads(_WRITES_MAX)
         self._direct = DirectWrites(services, self._stores, self._write_threads, self._ended)

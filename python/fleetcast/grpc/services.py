@@ -1,4 +1,4 @@
-"""The parts that the gRPC surface stands on: given to `serve`, or doubles in tests."""
+"""The parts that the gRPC surface stands on: given to `serve`."""
 
 from __future__ import annotations
 

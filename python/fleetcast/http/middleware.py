@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
+_LENGTH = re.compile("[0-9]{1,18}")  # more is refused, and no bytes of it come
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -82,7 +84,7 @@ class Middleware:
             None if identity is None else identity.key_id,
             getattr(state, "address", None) or request.remote_addr,
             seconds,
-            bytes_in=int(length) if length.isascii() and length.isdigit() else 0,
+            bytes_in=int(length) if _LENGTH.fullmatch(length) else 0,
             bytes_out=0 if method == "HEAD" else _body_bytes(response),
             process=self._process,
         )

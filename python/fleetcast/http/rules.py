@@ -103,10 +103,10 @@ def _networks(texts: Sequence[str]) -> list[str]:
     return [str(ip_network(text, strict=False)) for text in texts]
 
 
-def _limiter_file(path: Path, limits: Limits, told: Callable[[str], None]) -> LimiterFile:
+def _limiter_file(path: Path, limits: Limits, on_fault: Callable[[str], None]) -> LimiterFile:
     return LimiterFile(
         path,
-        told,
+        on_fault,
         requests_per_minute=limits.requests_per_minute,
         lockout_failures=limits.lockout_failures,
         lockout_window_seconds=limits.lockout_window_seconds,

@@ -1,4 +1,4 @@
-"""The parts that the HTTP surface stands on: given to `create_app`, or doubles in tests."""
+"""The parts that the HTTP surface stands on: given to `create_app`."""
 
 from __future__ import annotations
 

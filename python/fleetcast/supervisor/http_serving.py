@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from fleetcast.composition.services import Served
+    from fleetcast.composition.services import HttpParts
     from fleetcast.config import Settings
     from fleetcast.http.server.limits import ConnectionLimits
 
@@ -31,7 +31,7 @@ class HttpListener(NamedTuple):
 
     process: str
     """Its name in logs and metrics."""
-    opened: Callable[[Opening], AbstractContextManager[Live[Served]]]
+    opened: Callable[[Opening], AbstractContextManager[Live[HttpParts]]]
     limits: Callable[[Settings], ConnectionLimits]
     sizes: Callable[[Settings], tuple[int, int]]
     """Workers, and threads of each."""
@@ -78,7 +78,7 @@ def serve_http(listener: HttpListener) -> None:
     server.run()
 
 
-def _serving(served: Live[Served], shared: Shared, process: str) -> Serving:
+def _serving(served: Live[HttpParts], shared: Shared, process: str) -> Serving:
     """Serves the data path by the settings in force."""
     counters = Counters(shared)  # a row of its own: the engine adds without our lock
     return Serving(
@@ -93,7 +93,7 @@ def _serving(served: Live[Served], shared: Shared, process: str) -> Serving:
     )
 
 
-def _current(served: Live[Served]) -> WSGIApplication:
+def _current(served: Live[HttpParts]) -> WSGIApplication:
     """Serves each request by the application that is current when it begins."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -1,4 +1,4 @@
-"""The parts that both surfaces stand on, for which tests have doubles."""
+"""The parts that both surfaces stand on."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ mod arrow;
 mod shown;
 
 mod body;
+mod latin1;
 mod limits;
 mod pieces;
 
@@ -38,9 +39,9 @@ mod records;
 
 mod grpc;
 
-mod front;
-
 mod service;
+
+mod front;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -103,15 +104,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<front::Request>()?;
     module.add_class::<body::RequestBody>()?;
     module.add_class::<grpc::Jobs>()?;
-    module.add_class::<service::Authenticator>()?;
-    module.add_class::<service::Decision>()?;
-    module.add_class::<service::LimiterFile>()?;
-    module.add_class::<service::Service>()?;
-    module.add_class::<service::Serving>()?;
-    module.add_function(wrap_pyfunction!(service::is_precision, module)?)?;
-    module.add_function(wrap_pyfunction!(service::note_unreadable, module)?)?;
-    module.add_function(wrap_pyfunction!(service::routes, module)?)?;
-    module.add_function(wrap_pyfunction!(service::write_served, module)?)?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<planes::OpenPlanes>()?;
@@ -134,5 +126,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<adapted::NameMapping>()?;
     module.add_function(wrap_pyfunction!(adapted::unpack_snappy, module)?)?;
     limits::add_to(module)?;
+    service::add_to(module)?;
     errors::add_to(module)
 }

@@ -171,12 +171,13 @@ impl OpenPlanes {
         leave(py, || self.0.release(account_id, plane.map(Plane::shared)))
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a set over as it is")]
     fn close_unused(
         &self,
         py: Python<'_>,
         accounts: Option<HashSet<String>>,
     ) -> PyResult<Vec<String>> {
-        leave(py, || Ok(texts(self.0.close_unused(accounts.as_ref()))))
+        leave(py, || Ok(texts(&self.0.close_unused(accounts.as_ref()))))
     }
 
     fn waiting(&self, py: Python<'_>) -> PyResult<HashMap<String, (Plane, usize)>> {
@@ -192,10 +193,10 @@ impl OpenPlanes {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        leave(py, || Ok(texts(self.0.close())))
+        leave(py, || Ok(texts(&self.0.close())))
     }
 }
 
-fn texts(errors: Vec<Error>) -> Vec<String> {
+fn texts(errors: &[Error]) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }

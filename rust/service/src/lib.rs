@@ -1,5 +1,5 @@
-//! Who may do what, and the answers of the data path: everything between a socket and the engine
-//! that has no rule of HTTP and none of storage in it.
+//! The service between sockets and the engine: accounts, admission, answers of the data path, and
+//! accounts of requests.
 //!
 //! Each module may use those listed above it.
 

@@ -59,8 +59,8 @@ class Query:
         if self._faults:
             raise refused("schema_faults", detail=self._faults)
 
-    def _fault(self, kind: str, name: str, message: str, *where: int) -> None:
-        self._faults.append({"type": kind, "loc": ["query", name, *where], "msg": message})
+    def _fault(self, kind: str, name: str, message: str) -> None:
+        self._faults.append({"type": kind, "loc": ["query", name], "msg": message})
 
 
 def is_text(value: str) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.http.server.limits import ConnectionLimits
     from fleetcast.http.server.whole_answer import WholeAnswer
 
-    Serving = Callable[[], AbstractContextManager[WSGIApplication]]
+    Opened = Callable[[], AbstractContextManager[WSGIApplication]]
 
 _REAP_SECONDS = 0.1
 _STOOD_STILL_SECONDS = 5.0  # between two looks that gunicorn makes a second apart
@@ -99,7 +99,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     def __init__(
         self,
-        serving: Serving,
+        serving: Opened,
         *,
         limits: Callable[[], ConnectionLimits],
         settings: Mapping[str, object],

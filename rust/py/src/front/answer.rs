@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
 use fleetcast_front::{Answer, BodyLength, LineBreak, Rest, answer_head};
 
-use super::environ::bytes_of;
+use crate::latin1::bytes_of;
 use crate::pieces::Piece;
 
 /// Bytes below which a chunk is copied behind the head: that costs less than keeping it.

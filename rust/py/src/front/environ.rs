@@ -1,6 +1,5 @@
 //! The environment of a request, as PEP 3333 has it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +10,7 @@ use pyo3::types::{PyDict, PyString};
 use fleetcast_front::{self as front, Asked};
 
 use crate::body::RequestBody;
+use crate::latin1::latin1;
 
 /// Names of fields that are kept as Python has them.
 const NAMES_MAX: usize = 256;
@@ -108,23 +108,6 @@ fn protocol(py: Python<'_>, minor_version: u8) -> Bound<'_, PyString> {
         1 => intern!(py, "HTTP/1.1").clone(),
         other => PyString::new(py, &format!("HTTP/1.{other}")),
     }
-}
-
-/// Bytes as WSGI has them: each a character.
-fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
-    match str::from_utf8(bytes) {
-        Ok(text) if text.is_ascii() => PyString::new(py, text),
-        _ => PyString::new(py, &bytes.iter().map(|byte| char::from(*byte)).collect::<String>()),
-    }
-}
-
-/// The text of WSGI as bytes; `None` for a character that is none.
-pub(crate) fn bytes_of(text: &str) -> Option<Cow<'_, [u8]>> {
-    if text.is_ascii() {
-        return Some(Cow::Borrowed(text.as_bytes()));
-    }
-    let bytes: Option<Vec<u8>> = text.chars().map(|each| u8::try_from(each).ok()).collect();
-    bytes.map(Cow::Owned)
 }
 
 /// A path without its escapes; what is none stays as it is.

@@ -10,6 +10,5 @@ mod request;
 
 mod server;
 
-pub(crate) use environ::bytes_of;
 pub(crate) use request::Request;
 pub(crate) use server::Front;

@@ -178,9 +178,7 @@ impl Jobs {
         let found = outcomes.into_iter().map(|(job, outcome)| {
             let outcome = match outcome {
                 Outcome::Called(outcome) => outcome,
-                Outcome::Written(Ok(result)) => {
-                    Py::new(py, *result).map(Py::into_any)
-                }
+                Outcome::Written(Ok(result)) => Py::new(py, *result).map(Py::into_any),
                 Outcome::Written(Err(error)) => Err(store_error(&error)),
                 Outcome::Refused(error) => Err(failure(py, error)),
             };

@@ -480,6 +480,9 @@ impl Plane {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        leave(py, || Ok(self.open.close())).map(drop)
+        leave(py, || {
+            self.open.close();
+            Ok(())
+        })
     }
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use fleetcast_service::accounts::{self, Identity, Rejection};
 use fleetcast_service::admission::{Cause, PUBLIC_ROUTES, admit_call};
 
-use super::decision::raised;
+use super::context::raised;
 use crate::errors::{InvalidKey, records_error};
 use crate::records::Records;
 

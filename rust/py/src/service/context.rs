@@ -1,11 +1,21 @@
-//! Refusals on their way out.
+//! Refusals and faults on their way out.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use fleetcast_service::admission::Cause;
 use fleetcast_service::{ParameterFault, Refusal, Value};
 
-use crate::errors::Refused;
+use crate::errors::{Refused, records_error, store_error};
+
+/// The exception for a cause.
+pub(super) fn raised(py: Python<'_>, cause: &Cause) -> PyErr {
+    match cause {
+        Cause::Refused(refusal) => refused(py, refusal),
+        Cause::AccountsUnavailable(error) => records_error(error),
+        Cause::StoreFailed(error) => store_error(error),
+    }
+}
 
 /// The exception for a refusal.
 pub(super) fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {

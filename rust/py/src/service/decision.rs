@@ -4,11 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use fleetcast_service::admission::{self, Cause, Grant};
+use fleetcast_service::admission::{self, Grant};
 
 use super::authenticator::parts;
-use super::context::refused;
-use crate::errors::{records_error, store_error};
+use super::context::raised;
 use crate::plane::Plane;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -21,15 +20,6 @@ impl Decision {
 
     fn lock(&self) -> MutexGuard<'_, admission::Decision> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The exception for a cause.
-pub(super) fn raised(py: Python<'_>, cause: &Cause) -> PyErr {
-    match cause {
-        Cause::Refused(refusal) => refused(py, refusal),
-        Cause::AccountsUnavailable(error) => records_error(error),
-        Cause::StoreFailed(error) => store_error(error),
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyString};
 use fleetcast_front::fair::Owner;
 use fleetcast_service::admission::{Asking, BodyState};
 
-use crate::front::bytes_of;
+use crate::latin1::bytes_of;
 
 /// A request that no front has decided on.
 pub(super) struct EnvironRequest {

@@ -36,12 +36,12 @@ pub(crate) struct LimiterFile(Arc<clients::LimiterFile>);
 impl LimiterFile {
     #[new]
     #[pyo3(signature = (
-        path, told, *, requests_per_minute, lockout_failures, lockout_window_seconds,
+        path, on_fault, *, requests_per_minute, lockout_failures, lockout_window_seconds,
         lockout_seconds,
     ))]
     fn new(
         path: PathBuf,
-        told: Py<PyAny>,
+        on_fault: Py<PyAny>,
         requests_per_minute: u32,
         lockout_failures: u32,
         lockout_window_seconds: u32,
@@ -53,14 +53,14 @@ impl LimiterFile {
             lockout_window_seconds,
             lockout_seconds,
         };
-        let told = move |error: &Error| {
+        let on_fault = move |error: &Error| {
             Python::attach(|py| {
-                if let Err(error) = told.call1(py, (error.to_string(),)) {
+                if let Err(error) = on_fault.call1(py, (error.to_string(),)) {
                     error.write_unraisable(py, None);
                 }
             });
         };
-        Self(Arc::new(clients::LimiterFile::new(path, rules, Arc::new(told))))
+        Self(Arc::new(clients::LimiterFile::new(path, rules, Arc::new(on_fault))))
     }
 }
 

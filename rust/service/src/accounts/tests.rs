@@ -1,5 +1,6 @@
 //! Keys in their grammar, and identities as the records have them at each instant.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::Error;
@@ -25,7 +26,10 @@ fn key_text(environment: &str, secret: &str) -> String {
 
 fn hash(secret: &str) -> String {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, PEPPER), secret.as_bytes());
-    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    tag.as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn key_record(changes: &str) -> String {

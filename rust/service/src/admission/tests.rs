@@ -1,6 +1,7 @@
 //! The order of the stages, and what each of them refuses.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::planes::OpenPlanes;
 use crate::refusal::Value;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
+const PROTOBUF: &str = "application/x-protobuf";
 const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
 
 /// A request of a client at `192.0.2.1`.
@@ -70,7 +72,7 @@ impl Asking for TestRequest {
         self.path
     }
 
-    fn peer(&self) -> &str {
+    fn peer(&self) -> &'static str {
         "192.0.2.1"
     }
 
@@ -117,7 +119,10 @@ fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).unwrap());
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
-    let hash: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
     let both = r#""telemetry:write","topology:read""#;
     for (name, scopes, entitled, disabled) in [
         ('a', both, true, false),
@@ -157,8 +162,8 @@ fn listener(requests_per_minute: u32, is_adapters: bool) -> Listener {
         lockout_window_seconds: 300,
         lockout_seconds: 300,
     };
-    let told = Arc::new(|error: &_| panic!("{error}"));
-    let file = Arc::new(LimiterFile::new(folder.path().join("limiter"), rules, told));
+    let on_fault = Arc::new(|error: &_| panic!("{error}"));
+    let file = Arc::new(LimiterFile::new(folder.path().join("limiter"), rules, on_fault));
     let open = OpenPlanes::in_folder(planes, folder.path(), &MASTER_KEY, 9, Duration::MAX);
     let admission = Admission {
         routes: if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES },
@@ -369,7 +374,6 @@ fn each_protocol_has_its_codings_types_and_message() {
             .with("CONTENT_TYPE", content_type);
         listener.asked(&request.body(BodyState::Come(2)))
     };
-    const PROTOBUF: &str = "application/x-protobuf";
     for (path, coding, content_type, expected) in [
         ("/write", "", "", "Serve"),
         ("/write", " GZIP ", "text/plain", "Serve"),

@@ -12,7 +12,7 @@ use super::address::Networks;
 use crate::refusal::{Refusal, Value};
 
 /// Called with each fault of a file.
-pub type Told = Arc<dyn Fn(&Error) + Send + Sync>;
+pub type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
 /// Counts in a file that all processes use.
 ///
@@ -21,7 +21,7 @@ pub type Told = Arc<dyn Fn(&Error) + Send + Sync>;
 pub struct LimiterFile {
     path: PathBuf,
     rules: Rules,
-    told: Told,
+    on_fault: OnFault,
     /// `None` until it was asked, and after a fault.
     limiter: RwLock<Option<Arc<Limiter>>>,
 }
@@ -29,14 +29,14 @@ pub struct LimiterFile {
 impl LimiterFile {
     /// The file at `path`, which is opened with the first question.
     #[must_use]
-    pub fn new(path: PathBuf, rules: Rules, told: Told) -> Self {
-        Self { path, rules, told, limiter: RwLock::new(None) }
+    pub fn new(path: PathBuf, rules: Rules, on_fault: OnFault) -> Self {
+        Self { path, rules, on_fault, limiter: RwLock::new(None) }
     }
 
     fn ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<Option<R>>) -> Option<R> {
         self.limiter().and_then(|limiter| question(&limiter)).unwrap_or_else(|error| {
             *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
-            (self.told)(&error);
+            (self.on_fault)(&error);
             None
         })
     }

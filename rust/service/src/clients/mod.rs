@@ -8,4 +8,4 @@ mod limits;
 mod tests;
 
 pub use address::{ClientAddresses, Networks};
-pub use limits::{ClientLimits, LimiterFile, Told};
+pub use limits::{ClientLimits, LimiterFile, OnFault};

@@ -88,8 +88,8 @@ impl Files {
             lockout_window_seconds: 300,
             lockout_seconds: 300,
         };
-        let told = Arc::new(move |_: &_| _ = faults.fetch_add(1, Ordering::Relaxed));
-        Arc::new(LimiterFile::new(self.path(name), rules, told))
+        let on_fault = Arc::new(move |_: &_| _ = faults.fetch_add(1, Ordering::Relaxed));
+        Arc::new(LimiterFile::new(self.path(name), rules, on_fault))
     }
 }
 

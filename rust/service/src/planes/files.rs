@@ -88,7 +88,7 @@ impl Folder {
         let files = self.files()?;
         match log_of(&self.log) {
             Ok(log) => Ok(Touched { files, log }),
-            // Of a store of an earlier version, or gone meanwhile: compacted.
+            // The store is of an earlier version, or the log has gone meanwhile: compacted.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(Touched { files, log: Vec::new() })
             }

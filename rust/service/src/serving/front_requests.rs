@@ -5,14 +5,13 @@ use std::time::Instant;
 
 use fleetcast_front::{self as front, Fast, Request, Served};
 
+use super::asked::{Asked, hand_on};
 use super::lines;
 use super::reads::{Read, read};
 use super::service::Service;
 use super::writes::{Language, write};
-use crate::accounts::Identity;
 use crate::admission::{Decision, Grant};
-use crate::books::{self, Books, Entry, Status, new_request_id};
-use crate::planes::OpenPlane;
+use crate::books::{Books, new_request_id};
 
 /// Gives the rules of the settings in force; `None` if there are none.
 pub type Renew = Box<dyn Fn() -> Option<Arc<Service>> + Send + Sync>;
@@ -23,18 +22,6 @@ pub struct Serving {
     books: Arc<Books>,
     /// The rules, and the version of the settings that they are of.
     current: RwLock<Option<(u64, Arc<Service>)>>,
-}
-
-/// A request that was let in, to be answered here.
-pub(super) struct Asked {
-    pub(super) service: Arc<Service>,
-    pub(super) decision: Box<Decision>,
-    pub(super) identity: Arc<Identity>,
-    pub(super) plane: Arc<OpenPlane>,
-    pub(super) request_id: String,
-    began: Instant,
-    books: Arc<Books>,
-    route: &'static str,
 }
 
 impl Serving {
@@ -117,12 +104,6 @@ impl Fast for Serving {
     }
 }
 
-/// Hands a request on to the application, with the decision about it.
-pub(super) fn hand_on(mut request: Request, decision: Box<Decision>) -> Served {
-    request.decide(decision);
-    Served::HandOn(request)
-}
-
 /// A way to answer a request here.
 enum Way {
     Read(Read),
@@ -156,34 +137,4 @@ fn is_plain(request: &Request) -> bool {
         && !head.is_chunked()
         && framing.is_buffered == (head.method() == "POST")
         && (framing.is_buffered || framing.body_bytes == 0)
-}
-
-impl Asked {
-    /// Counts the request as under way.
-    pub(super) fn begin(&self, method: &'static str, status: u16) -> Entry {
-        self.books.begin(method, self.route, status, &self.identity.account)
-    }
-
-    /// Counts and logs the request, which has so many bytes in and out.
-    pub(super) fn end(
-        &self,
-        entry: Entry,
-        (method, status): (&str, u16),
-        (bytes_in, bytes_out): (u64, u64),
-    ) {
-        entry.end(&books::Served {
-            request_id: &self.request_id,
-            method,
-            route: self.route,
-            status: Status::Http(status),
-            error: None,
-            tenant: Some(&self.identity.tenant.name),
-            key_id: Some(&self.identity.key.key_id),
-            client: &self.decision.address,
-            duration: self.began.elapsed(),
-            bytes_in,
-            bytes_out,
-            process: self.books.process(),
-        });
-    }
 }

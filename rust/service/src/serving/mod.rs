@@ -8,6 +8,8 @@ mod lines;
 
 mod service;
 
+mod asked;
+
 mod reads;
 mod writes;
 

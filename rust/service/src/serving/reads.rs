@@ -6,7 +6,7 @@ use fleetcast_core::plane::{Failure, LatestAnswer, Plane, ReadError};
 use fleetcast_core::query::SeriesJson;
 use fleetcast_front::{Answer, BodyLength, Request, Served};
 
-use super::front_requests::{Asked, hand_on};
+use super::asked::{Asked, hand_on};
 use super::service::{Head, Service, add_piece};
 use crate::answers::{ReadFailure, latest, series};
 use crate::long::LongAnswer;

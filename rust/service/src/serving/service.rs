@@ -38,7 +38,7 @@ impl BatchBounds {
 
 /// The rules of one listener.
 pub struct Service {
-    /// Who is let in.
+    /// Decides about requests.
     pub admission: Admission,
     /// Fields of all answers.
     pub fields: CommonFields,

@@ -9,7 +9,7 @@ use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::{Format, Protocol};
 use fleetcast_front::{BodyLength, Request, Served};
 
-use super::front_requests::{Asked, hand_on};
+use super::asked::{Asked, hand_on};
 use super::service::{BatchBounds, Head, Service};
 use crate::answers::write_answer;
 use crate::books::Entry;

@@ -19,7 +19,7 @@ class OverShare(Refused):
         super().__init__("ingest_buffer_full", {})
 
 
-class Admission:
+class OwnedShares:
     """Refuses an amount beyond its owner's share, before it has cost anything, and counts that."""
 
     def __init__(self, counters: Counters) -> None:

@@ -1,0 +1,23 @@
+//! Texts of WSGI, in which each character is a byte.
+
+use std::borrow::Cow;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// Bytes as WSGI has them: each a character.
+pub(crate) fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
+    match str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => PyString::new(py, text),
+        _ => PyString::new(py, &bytes.iter().map(|byte| char::from(*byte)).collect::<String>()),
+    }
+}
+
+/// The text of WSGI as bytes; `None` for a character that is none.
+pub(crate) fn bytes_of(text: &str) -> Option<Cow<'_, [u8]>> {
+    if text.is_ascii() {
+        return Some(Cow::Borrowed(text.as_bytes()));
+    }
+    let bytes: Option<Vec<u8>> = text.chars().map(|each| u8::try_from(each).ok()).collect();
+    bytes.map(Cow::Owned)
+}

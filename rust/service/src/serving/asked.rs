@@ -1,0 +1,60 @@
+//! A request that was let in, on its way to its answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fleetcast_front::{Request, Served};
+
+use super::service::Service;
+use crate::accounts::Identity;
+use crate::admission::Decision;
+use crate::books::{self, Books, Entry, Status};
+use crate::planes::OpenPlane;
+
+/// A request that was let in, to be answered here.
+pub(super) struct Asked {
+    pub(super) service: Arc<Service>,
+    pub(super) decision: Box<Decision>,
+    pub(super) identity: Arc<Identity>,
+    pub(super) plane: Arc<OpenPlane>,
+    pub(super) request_id: String,
+    pub(super) began: Instant,
+    pub(super) books: Arc<Books>,
+    pub(super) route: &'static str,
+}
+
+impl Asked {
+    /// Counts the request as under way.
+    pub(super) fn begin(&self, method: &'static str, status: u16) -> Entry {
+        self.books.begin(method, self.route, status, &self.identity.account)
+    }
+
+    /// Counts and logs the request, which has so many bytes in and out.
+    pub(super) fn end(
+        &self,
+        entry: Entry,
+        (method, status): (&str, u16),
+        (bytes_in, bytes_out): (u64, u64),
+    ) {
+        entry.end(&books::Served {
+            request_id: &self.request_id,
+            method,
+            route: self.route,
+            status: Status::Http(status),
+            error: None,
+            tenant: Some(&self.identity.tenant.name),
+            key_id: Some(&self.identity.key.key_id),
+            client: &self.decision.address,
+            duration: self.began.elapsed(),
+            bytes_in,
+            bytes_out,
+            process: self.books.process(),
+        });
+    }
+}
+
+/// Hands a request on to the application, with the decision about it.
+pub(super) fn hand_on(mut request: Request, decision: Box<Decision>) -> Served {
+    request.decide(decision);
+    Served::HandOn(request)
+}
