@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::storage::records::RecordStore;
+use fleetcast_core::storage::records::{Mark, RecordStore};
 use ring::hmac;
 use serde::de::DeserializeOwned;
 
@@ -43,8 +43,7 @@ pub struct Authenticator {
 
 /// The records of a key, as one version of the store has them.
 struct Known {
-    marks: (u64, i64),
-    version: u64,
+    mark: Mark,
     key: Arc<ApiKey>,
     hash: [u8; HASH_BYTES],
     identity: Option<Arc<Identity>>,
@@ -102,15 +101,16 @@ impl Authenticator {
     }
 
     fn records_of(&self, key_id: &str) -> Result<Option<Arc<Known>>, Error> {
-        let mut snapshot = self.records.begin(false)?;
-        let (marks, version) = (snapshot.marks(), snapshot.version());
+        // Before the records, which may be newer: then they are read once more.
+        let mark = self.records.mark()?;
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(key_id)
-            && (known.marks, known.version) == (marks, version)
+            && known.mark == mark
         {
             return Ok(Some(Arc::clone(known)));
         }
         drop(known);
+        let mut snapshot = self.records.begin(false)?;
         let mut get = |space, key: &str| -> Result<Option<Vec<u8>>, Error> {
             Ok(snapshot.get_all(space, &[key.as_bytes()])?.pop().flatten())
         };
@@ -123,7 +123,7 @@ impl Authenticator {
             Arc::new(Identity { account, tenant, key: Arc::clone(&key) })
         });
         let hash = hash_of(&key.hash).ok_or(Error::Corrupt { what: "the record of a key" })?;
-        let found = Arc::new(Known { marks, version, key, hash, identity });
+        let found = Arc::new(Known { mark, key, hash, identity });
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX {
             known.clear();

@@ -10,6 +10,17 @@ pub type Item = (Vec<u8>, Vec<u8>);
 /// Values by space and key, of 1 to 511 bytes; `None` for records that are deleted.
 pub type Changes = BTreeMap<String, BTreeMap<Vec<u8>, Option<Vec<u8>>>>;
 
+/// A state of a store: under an equal mark all records are the same, and as sound as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Number of the last change.
+    pub version: u64,
+    /// Number of the opening of its files, which no other opening in this process has.
+    pub opening: u64,
+    /// Instant of the last change of its files, nanoseconds since 1970.
+    pub changed_ns: i64,
+}
+
 /// A store of records, shared by threads and processes.
 pub trait RecordStore: Send + Sync {
     /// The place of the records, in words of an operator, without secrets.
@@ -21,6 +32,14 @@ pub trait RecordStore: Send + Sync {
     /// # Errors
     /// Those of a store that cannot be used now; the next call tries again.
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>>;
+
+    /// The state that the next snapshot has, or an earlier one.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    fn mark(&self) -> Result<Mark> {
+        Ok(Mark { version: self.begin(false)?.version(), ..Mark::default() })
+    }
 
     /// Looks for changes that no snapshot has seen. Returns true if there may be some, which a
     /// store never says whose snapshots are always of the newest change.
@@ -39,12 +58,6 @@ pub trait RecordStore: Send + Sync {
 pub trait Snapshot: Send {
     /// Number of the last change that is seen here; each change has a higher number.
     fn version(&self) -> u64;
-
-    /// Marks of the files that it is read from. Snapshots of one version with the same marks have the
-    /// same records, and the records are as sound as they were.
-    fn marks(&self) -> (u64, i64) {
-        (0, 0)
-    }
 
     /// The values of keys, in their order.
     ///

@@ -16,7 +16,7 @@ mod sealed;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use interface::{Changes, Item, RecordStore, Snapshot};
+pub use interface::{Changes, Item, Mark, RecordStore, Snapshot};
 pub use lmdb::LmdbRecords;
 pub use memory::{Commit, MemoryRecords, Spaces, State, StateSnapshot};
 pub use sealed::SealedRecords;

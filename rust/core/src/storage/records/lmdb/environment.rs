@@ -216,6 +216,11 @@ impl Environment {
         2 * self.bytes_needed() > self.map_bytes() as u64
     }
 
+    /// Number of the last transaction.
+    pub(super) fn version(&self) -> u64 {
+        self.env.info().last_txn_id as u64
+    }
+
     pub(super) fn map_bytes(&self) -> usize {
         self.env.info().map_size
     }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use heed::{MdbError, RoTxn, WithoutTls};
 
 use self::environment::{DATA_FILE, Environment, FORMAT, OWN, problem};
-use super::interface::{Changes, Item, RecordStore, Snapshot};
+use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
 use super::view::only_reads;
 use crate::model::error::{Error, Result};
 
@@ -112,14 +112,13 @@ impl RecordStore for LmdbRecords {
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
         for _ in 0..ATTEMPTS_MAX {
             let turn = writes.then(|| self.turn()).transpose()?;
-            let (environment, changed_ns) = self.environment(writes)?;
+            let (environment, _) = self.environment(writes)?;
             if turn.as_ref().is_some_and(|turn| !environment.is_of(turn)) {
                 continue; // the file was replaced meanwhile
             }
             match environment.snapshot() {
                 Ok(transaction) => {
-                    let snapshot = LmdbSnapshot { transaction, environment, changed_ns, turn };
-                    return Ok(Box::new(snapshot));
+                    return Ok(Box::new(LmdbSnapshot { transaction, environment, turn }));
                 }
                 // Another process has made its map larger.
                 Err(heed::Error::Mdb(MdbError::MapResized)) => environment.outgrow(0),
@@ -133,6 +132,11 @@ impl RecordStore for LmdbRecords {
         Err(Error::Unavailable { what })
     }
 
+    fn mark(&self) -> Result<Mark> {
+        let (environment, changed_ns) = self.environment(false)?;
+        Ok(Mark { version: environment.version(), opening: environment.number, changed_ns })
+    }
+
     fn close(&self) {
         if let Some(environment) = self.opened().take() {
             environment.close();
@@ -144,17 +148,12 @@ struct LmdbSnapshot {
     // Dropped first: it is one of the environment's.
     transaction: RoTxn<'static, WithoutTls>,
     environment: Arc<Environment>,
-    changed_ns: i64,
     turn: Option<File>,
 }
 
 impl Snapshot for LmdbSnapshot {
     fn version(&self) -> u64 {
         self.transaction.id() as u64
-    }
-
-    fn marks(&self) -> (u64, i64) {
-        (self.environment.number, self.changed_ns)
     }
 
     fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -190,7 +189,7 @@ impl Snapshot for LmdbSnapshot {
     }
 
     fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
-        let Self { transaction, environment, turn, .. } = *self;
+        let Self { transaction, environment, turn } = *self;
         let _turn = turn.ok_or_else(only_reads)?;
         let version = transaction.id();
         drop(transaction);

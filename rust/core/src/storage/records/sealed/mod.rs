@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::head::Head;
 use self::revision::RevisionFile;
 use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
-use super::interface::{Changes, Item, RecordStore, Snapshot};
+use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
 use crate::model::error::{Error, Result};
 
 /// Facts about a store itself.
@@ -227,6 +227,11 @@ impl RecordStore for SealedRecords {
         Ok(Box::new(SealedSnapshot { snapshot, sealed: Arc::clone(&self.sealed) }))
     }
 
+    fn mark(&self) -> Result<Mark> {
+        self.ready()?;
+        self.records.mark()
+    }
+
     fn renew(&self) -> Result<bool> {
         self.records.renew()
     }
@@ -347,10 +352,6 @@ struct SealedSnapshot {
 impl Snapshot for SealedSnapshot {
     fn version(&self) -> u64 {
         self.snapshot.version()
-    }
-
-    fn marks(&self) -> (u64, i64) {
-        self.snapshot.marks()
     }
 
     fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {

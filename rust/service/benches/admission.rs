@@ -1,0 +1,153 @@
+//! Cost of the decision about a request: with 10,000 keys in a sealed store on disk, and an open
+//! plane.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fleetcast_core::plane::Plane;
+use fleetcast_core::storage::records::{LmdbRecords, RecordStore, SealedRecords, View};
+use fleetcast_core::storage::store::{Directory, Planes};
+use fleetcast_front::fair::Owner;
+use fleetcast_limiter::Rules;
+use fleetcast_service::accounts::{Authenticator, KEYS, TENANTS};
+use fleetcast_service::admission::{Admission, Asking, BodyState, KeyPlaces, PUBLIC_ROUTES};
+use fleetcast_service::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
+use fleetcast_service::planes::OpenPlanes;
+use ring::hmac;
+
+const KEYS_COUNT: u32 = 10_000;
+const MASTER_KEY: [u8; 32] = [7; 32];
+const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
+
+struct Read {
+    key: Vec<u8>,
+}
+
+impl Asking for Read {
+    fn method(&self) -> &'static str {
+        "GET"
+    }
+
+    fn path(&self) -> &'static str {
+        "/topology"
+    }
+
+    fn peer(&self) -> &'static str {
+        "192.0.2.1"
+    }
+
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        (name == "X_API_KEY").then_some(&self.key)
+    }
+
+    fn body(&self) -> BodyState {
+        BodyState::Come(0)
+    }
+
+    fn is_chunked(&self) -> bool {
+        false
+    }
+
+    fn is_counted(&self) -> bool {
+        false
+    }
+
+    fn set_counted(&mut self) {}
+
+    fn claim(&mut self, _account: &Owner) -> bool {
+        true
+    }
+}
+
+fn key_id(number: u32) -> String {
+    let digits = (0..16).map(|place| b'a' + u8::try_from(number >> (2 * place) & 3).unwrap_or(0));
+    digits.map(char::from).collect()
+}
+
+/// A sealed store of accounts in `folder`.
+fn accounts(folder: &std::path::Path) -> SealedRecords {
+    let spaces = [TENANTS.to_owned(), KEYS.to_owned()];
+    let records = || LmdbRecords::new(folder, SealedRecords::spaces(&spaces), b"bench");
+    let sealed = SealedRecords::new(Arc::new(records()), &MASTER_KEY, "bench", &spaces);
+    records().create(sealed.beginning().expect("random bytes")).expect("made");
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
+    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    let mut view = View::new(sealed.begin(true).expect("opened"));
+    for number in 0..KEYS_COUNT {
+        let key_id = key_id(number);
+        let key = format!(
+            r#"{{"key_id":"{key_id}","tenant":"acme","name":"","scopes":["topology:read"],
+            "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
+            "hash":"{hash}"}}"#
+        );
+        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+    }
+    let tenant = br#"{"name":"acme","account_id":"a1","plan":"pro","live_ingest":true,
+        "retention_seconds":null,"disabled":false,"created_at":1}"#;
+    view.put(TENANTS, b"acme", tenant);
+    view.commit().expect("committed");
+    sealed
+}
+
+fn admission(criterion: &mut Criterion) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let planes: Arc<dyn Planes> = Arc::new(Directory::new(folder.path()));
+    Plane::create(&*planes, "a1", &MASTER_KEY).expect("made");
+    let rules = Rules {
+        requests_per_minute: 0,
+        lockout_failures: 10,
+        lockout_window_seconds: 300,
+        lockout_seconds: 300,
+    };
+    let file = folder.path().join("limiter");
+    let limiter = Arc::new(LimiterFile::new(file, rules, Arc::new(|_| ())));
+    let records = Arc::new(accounts(&folder.path().join("control")));
+    let authenticator = Arc::new(Authenticator::new(Arc::clone(&records) as _, b"", "sandbox"));
+    let admission = Admission {
+        routes: PUBLIC_ROUTES,
+        keys: KeyPlaces::Public,
+        addresses: ClientAddresses::default(),
+        limits: ClientLimits::new(Networks::default(), Arc::clone(&limiter), limiter),
+        authenticator: Arc::clone(&authenticator),
+        planes: Arc::new(OpenPlanes::in_folder(
+            planes,
+            folder.path(),
+            &MASTER_KEY,
+            9,
+            Duration::from_mins(1),
+        )),
+        body_bytes_max: 1_000,
+        backend: String::new(),
+    };
+    let keys: Vec<String> = (0..KEYS_COUNT)
+        .map(|number| {
+            let text = format!("ftk_sandbox_{}_{SECRET}", key_id(number));
+            format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
+        })
+        .collect();
+    let mut group = criterion.benchmark_group("admission");
+    group.bench_function("snapshot of the accounts", |bencher| {
+        bencher.iter(|| records.begin(false).expect("opened").version());
+    });
+    group.bench_function("identity, one key", |bencher| {
+        bencher.iter(|| authenticator.identify(Some(black_box(&keys[7])), 5).expect("good"));
+    });
+    let mut next = keys.iter().cycle();
+    group.bench_function("identity, 10,000 keys in turn", |bencher| {
+        bencher.iter(|| authenticator.identify(next.next().map(String::as_str), 5).expect("good"));
+    });
+    let mut read = Read { key: keys[7].clone().into_bytes() };
+    group.bench_function("decision", |bencher| {
+        bencher.iter(|| admission.decide(&mut read).outcome.expect("granted"));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, admission);
+criterion_main!(benches);
