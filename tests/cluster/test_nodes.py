@@ -55,7 +55,7 @@ def test_a_tenant_made_beside_the_nodes_is_served_by_all_at_once(nodes):
 
 
 def test_a_revoked_key_is_refused_by_all_nodes_within_a_second(nodes):
-    """Also where a write by it was let in a moment ago, which is remembered."""
+    """Even if a write by it was let in a moment ago."""
     numbers = count()
 
     def is_refused_in_time():

@@ -34,11 +34,6 @@ class Tables:
     def __init__(self, view: RecordsTransaction) -> None:
         self._view = view
 
-    @property
-    def transaction_id(self) -> int:
-        """Number of the last change that is seen here; every change has a higher one."""
-        return self._view.version
-
     def tenant(self, name: str) -> Tenant | None:
         """The tenant of a name."""
         data = self._view.get(TENANTS, name.encode())

@@ -56,7 +56,7 @@ def handle_errors(
     def handle_falcon(
         request: falcon.Request, response: falcon.Response, _error: falcon.HTTPError, params: object
     ) -> None:
-        # Falcon refuses only method names that it keeps for itself, before the pipeline runs.
+        # Falcon refuses only method names that it keeps for itself, before the middleware runs.
         middleware.begin(request, response)
         handle(request, response, refused("method_not_allowed", allow="GET, POST"), params)
 

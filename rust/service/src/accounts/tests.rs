@@ -152,6 +152,18 @@ fn a_record_that_is_damaged_is_no_refusal() {
     assert!(outcome(&authenticator, Some(&good)).contains("tenant is damaged"));
 }
 
+/// The hash of no secret stands in for one that is not there.
+#[test]
+fn an_unknown_id_is_compared_as_well() {
+    let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
+    let authenticator = made(Arc::clone(&store));
+    put(&*store, KEYS, KEY_ID, None);
+    assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "InvalidKey");
+    let zeros = format!("hash=\"{}\"", "0".repeat(64));
+    put(&*store, KEYS, KEY_ID, Some(&key_record(&zeros)));
+    assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "InvalidKey");
+}
+
 /// A store that other machines change as well: one look ahead of what is known here.
 struct Behind {
     known: MemoryRecords,
