@@ -736,9 +736,9 @@ class Front:
         """Has the threads end when no request waits any more."""
     def close(self) -> None:
         """Closes every socket, whatever it is doing."""
-    def held(self) -> tuple[int, int, int]:
+    def held(self) -> tuple[int, int, int, int]:
         """Open connections, requests that wait for a thread, bytes of answers that clients have
-        not taken."""
+        not taken, and requests that threads have taken so far."""
 
 @final
 class FrontRequest:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fleetcast.http.server.thread_progress import ThreadProgress
 
 
-def looks(progress, waiting, start, end):
+def looks(progress, waiting, start, end, taken=0):
     """Results of a look each second."""
-    return [progress.is_stuck(waiting, float(second)) for second in range(start, end)]
+    return [progress.is_stuck(waiting, taken, float(second)) for second in range(start, end)]
 
 
 def test_requests_that_wait_for_a_minute_untaken_are_a_worker_that_is_stuck():
@@ -18,8 +18,8 @@ def test_requests_that_wait_for_a_minute_untaken_are_a_worker_that_is_stuck():
 def test_a_worker_that_takes_a_request_now_and_then_is_not_stuck():
     progress = ThreadProgress(0.0)
     for minute in range(10):
-        progress.took()
-        assert not any(looks(progress, 3, 60 * minute + 1, 60 * minute + 60))
+        start, taken = 60 * minute + 1, minute + 1
+        assert not any(looks(progress, 3, start, start + 59, taken))
 
 
 def test_a_worker_without_requests_is_not_stuck_however_long_it_has_none():
@@ -31,4 +31,4 @@ def test_a_worker_without_requests_is_not_stuck_however_long_it_has_none():
 def test_a_worker_that_was_stopped_with_its_machine_is_not_stuck_when_it_goes_on():
     progress = ThreadProgress(0.0)
     assert not any(looks(progress, 3, 1, 30))
-    assert not progress.is_stuck(3, 10_000.0)
+    assert not progress.is_stuck(3, 0, 10_000.0)

@@ -34,7 +34,7 @@ pub trait Fast: Send + Sync {
     fn tidy(&self) {}
 }
 
-/// Counts of what a worker holds.
+/// Counts of what a worker holds, and of its work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Held {
     /// Open connections.
@@ -43,6 +43,8 @@ pub struct Held {
     pub queued: usize,
     /// Bytes of answers that clients have not taken.
     pub unsent_bytes: u64,
+    /// Requests that threads have taken so far.
+    pub taken: u64,
 }
 
 /// Listeners, connections, and the requests that wait for threads.
@@ -167,6 +169,7 @@ impl Front {
             connections: self.shared.connections.load(Ordering::Relaxed),
             queued: self.requests.len(),
             unsent_bytes: self.shared.share(Amount::Unsent).total(),
+            taken: self.requests.taken(),
         }
     }
 

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -113,6 +114,8 @@ pub(crate) struct RequestQueue {
     shared: Arc<Shared>,
     queue: FairQueue<Kind, Waiting, Expected>,
     over_share: Owner,
+    /// Requests that threads have taken.
+    taken: AtomicU64,
     owners: KeyOwners,
     /// Fields that a key may stand in, the first of which decides, by the names that heads have.
     key_fields: Box<[String]>,
@@ -126,6 +129,7 @@ impl RequestQueue {
             shared: Arc::clone(shared),
             queue: FairQueue::with_starts(threads, expected),
             over_share: OVER_SHARE.into(),
+            taken: AtomicU64::new(0),
             owners: KeyOwners::default(),
             key_fields: key_fields.iter().map(|name| field_name(name)).collect(),
         });
@@ -183,10 +187,17 @@ impl RequestQueue {
     /// Ends a thread's last turn, of the owner that it was for, and waits for its next; `None` ends
     /// the thread.
     pub(crate) fn next(&self, last: Option<&Lane>) -> Option<(Lane, Waiting)> {
-        match last {
+        let next = match last {
             Some(lane) => self.queue.done_and_get(&lane.owner),
             None => self.queue.get(),
-        }
+        };
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        next
+    }
+
+    /// Count of the requests that threads have taken so far.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     /// Ends a thread's turn.

@@ -89,9 +89,9 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             logger.error("a connection failed: %s", message)
 
     def _beat(self) -> None:
-        connections, waiting, unsent_bytes = self._front.held()
+        connections, waiting, unsent_bytes, taken = self._front.held()
         self.app.observe(connections, waiting, unsent_bytes)
-        if not self._progress.is_stuck(waiting, time.monotonic()):
+        if not self._progress.is_stuck(waiting, taken, time.monotonic()):
             self.notify()
         if os.getppid() != self.ppid:
             self.alive = False
@@ -115,7 +115,6 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 request = self._front.next_request(request)
                 if request is None:
                     return
-                self._progress.took()
                 self._serve(request)
             except Exception:
                 logger.exception("a connection failed")

@@ -134,6 +134,7 @@ fn requests_that_are_served_fast_never_reach_the_application() {
     let mut client = super::Client(client);
     client.0.set_nonblocking(true).unwrap();
     assert_eq!(client.received(), "ABCDslow");
+    assert!(front.held().taken >= 3, "a thread took each of them, also those served fast");
 }
 
 #[test]

@@ -125,9 +125,9 @@ impl Front {
         })
     }
 
-    fn held(&self) -> (usize, usize, u64) {
+    fn held(&self) -> (usize, usize, u64, u64) {
         let held = self.sockets.held();
-        (held.connections, held.queued, held.unsent_bytes)
+        (held.connections, held.queued, held.unsent_bytes, held.taken)
     }
 }
 
