@@ -9,7 +9,7 @@ _LOOK_SECONDS_MAX = 1.0
 
 
 class ThreadProgress:
-    """Compares counts of requests that threads have taken. `now` is the monotonic clock in seconds."""
+    """Compares counts of requests that threads took. `now` is the monotonic clock in seconds."""
 
     def __init__(self, now: float) -> None:
         self._taken_before = 0

@@ -152,7 +152,7 @@ fn a_record_that_is_damaged_is_no_refusal() {
     assert!(outcome(&authenticator, Some(&good)).contains("tenant is damaged"));
 }
 
-/// The hash of no secret stands in for one that is not there.
+/// B21: the hash of no secret stands in for one that is not there.
 #[test]
 fn an_unknown_id_is_compared_as_well() {
     let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
