@@ -979,12 +979,12 @@ class OpenPlanes:
 
         Raises the `StoreError` of the flush before; it is closed all the same.
         """
-    def close_unused(self, accounts: set[str] | None) -> list[str]:
+    def close_unused(self, accounts: Callable[[], set[str] | None] | None) -> list[str]:
         """Closes what nobody has used for the idle time, what is more than may be open, and what
-        was deleted: its key file is gone, or it is in a database and not of the `accounts`.
+        was deleted: its key file is gone, or it is in a database and not of what `accounts` gives.
 
-        `None` if these are unknown. Gives the faults of flushes before stores were closed here or
-        in `plane`.
+        These are `None` if they are unknown. Gives the faults of flushes before stores were closed
+        here or in `plane`.
         """
     def waiting(self) -> dict[str, tuple[Plane, int]]:
         """Stores with batches that wait for a flush, and their sealed bytes."""

@@ -84,4 +84,4 @@ class ClusterEngine(Engine):
 
     def close_unused(self) -> None:
         """Closes what nobody has used for a while, and what was deleted on any node."""
-        self._close_unused(self._accounts())
+        self._close_unused(self._accounts)

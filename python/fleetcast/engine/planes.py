@@ -12,7 +12,7 @@ from fleetcast.engine.glances import FolderGlance
 from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fleetcast._core import Plane, Verified
@@ -89,8 +89,8 @@ class Engine:
         """
         self._close_unused(None)
 
-    def _close_unused(self, accounts: set[str] | None) -> None:
-        """`accounts` are all that there are, for planes without files that could be looked at."""
+    def _close_unused(self, accounts: Callable[[], set[str] | None] | None) -> None:
+        """`accounts` gives all that there are, for planes without files that could be looked at."""
         for fault in self.open_planes.close_unused(accounts):
             logger.error("%s", fault)
 

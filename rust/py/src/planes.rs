@@ -1,6 +1,6 @@
 //! `Planes` as Python sees them: all that needs a plane by its name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -171,13 +171,19 @@ impl OpenPlanes {
         leave(py, || self.0.release(account_id, plane.map(Plane::shared)))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a set over as it is")]
-    fn close_unused(
-        &self,
-        py: Python<'_>,
-        accounts: Option<HashSet<String>>,
-    ) -> PyResult<Vec<String>> {
-        leave(py, || Ok(texts(&self.0.close_unused(accounts.as_ref()))))
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn close_unused(&self, py: Python<'_>, accounts: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
+        let known = || {
+            let accounts = accounts.as_ref()?;
+            Python::attach(|py| {
+                let known = accounts.call0(py).and_then(|known| known.extract(py));
+                known.unwrap_or_else(|error: PyErr| {
+                    error.write_unraisable(py, None);
+                    None
+                })
+            })
+        };
+        leave(py, || Ok(texts(&self.0.close_unused(known))))
     }
 
     fn waiting(&self, py: Python<'_>) -> PyResult<HashMap<String, (Plane, usize)>> {

@@ -151,10 +151,13 @@ impl OpenPlanes {
     ///
     /// A tenant's deletion destroys its key, so that its plane, with the key in memory and the space
     /// of its files, is let go of here by every process that has it open. In a database `known`
-    /// tells which accounts there are; nothing is deleted if that is unknown.
-    pub fn close_unused(&self, known: Option<&HashSet<String>>) -> Vec<Error> {
-        for (account_id, slot) in self.all() {
-            let is_known = || known.is_none_or(|known| known.contains(&*account_id));
+    /// gives the accounts that there are; nothing is deleted if that is unknown.
+    pub fn close_unused(&self, known: impl FnOnce() -> Option<HashSet<String>>) -> Vec<Error> {
+        let all = self.all();
+        // Behind the planes, so that an account is known whose plane was just opened.
+        let known = if self.folder.is_none() { known() } else { None };
+        for (account_id, slot) in all {
+            let is_known = || known.as_ref().is_none_or(|known| known.contains(&*account_id));
             if !slot.has_key().unwrap_or_else(is_known) {
                 self.note(self.release(&account_id, None));
                 self.rest(&account_id, &slot);
