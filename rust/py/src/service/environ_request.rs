@@ -109,6 +109,6 @@ impl Asking for EnvironRequest {
             Python::attach(|py| claim.call1(py, (&**account,))?.extract::<bool>(py))
         };
         !self.is_over_share
-            && self.claim.as_ref().is_none_or(|claim| claimed(claim).unwrap_or(true))
+            && self.claim.as_ref().is_none_or(|claim| claimed(claim).unwrap_or(false))
     }
 }
