@@ -37,16 +37,16 @@ def accounts(engine, count):
     return names
 
 
-def opened():
-    """Accounts of whose folders this process holds a descriptor."""
-    found = set()
+def opened(engine):
+    """Accounts of an engine of whose folders this process holds a descriptor."""
+    folder, found = engine.folder(""), set()
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            path = str(descriptor.readlink())
+            path = descriptor.readlink()
         except FileNotFoundError:
             continue
-        if "/planes/" in path:
-            found.add(path.partition("/planes/")[2].partition("/")[0])
+        if path.is_relative_to(folder):
+            found.add(path.relative_to(folder).parts[0])
     return found
 
 
@@ -54,10 +54,10 @@ def test_those_used_last_stay_open(engine):
     """Planes were never closed, and a process ended at its descriptors."""
     for name in accounts(engine, 5):
         engine.plane(name, "acme").write_json(BODY)
-    assert opened() == {"a2", "a3", "a4"}
+    assert opened(engine) == {"a2", "a3", "a4"}
     engine.plane("a2", "acme")
     assert engine.plane("a0", "acme").stats().rows == 1
-    assert opened() == {"a0", "a2", "a4"}
+    assert opened(engine) == {"a0", "a2", "a4"}
 
 
 def test_a_plane_in_use_is_not_closed(engine):
@@ -69,10 +69,10 @@ def test_a_plane_in_use_is_not_closed(engine):
     assert engine.plane(used, "acme").stats().rows == 1
     for name in others:
         engine.plane(name, "acme")
-    assert used in opened()
+    assert used in opened(engine)
     del plane
     engine.close_unused()
-    assert used not in opened()
+    assert used not in opened(engine)
     assert engine.plane(used, "acme").stats().rows == 1
 
 
@@ -87,12 +87,12 @@ def test_a_plane_whose_rows_are_being_read_is_not_closed(hasty):
     for name in others:
         hasty.plane(name, "acme")
         hasty.close_unused()
-    assert opened() == {used}
+    assert opened(hasty) == {used}
     assert hasty.plane(used, "acme").stats().rows == 2
     assert [len(batch) for batch in stream] == [1]
     del stream
     hasty.close_unused()
-    assert opened() == set()
+    assert opened(hasty) == set()
 
 
 def test_idle_planes_are_closed(engine, hasty):
@@ -100,14 +100,14 @@ def test_idle_planes_are_closed(engine, hasty):
     hasty.plane(idle, "acme")
     plane = hasty.plane(held, "acme")
     hasty.close_unused()
-    assert opened() == {held}
+    assert opened(hasty) == {held}
     plane.write_json(BODY)
     del plane
     hasty.close_unused()
-    assert opened() == set()
+    assert opened(hasty) == set()
     engine.plane(idle, "acme")
     engine.close_unused()
-    assert opened() == {idle}, "not idle yet"
+    assert opened(hasty) == {idle}, "not idle yet"
 
 
 def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_path):
@@ -118,7 +118,7 @@ def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_pa
     other = Engine(tmp_path / "planes", MASTER_KEY)
     other.destroy_plane(deleted)
     engine.close_unused()
-    assert opened() == {kept}
+    assert opened(engine) == {kept}
     with pytest.raises(StoreUnavailable):
         plane.stats()
     with pytest.raises(StoreMissing):
@@ -131,12 +131,12 @@ def test_f1_a_plane_is_not_closed_before_what_waits_is_stored(hasty):
     for name in others:
         hasty.plane(name, "acme")
     hasty.close_unused()
-    assert opened() == {first}
+    assert opened(hasty) == {first}
     ((account_id, (plane, _)),) = hasty.waiting().items()
     hasty.flush(account_id, plane)
     del plane
     hasty.close_unused()
-    assert opened() == set()
+    assert opened(hasty) == set()
     assert hasty.plane(first, "acme").stats().rows == 1
 
 
@@ -159,7 +159,7 @@ def test_f1_a_flush_that_fails_as_a_plane_is_closed_is_told(engine, tmp_path, ca
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert caplog.messages == ["no space is left on the device"]
-    assert opened() == set()
+    assert opened(engine) == set()
 
 
 def test_threads_that_need_more_planes_than_may_be_open_disturb_nobody(engine):
