@@ -7,14 +7,10 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Whole(u64),
-    /// A list of texts.
-    Texts(Vec<&'static str>),
     /// Faults of parameters.
     Faults(Vec<ParameterFault>),
     /// The fault of a head or a body: its type, its place, and a sentence for people.
     Fault(&'static str, &'static [&'static str], &'static str),
-    /// Nothing: `null`.
-    Nothing,
 }
 
 /// A fault of one query parameter.

@@ -31,8 +31,6 @@ fn context<'py>(py: Python<'py>, values: &[(&'static str, Value)]) -> PyResult<B
         match value {
             Value::Text(text) => context.set_item(name, text)?,
             Value::Whole(number) => context.set_item(name, number)?,
-            Value::Texts(texts) => context.set_item(name, texts)?,
-            Value::Nothing => context.set_item(name, py.None())?,
             Value::Faults(faults) => {
                 let items = faults.iter().map(|fault| parameter_fault(py, fault));
                 let items = items.collect::<PyResult<Vec<_>>>()?;

@@ -41,8 +41,16 @@ impl Route {
     /// The methods, with those that follow.
     #[must_use]
     pub fn allowed(&self) -> Vec<&'static str> {
+        self.all_methods().collect()
+    }
+
+    pub(super) fn allows(&self, method: &str) -> bool {
+        self.all_methods().any(|each| each == method)
+    }
+
+    fn all_methods(&self) -> impl Iterator<Item = &'static str> {
         let head = self.methods.contains(&"GET").then_some("HEAD");
-        self.methods.iter().copied().chain(head).chain(["OPTIONS"]).collect()
+        self.methods.iter().copied().chain(head).chain(["OPTIONS"])
     }
 
     const fn open(path: &'static str) -> Self {

@@ -108,9 +108,8 @@ impl Admission {
         let route = self.routes.iter().find(|route| route.path == request.path());
         let route = route.ok_or_else(|| Refusal::new("not_found"))?;
         decision.route = Some(route);
-        let allowed = route.allowed();
-        if !allowed.contains(&request.method()) {
-            let allow = Value::Text(allowed.join(", "));
+        if !route.allows(request.method()) {
+            let allow = Value::Text(route.allowed().join(", "));
             return Err(Refusal::new("method_not_allowed").with("allow", allow).into());
         }
         Ok(None)
