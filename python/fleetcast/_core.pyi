@@ -587,14 +587,18 @@ class Authenticator:
 
     def __new__(cls, records: Records, pepper: bytes, environment: str) -> Self:
         """Keys and tenants are in `records`; `pepper` is the key of the hashes of secrets."""
-    def identify(self, key: str | None, *, now: int | None = None) -> IdentityParts:
+    def identify(self, key: str | None, *, now: int) -> IdentityParts:
         """The identity behind the text of a key, as of `now` in seconds since 1970.
 
         Raises `InvalidKey`, `Refused` (`auth_failed` without a key, `tenant_unknown`,
         `tenant_disabled`), `RecordsUnavailable`.
         """
     def writer(self, key: str, /) -> IdentityParts | None:
-        """The identity behind a key that may write, as far as changes are known in this process."""
+        """The identity behind a key that may write and was identified before.
+
+        `None` for every other key, about which `identify` has more to say. No other machine is
+        asked.
+        """
 
 @final
 class Decision:

@@ -168,7 +168,7 @@ def test_a_store_that_fails_is_released_before_its_client_knows(stores, error, i
     services, ended = parts(stores), []
     tenants = TenantStores(services, "grpc")
     direct = DirectWrites(services, tenants, Failing(error), lambda *told: ended.append(told))
-    identity = stores.authenticator.writer(stores.text("good"))
+    identity = stores.authenticator.authenticate(stores.text("good"))
 
     async def run():
         with pytest.raises(type(error)):

@@ -69,10 +69,10 @@ class Authenticator:
             raise ControlStoreUnavailable(str(error)) from error
 
     def writer(self, key_text: str) -> Identity | None:
-        """The identity behind a key that may write, as far as changes of accounts are known here.
+        """The identity behind a key that may write and was authenticated before.
 
-        `None` for every other key, about which `authenticate` has more to say. It asks no other
-        machine.
+        `None` for every other key, about which `authenticate` has more to say. This asks no other
+        machine, so that an event loop may call it.
         """
         parts = self.engine.writer(key_text)
         return None if parts is None else Identity.of(parts)

@@ -1,13 +1,12 @@
 //! `Authenticator` as Python sees it.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_service::accounts::{self, Identity, Rejection};
-use fleetcast_service::admission::{Cause, PUBLIC_ROUTES, admit_call};
+use fleetcast_service::admission::{Cause, PUBLIC_ROUTES, admit_known};
 
 use super::context::raised;
 use crate::errors::{InvalidKey, records_error};
@@ -49,14 +48,13 @@ impl Authenticator {
         Self(Arc::new(accounts::Authenticator::new(records.shared(), pepper, environment)))
     }
 
-    #[pyo3(signature = (key, *, now = None))]
+    #[pyo3(signature = (key, *, now))]
     fn identify<'py>(
         &self,
         py: Python<'py>,
         key: Option<&str>,
-        now: Option<i64>,
+        now: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let now = now.unwrap_or_else(seconds);
         match py.detach(|| self.0.identify(key, now)) {
             Ok(identity) => Ok(parts(&identity).into_pyobject(py)?.into_any()),
             Err(Rejection::InvalidKey) => {
@@ -70,12 +68,7 @@ impl Authenticator {
     #[pyo3(signature = (key, /))]
     fn writer<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let route = PUBLIC_ROUTES.iter().find(|route| route.is_ingest());
-        let admitted = route.and_then(|route| admit_call(&self.0, Some(key), route).ok());
+        let admitted = route.and_then(|route| admit_known(&self.0, key, route));
         admitted.map(|found| Ok(parts(&found).into_pyobject(py)?.into_any())).transpose()
     }
-}
-
-fn seconds() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    i64::try_from(now).unwrap_or(i64::MAX)
 }

@@ -80,6 +80,16 @@ impl Authenticator {
         }
     }
 
+    /// The identity behind a key whose records were read before, as far as changes of the store are
+    /// known here. A replica of another machine's records, once read, is not asked for newer ones.
+    ///
+    /// `None` for every other key: [`Self::identify`] has more to say about it.
+    pub fn identify_known(&self, key: &str, now: i64) -> Option<Arc<Identity>> {
+        let text = KeyText::read(key)?;
+        self.known(text.key_id)?;
+        self.identity(&text, now).ok()
+    }
+
     /// The identity behind a key, as far as changes of the store are known here.
     fn identity(&self, text: &KeyText<'_>, now: i64) -> Result<Arc<Identity>, Rejection> {
         let known = self.records_of(text.key_id).map_err(Rejection::Unavailable)?;
@@ -100,16 +110,17 @@ impl Authenticator {
         }
     }
 
+    /// The records of a key as they were read last.
+    fn known(&self, key_id: &str) -> Option<Arc<Known>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(key_id).cloned()
+    }
+
     fn records_of(&self, key_id: &str) -> Result<Option<Arc<Known>>, Error> {
         // Before the records, which may be newer: then they are read once more.
         let mark = self.records.mark()?;
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get(key_id)
-            && known.mark == mark
-        {
-            return Ok(Some(Arc::clone(known)));
+        if let Some(known) = self.known(key_id).filter(|known| known.mark == mark) {
+            return Ok(Some(known));
         }
-        drop(known);
         let mut snapshot = self.records.begin(false)?;
         let mut get = |space, key: &str| -> Result<Option<Vec<u8>>, Error> {
             Ok(snapshot.get_all(space, &[key.as_bytes()])?.pop().flatten())

@@ -201,6 +201,29 @@ fn a_refusal_rests_on_the_newest_state() {
 }
 
 #[test]
+fn a_known_key_is_identified_again_without_asking_another_machine() {
+    let (known, newest) = (MemoryRecords::default(), MemoryRecords::default());
+    let store = Arc::new(Behind { known, newest, is_renewed: false.into() });
+    let authenticator = made(Arc::clone(&store) as _);
+    let account = |key: &str| {
+        authenticator.identify_known(key, NOW).map(|identity| identity.account.to_string())
+    };
+    let good = key_text("sandbox", SECRET);
+    assert_eq!(account(&good), None, "its records were never read");
+    assert_eq!(outcome(&authenticator, Some(&good)), "a1");
+    assert_eq!(account(&good).as_deref(), Some("a1"));
+    assert_eq!(account(&key_text("sandbox", &SECRET.replace('a', "b"))), None);
+    assert_eq!(account(&key_text("production", SECRET)), None);
+    assert_eq!(account("nonsense"), None);
+    put(&*store, KEYS, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
+    assert_eq!(account(&good).as_deref(), Some("a1"));
+    assert!(authenticator.identify_known(&good, NOW + 1).is_none(), "it has expired");
+    put(&*store, KEYS, KEY_ID, Some(&key_record("revoked_at=5")));
+    assert_eq!(account(&good), None);
+    assert!(!store.is_renewed.load(std::sync::atomic::Ordering::Relaxed));
+}
+
+#[test]
 fn sealed_records_that_another_handle_changes_are_seen_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let spaces = [TENANTS.to_owned(), KEYS.to_owned()];

@@ -22,4 +22,4 @@ pub use decision::{Cause, Decision, Grant};
 pub use keys::KeyPlaces;
 pub use request::{Asking, BodyState};
 pub use routes::{ADAPTER_ROUTES, BodyRules, PUBLIC_ROUTES, Route};
-pub use stages::{Admission, admit_call};
+pub use stages::{Admission, admit_known};
