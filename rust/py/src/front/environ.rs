@@ -1,8 +1,10 @@
 //! The environment of a request, as PEP 3333 has it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use percent_encoding::percent_decode;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -58,7 +60,7 @@ impl Environs {
         let path = head.path();
         let raw_path = PyString::new(py, path);
         let path_info = if path.contains('%') {
-            latin1(py, &unquoted(path.as_bytes()))
+            latin1(py, &Cow::from(percent_decode(path.as_bytes())))
         } else {
             raw_path.clone()
         };
@@ -108,21 +110,4 @@ fn protocol(py: Python<'_>, minor_version: u8) -> Bound<'_, PyString> {
         1 => intern!(py, "HTTP/1.1").clone(),
         other => PyString::new(py, &format!("HTTP/1.{other}")),
     }
-}
-
-/// A path without its escapes; what is none stays as it is.
-fn unquoted(path: &[u8]) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let [first, after @ ..] = rest {
-        let escaped = match after {
-            [high, low, ..] if *first == b'%' => digit(*high).zip(digit(*low)),
-            _ => None,
-        };
-        let byte = escaped.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-        out.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    out
 }

@@ -2,6 +2,14 @@
 
 use std::borrow::Cow;
 
+use base64::alphabet::STANDARD;
+use base64::engine::Engine;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+
+/// Base64 (RFC 4648, 4), padded. Clients need not clear the bits that no byte has.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
+
 /// The fields of a listener that a key may stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlaces {
@@ -39,36 +47,6 @@ fn text(value: &[u8]) -> Cow<'_, str> {
 
 /// The password of basic credentials; `None` if they are none.
 fn password(credentials: &str) -> Option<String> {
-    let plain = String::from_utf8(base64(credentials.as_bytes())?).ok()?;
+    let plain = String::from_utf8(BASE64.decode(credentials).ok()?).ok()?;
     plain.split_once(':').map(|(_, password)| password.to_owned())
-}
-
-/// The bytes of a text in base64 (RFC 4648, 4), padded.
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let (groups, rest) = text.as_chunks::<4>();
-    let mut bytes = Vec::with_capacity(3 * groups.len());
-    for (number, group) in groups.iter().enumerate() {
-        let padding = group.iter().rev().take_while(|digit| **digit == b'=').count();
-        if padding > 2 || padding > 0 && number + 1 < groups.len() {
-            return None;
-        }
-        let mut bits = 0_u32;
-        for digit in group.iter().take(4 - padding) {
-            bits = bits << 6 | u32::from(digit_of(*digit)?);
-        }
-        bits <<= 6 * padding;
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-    }
-    rest.is_empty().then_some(bytes)
-}
-
-fn digit_of(digit: u8) -> Option<u8> {
-    Some(match digit {
-        b'A'..=b'Z' => digit - b'A',
-        b'a'..=b'z' => digit - b'a' + 26,
-        b'0'..=b'9' => digit - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    })
 }

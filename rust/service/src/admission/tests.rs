@@ -5,6 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use fleetcast_core::plane::Plane;
 use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
 use fleetcast_core::storage::store::{Directory, Planes};
@@ -350,17 +352,7 @@ fn adapters_take_a_key_from_authorization_as_well() {
 
 /// Basic credentials (RFC 7617).
 fn basic(plain: &str) -> String {
-    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = "Basic ".to_owned();
-    for group in plain.as_bytes().chunks(3) {
-        let bits = group.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
-        let bits = bits << (8 * (3 - group.len()));
-        for digit in 0..4 {
-            let index = (bits >> (18 - 6 * digit)) as usize & 63;
-            text.push(if digit > group.len() { '=' } else { char::from(DIGITS[index]) });
-        }
-    }
-    text
+    format!("Basic {}", STANDARD.encode(plain))
 }
 
 #[test]

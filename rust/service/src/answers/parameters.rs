@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use fleetcast_core::model::time;
+use percent_encoding::percent_decode;
 
 use crate::{ParameterFault, Refusal, Value};
 
@@ -158,33 +159,10 @@ pub(super) fn checked(name: &'static str, value: &[u8]) -> Result<String, Refusa
 
 /// Percent-decoded, and each `+` a space.
 fn decoded(text: &str) -> Bytes<'_> {
-    let bytes = text.as_bytes();
-    if !bytes.iter().any(|byte| matches!(byte, b'+' | b'%')) {
-        return Cow::Borrowed(bytes);
+    if !text.contains('+') {
+        return percent_decode(text.as_bytes()).into();
     }
-    let (mut out, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
-    while let [first, tail @ ..] = rest {
-        let (byte, after) = match rest {
-            [b'%', high, low, after @ ..] => match (hex_digit(*high), hex_digit(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, after),
-                _ => (b'%', tail),
-            },
-            [b'+', ..] => (b' ', tail),
-            _ => (*first, tail),
-        };
-        out.push(byte);
-        rest = after;
-    }
-    Cow::Owned(out)
-}
-
-fn hex_digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        b'A'..=b'F' => Some(byte - b'A' + 10),
-        _ => None,
-    }
+    percent_decode(text.replace('+', " ").as_bytes()).collect::<Vec<_>>().into()
 }
 
 /// Tells whether `text` is one line that ends as a time would whose offset was written with a bare
