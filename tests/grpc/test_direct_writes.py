@@ -179,6 +179,17 @@ def test_a_store_that_fails_is_released_before_its_client_knows(stores, error, i
     assert ended == [(identity, 3)]
 
 
+def test_a_key_is_let_in_at_once_if_it_was_let_in_before_and_may_write(stores):  # B16
+    stores.key("reader", scopes=["topology:read"])
+    keys = stores.authenticator
+    good, reader = stores.text("good"), stores.text("reader")
+    assert keys.writer(good) is None, "it was never seen"
+    identity = keys.authenticate(good)
+    assert keys.authenticate(reader).scopes == {"topology:read"}
+    assert keys.writer(good) == identity
+    assert keys.writer(reader) is None
+
+
 def test_a_closed_plane_is_not_written_to(stores):
     plane, writes = stores.plane(), Jobs(1)
     plane.close()
