@@ -84,7 +84,7 @@ def test_the_toolchain_is_the_machines_own():
 # play some; a command whose FILE is a socket; and `doctor`, which asks the private listener.
 SPEAKERS = (
     *("bench/", "client/", "cli/demo/", "mqtt/", "output_file.py"),
-    *("installation/diagnosis/scrape.py", "grpc/own_calls.py"),
+    "installation/diagnosis/scrape.py",
 )
 CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
 CLIENT_CALLS = {

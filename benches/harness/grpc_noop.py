@@ -1,4 +1,4 @@
-"""A gRPC handler that takes the bytes and does nothing, on a server of the service's own kind.
+"""A gRPC handler of grpcio that takes the bytes and does nothing.
 
 The service without keys, decoding and a store. Argument: a data directory that
 `fleetcast init` made, for its certificate. Prints where it listens.
@@ -14,10 +14,15 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
-from fleetcast.config import Settings
 from fleetcast.grpc.names import INGEST
-from fleetcast.grpc.server import _options
 from fleetcast.malloc import keep_large_buffers
+
+# A message of a megabyte in one frame instead of 64.
+OPTIONS = [
+    ("grpc.max_receive_message_length", 16 << 20),
+    ("grpc.max_concurrent_streams", 256),
+    ("grpc.http2.max_frame_size", 1 << 20),
+]
 
 
 async def take(requests, _context) -> bytes:
@@ -29,7 +34,7 @@ async def take(requests, _context) -> bytes:
 async def main() -> None:
     keep_large_buffers()
     tls = Path(sys.argv[1]) / "tls"
-    server = grpc.aio.server(options=_options(Settings(), shared=False))
+    server = grpc.aio.server(options=OPTIONS)
     methods = {"Write": grpc.stream_unary_rpc_method_handler(take)}
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(INGEST, methods)])
     pair = ((tls / "server.key").read_bytes(), (tls / "server.pem").read_bytes())

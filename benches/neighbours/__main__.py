@@ -1,6 +1,7 @@
-"""How long a tenant waits while another one does its worst, in each of ten ways.
+"""How long a tenant waits while another one does its worst, in each of fifteen ways.
 
     python -m benches.neighbours [--seconds 10] [--rounds 3] [--attack NAME]… [--hour]
+        [--before DIR]
 
 The real service with its default settings, but for the limit of requests per address: both tenants
 come from this machine. In turns a quiet phase and one under attack, so that what disturbs the
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING
 from benches.harness.child import Child, module
 from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.paths import TARGET
+from benches.harness.servers import package
 from tests.service.service import Service, command, create_key, prepare, start
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ ATTACKS = (
     "clock jumps",
     "compaction debt",
     "1 MiB bodies at full speed",
+    "2,000 refused calls a second",
+    "calls reset at once",
+    "pings without end",
+    "5,000 silent connections",
+    "handshakes without end",
 )
 KINDS = ("write", "read", "grpc")
 SETTLE_SECONDS = 2.0  # between phases: what is under way ends
@@ -159,15 +166,16 @@ HEAD = [
 class Ground:
     """The service, its neighbour and the tenants that attack."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, site: Path | None) -> None:
         self.data = data
         key = prepare(data, "neighbour")
-        self.service = start(
-            data,
-            key,
-            *("--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0"),
-            *("--set", "limits.lockout_failures=10"),  # as it comes; the rate limit is off
-        )
+        with package(site):
+            self.service = start(
+                data,
+                key,
+                *("--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0"),
+                *("--set", "limits.lockout_failures=10"),  # as it comes; the rate limit is off
+            )
         ready = self.service.ready
         steady = (self.service.address, ready["grpc"], ready["grpc_ca"], key)
         self.neighbour = Child(module("benches.neighbours.steady", *steady))
@@ -237,9 +245,9 @@ class Ground:
 
 
 @contextmanager
-def ground() -> Iterator[Ground]:
+def ground(site: Path | None) -> Iterator[Ground]:
     with tempfile.TemporaryDirectory(dir=TARGET) as folder:
-        measured = Ground(Path(folder) / "data")
+        measured = Ground(Path(folder) / "data", site)
         try:
             yield measured
         finally:
@@ -259,10 +267,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="of quiet and attacked")
     parser.add_argument("--attack", action="append", choices=ATTACKS, help="only this one")
     parser.add_argument("--hour", action="store_true", help="the attacks in turn for an hour")
+    parser.add_argument("--before", type=Path, help="folder of tools/before: that service instead")
     arguments = parser.parse_args()
+    site = None if arguments.before is None else arguments.before / "site"
     names = arguments.attack or list(ATTACKS)
     wrong: Counter[str] = Counter()
-    with ground() as measured:
+    with ground(site) as measured:
         print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
         if arguments.hour:
             wrong += measured.hour(names, arguments.seconds)

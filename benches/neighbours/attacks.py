@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import http.client
 import itertools
 import json
 import os
@@ -17,7 +16,6 @@ import random
 import sys
 import threading
 import time
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +27,14 @@ import grpc.aio
 
 from benches.harness.driving import answer_commands
 from benches.inputs import fleet
+from benches.neighbours.attack import Attack, Request
+from benches.neighbours.grpc_floods import (
+    Handshakes,
+    Pings,
+    RefusedCalls,
+    ResetCalls,
+    SilentConnections,
+)
 from fleetcast.engine import Engine, format_time
 from tests.service.hostile import holding  # found by the line above
 
@@ -37,67 +43,12 @@ if TYPE_CHECKING:
 
 METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
 NOW = "2100-01-01"  # a time to come is the time of writing (D10)
-CONNECTIONS = 4
-TIMEOUT_SECONDS = 60
 CHANNELS, CALLS_A_CHANNEL = 17, 241
 SLOW_READERS, WIDE_ENTITIES = 50, 20_000
 FIELDS_MAX = 4_000
 DAYS = 365
 LEADS_SECONDS = (3_600, 40 * 86_400, 4, -10 * 86_400, 0)  # of the clock that jumps
 MARK = b"@@@@@@@@"  # replaced by the turn: eight digits
-
-Request = tuple[str, str, bytes | None]
-
-
-class Attack:
-    """`prepare` once, then `run` for a while at a time; `count` says what was answered."""
-
-    def __init__(self, target: SimpleNamespace) -> None:
-        self.target = target
-        self.count: Counter[str] = Counter()
-        self._turns = itertools.count()
-
-    def prepare(self) -> None:
-        """Makes what the attack needs to be there."""
-
-    def request(self, turn: int) -> Request:
-        """The next request of a flood."""
-        raise NotImplementedError
-
-    def run(self, until: float) -> None:
-        """Floods until that instant of `time.monotonic`, each connection as it is answered."""
-        threads = [threading.Thread(target=self._flood, args=(until,)) for _ in range(CONNECTIONS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def post(self, *bodies: bytes) -> None:
-        for body in bodies:
-            status, answer = self._ask(self._connection(), ("POST", "/telemetry", body))
-            assert status == 202, answer
-
-    def _flood(self, until: float) -> None:
-        connection = self._connection()
-        while time.monotonic() < until:
-            request = self.request(next(self._turns))
-            try:
-                status, _ = self._ask(connection, request)
-                self.count[f"{request[0]} {status}"] += 1
-            except (OSError, http.client.HTTPException) as error:
-                self.count[type(error).__name__] += 1
-                connection.close()
-        connection.close()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.target.address, timeout=TIMEOUT_SECONDS)
-
-    def _ask(self, connection: http.client.HTTPConnection, request: Request) -> tuple[int, bytes]:
-        method, path, body = request
-        fields = {"X-Api-Key": self.target.key, "Content-Type": "application/json"}
-        connection.request(method, path, body=body, headers=fields)
-        answer = connection.getresponse()
-        return answer.status, answer.read()
 
 
 def body(*records: dict) -> bytes:
@@ -337,6 +288,11 @@ ATTACKS: dict[str, type[Attack]] = {
     "clock jumps": Clock,
     "compaction debt": Debt,
     "1 MiB bodies at full speed": Bodies,
+    "2,000 refused calls a second": RefusedCalls,
+    "calls reset at once": ResetCalls,
+    "pings without end": Pings,
+    "5,000 silent connections": SilentConnections,
+    "handshakes without end": Handshakes,
 }
 
 

@@ -6,10 +6,9 @@ the GIL. A store must not be used in a child after a fork: open it there.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, final
-
-_T = TypeVar("_T")
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -492,23 +491,6 @@ class ArrowWrites:
     def __next__(self) -> WriteResult: ...
 
 @final
-class Share:
-    """Counts an amount by owner against a bound. Safe to share between threads.
-
-    An owner, an account or an address, may hold as much as stays free for the others: one alone
-    gets half, a second one half of what is left, and so on; who holds nothing gets what is left.
-    """
-
-    def __new__(cls) -> Self: ...
-    def take(self, owner: str, amount: int, bound: int) -> bool:
-        """Takes `amount` of `bound`, or nothing where it is more than the owner's share.
-
-        The only thing under way passes, however large it is.
-        """
-    def give(self, owner: str, amount: int) -> None:
-        """Gives back what was taken."""
-
-@final
 class LongAnswer:
     """An answer that is made piece by piece, as of the instant at which it was asked for.
 
@@ -521,21 +503,6 @@ class LongAnswer:
     def when_over(self, call: Callable[[int], object], /) -> None:
         """Has `call` called once, with the bytes that were made, at the end or when it is given
         up."""
-
-@final
-class KeyOwners:
-    """Accounts of accepted keys, so that what comes with one counts for its account early.
-
-    A key that nobody has accepted yet says nothing: what comes with it counts for its address. Of
-    the text of a key only a hash is kept, by a secret of this process. Safe to share between
-    threads.
-    """
-
-    def __new__(cls) -> Self: ...
-    def of(self, key: str | None, address: str) -> str:
-        """The account of a key, or the address that it came from."""
-    def learn(self, key: str | None, account_id: str) -> bool:
-        """Notes that a key is the account's; true where that is news."""
 
 class _ConnectionLimits(Protocol):
     """`http/server/limits.py`, which describes each."""
@@ -592,12 +559,6 @@ class Authenticator:
 
         Raises `InvalidKey`, `Refused` (`auth_failed` without a key, `tenant_unknown`,
         `tenant_disabled`), `RecordsUnavailable`.
-        """
-    def writer(self, key: str, /) -> IdentityParts | None:
-        """The identity behind a key that may write and was identified before.
-
-        `None` for every other key, about which `identify` has more to say. No other machine is
-        asked.
         """
 
 @final
@@ -673,24 +634,137 @@ class Service:
 class Serving:
     """Has a front decide about requests, and serve those of the data path."""
 
+    def __new__(cls, renew: Callable[[], Service], books: _Books) -> Self:
+        """`renew` gives the service by the settings in force. Raises `OSError`."""
+
+class _Books(Protocol):
+    """`metrics.surfaces.Books`, which describes each."""
+
+    @property
+    def process(self) -> str: ...
+    @property
+    def counters(self) -> int: ...
+    @property
+    def counters_bytes(self) -> int: ...
+    @property
+    def bounds_seconds(self) -> Sequence[float]: ...
+    @property
+    def requests(self) -> Callable[[str, str, int | str, str], object]: ...
+    @property
+    def writes(self) -> Callable[[str], object]: ...
+    @property
+    def answered(self) -> int | None: ...
+
+class _WriteRules(Protocol):
+    """`grpc.front.WriteRules`, which describes each."""
+
+    @property
+    def write_limits(self) -> dict[str, int | None]: ...
+    @property
+    def held_bytes_max(self) -> int: ...
+
+class _FrontOptions(Protocol):
+    """`grpc.front.FrontOptions`, which describes each."""
+
+    @property
+    def listener(self) -> int: ...
+    @property
+    def settings(self) -> int: ...
+    @property
+    def certificate(self) -> Path: ...
+    @property
+    def private_key(self) -> Path: ...
+    @property
+    def backend(self) -> Path: ...
+    @property
+    def descriptors_max(self) -> int: ...
+    @property
+    def message_bytes_max(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def statuses(self) -> dict[str, tuple[str, int | None]]: ...
+    @property
+    def handed_on(self) -> dict[str, str]: ...
+
+@final
+class GrpcFront:
+    """The sockets and calls of one gRPC process, on threads without the interpreter.
+
+    It serves from the moment it is made, in a process that does not fork.
+    """
+
     def __new__(
         cls,
-        renew: Callable[[], Service],
-        *,
-        process: str,
-        counters: int,
-        counters_bytes: int,
-        bounds_seconds: Sequence[float],
-        requests: Callable[[str, str, int, str], object],
-        writes: Callable[[str], object],
-        answered: int,
+        authenticator: Authenticator,
+        planes: OpenPlanes,
+        rules: Callable[[], _WriteRules],
+        books: _Books,
+        options: _FrontOptions,
     ) -> Self:
-        """`renew` gives the service by the settings in force.
+        """`rules` gives those of the settings in force.
 
-        `counters` is the descriptor of shared memory, of which `counters_bytes` are counters;
-        `requests` and `writes` give indexes there (`Requests.indexes`, `Writes.indexes`), and
-        `answered` is the index of a counter of the requests that are answered. Raises `OSError`.
+        Raises `OSError`, which names the file if a certificate cannot be used, and `ValueError` for
+        a status that there is not.
         """
+    def next_events(self, seconds: float, /) -> list[EndedCall | GrpcNotice]:
+        """The next events; none if there are none for so long.
+
+        A call that has ended is answered once this is called again. For one thread.
+        """
+    def is_alive(self, seconds: float, /) -> bool:
+        """Tells if the loops do anything within so long."""
+    def stop(self, seconds: float, /) -> None:
+        """Takes no more calls, and waits for calls that have begun, for so long at most."""
+
+@final
+class EndedCall:
+    """A call that has ended, and is not a write that was stored."""
+
+    @property
+    def request_id(self) -> str: ...
+    @property
+    def route(self) -> str:
+        """`Service/Method`, the service by its last name."""
+    @property
+    def status(self) -> str:
+        """The name of its status."""
+    @property
+    def error(self) -> str | None:
+        """The error code, if it was refused."""
+    @property
+    def identity(self) -> tuple[str, str, str] | None:
+        """Account, name of the tenant and id of the key, if the key is known."""
+    @property
+    def client(self) -> str:
+        """Address and port, as gRPC spells them."""
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def bytes_in(self) -> int: ...
+    @property
+    def bytes_out(self) -> int: ...
+    @property
+    def bad_key(self) -> str | None:
+        """The text of a key that is no good, for the audit log, which tells its id alone."""
+    @property
+    def fault(self) -> str | None:
+        """A fault of the machine, for the log."""
+    @property
+    def bound(self) -> str | None:
+        """The setting that the names of a tenant would have passed."""
+    @property
+    def is_over_share(self) -> bool:
+        """Its account, or its address, held its share already."""
+
+@final
+class GrpcNotice:
+    """Something that happened to the listener of gRPC."""
+
+    @property
+    def event(self) -> str: ...
+    @property
+    def problem(self) -> str | None: ...
 
 @final
 class Front:
@@ -799,38 +873,6 @@ class RequestBody:
     def read(self, size: int | None = None, /) -> bytes: ...
     def readline(self, size: int | None = None, /) -> bytes: ...
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
-
-@final
-class Jobs(Generic[_T]):
-    """Threads beside an event loop: `owner_max` jobs at once of each owner, and as many beside them
-    for all others. For one event loop, but for `close`.
-    """
-
-    def __new__(cls, owner_max: int) -> Self:
-        """Raises `OSError`."""
-    def fileno(self) -> int:
-        """A descriptor that can be read while there is something to take."""
-    def call(self, token: _T, owner: str, call: Callable[[], object]) -> None:
-        """Has `call` called. Raises `OSError` where there is no thread."""
-    def write(
-        self,
-        token: _T,
-        owner: str,
-        plane: Plane,
-        body: bytes,
-        limits: Mapping[str, int | None],
-    ) -> bool:
-        """Has a message written to a plane, without the interpreter; false if that is closed.
-
-        `limits` are those of `surface.stores.write_limits`.
-        """
-    def take(self) -> list[tuple[_T, Any, BaseException | None]]:
-        """Jobs that have ended since the last call: tokens with a result, or with what was raised.
-
-        The result of a message is a `WriteResult`.
-        """
-    def close(self) -> None:
-        """Waits for what was begun or waits, which can be taken then."""
 
 @final
 class Limiter:
@@ -976,8 +1018,6 @@ class OpenPlanes:
         that were replaced are opened anew. One that is damaged is not opened again while nobody
         touches them, or for 10 seconds in a database. Raises `StoreError`.
         """
-    def opened(self, account_id: str, /) -> Plane | None:
-        """The store of the account, if it is open and its files are what they were."""
     def release(self, account_id: str, plane: Plane | None = None) -> None:
         """Closes an account's store, if it still is `plane`.
 

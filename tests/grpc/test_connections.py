@@ -6,9 +6,6 @@ import contextlib
 import json
 import select
 import socket
-import subprocess
-import sys
-import textwrap
 import threading
 from urllib.parse import urlsplit
 
@@ -17,9 +14,9 @@ from tests.service.service import prepare, start
 from tests.waiting import until, until_refused
 
 from .conftest import ON
+from .hostile import SETTINGS, call_of, connected
 from .messages import SECOND_NS, encode, record
 from .station import INGEST, Station
-from .test_hostile_frames import SETTINGS, call_of, connected
 
 BODY = encode(record(HOUR_S * SECOND_NS, "e"))
 DESCRIPTORS = 1_024
@@ -74,29 +71,6 @@ def test_o6_silent_connections_of_one_address_leave_room_for_others(tmp_path):
             contextlib.closing(Station(service.ready, ("grpc.use_local_subchannel_pool", 1)))
         )
         assert fresh.write(BODY, key, wait_for_ready=True).status == "OK"
-
-
-def test_o6_connections_are_found_though_no_descriptor_is_left_and_others_are_left_alone():
-    """The look failed at the very moment that it is for, and the bound was kept no longer."""
-    program = """
-        import resource, socket
-        from fleetcast.grpc.connections import Connections
-        listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-        ports = [listener.getsockname()[1] for listener in listeners]
-        clients = [socket.create_connection(("127.0.0.1", port)) for port in ports]
-        accepted = [listener.accept()[0] for listener in listeners]
-        connections = Connections(ports[0])
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (accepted[-1].fileno() + 1, hard))
-        (found,) = connections._look()
-        assert found.descriptor == accepted[0].fileno(), found
-        connections._shut(found)
-        assert clients[0].recv(1) == b""
-        clients[1].send(b"1")
-        assert accepted[1].recv(1) == b"1"
-    """
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
-    assert ended.returncode == 0
 
 
 def test_connections_are_refused_once_it_stops_though_a_call_is_under_way(own):

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 
 import pytest
 
 from fleetcast.accounts.key_text import read_key_text
-from fleetcast.config import Settings
-from fleetcast.engine import Jobs
-from fleetcast.errors import Refused, StoreFull, StoreUnavailable, TenantFull
-from fleetcast.grpc.call import Call
-from fleetcast.grpc.direct_writes import DirectWrites
-from fleetcast.grpc.health import WriteReadiness
-from fleetcast.grpc.ingest import TelemetryIngest
-from fleetcast.grpc.services import GrpcServices
-from fleetcast.metrics import Counters, Totals
-from fleetcast.protobuf import fields
-from fleetcast.surface.stores import TenantStores, write_limits
 from tests.conformance.api import HOUR_S, accounts_of
-from tests.http.stores import Stores
 from tests.service.service import ask, running
 
-from .doubles import Context, accepted
 from .messages import SECOND_NS, encode, record
 from .station import Station
 
 CALLS = 'fleetcast_grpc_requests_total{method="grpc",route="TelemetryIngest/Write",status="OK"}'
 NO_KEY = ("UNAUTHENTICATED", "auth_failed")
 ADMIN = ("--admin", "127.0.0.1:0")
-LIMITS = write_limits(Settings(), 10)
 
 
 def batch(number, count=1, **values):
@@ -111,128 +96,3 @@ def test_refusals_are_those_of_the_first_call(watched):  # L6
     statuses = [status for status, _ in first]
     assert statuses == ["INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "INVALID_ARGUMENT"]
     assert len(tenant.rows("e0")) == 1
-
-
-@pytest.fixture
-def stores():
-    return Stores()
-
-
-def parts(stores, **limits):
-    settings = replace(Settings(), limits=replace(Settings().limits, **limits))
-    return GrpcServices(
-        settings=lambda: settings,
-        authenticator=stores.authenticator,
-        engine=stores.engine,
-        counters=Counters.alone(),
-    )
-
-
-def test_a_batch_of_too_many_names_is_refused_and_counted(stores):
-    services = parts(stores, tenant_fields_max=1)
-    stores.plane()  # is open
-
-    async def run():
-        ingest = TelemetryIngest(services, WriteReadiness({}))
-
-        def write(body):
-            context = Context((("x-api-key", stores.text("good")),), (body,))
-            return ingest.write(None, Call(context, "TelemetryIngest/Write"))
-
-        assert dict(fields(await write(batch(0))))[2] == 1
-        with pytest.raises(TenantFull):
-            await write(batch(1, fields={"other": 1.0}))
-        ingest.close()
-
-    asyncio.run(run())
-    assert accepted(services) == 1
-    full = 'fleetcast_tenant_full_total{tenant="acme",bound="tenant_fields_max"}'
-    assert Totals(services.counters.shared).of(full) == 1
-
-
-class Failing:
-    """Threads in which every write fails."""
-
-    def __init__(self, error):
-        self._error = error
-
-    def write(self, _owner, _plane, _body, _limits, end):
-        asyncio.get_running_loop().call_soon(end, None, self._error)
-        return True
-
-
-@pytest.mark.parametrize(
-    ("error", "is_open"), [(StoreUnavailable("no"), False), (StoreFull("no"), True)]
-)
-def test_a_store_that_fails_is_released_before_its_client_knows(stores, error, is_open):
-    services, ended = parts(stores), []
-    tenants = TenantStores(services, "grpc")
-    direct = DirectWrites(services, tenants, Failing(error), lambda *told: ended.append(told))
-    identity = stores.authenticator.authenticate(stores.text("good"))
-
-    async def run():
-        with pytest.raises(type(error)):
-            await direct.write(identity, stores.plane(), b"abc")
-        return stores.engine.opened(identity.account_id)
-
-    assert (asyncio.run(run()) is not None) is is_open
-    assert ended == [(identity, 3)]
-
-
-def test_a_key_is_let_in_at_once_if_it_was_let_in_before_and_may_write(stores):  # B16
-    stores.key("reader", scopes=["topology:read"])
-    keys = stores.authenticator
-    good, reader = stores.text("good"), stores.text("reader")
-    assert keys.writer(good) is None, "it was never seen"
-    identity = keys.authenticate(good)
-    assert keys.authenticate(reader).scopes == {"topology:read"}
-    assert keys.writer(good) == identity
-    assert keys.writer(reader) is None
-
-
-def test_a_closed_plane_is_not_written_to(stores):
-    plane, writes = stores.plane(), Jobs(1)
-    plane.close()
-    assert not writes.write("closed", "acme", plane, batch(0), LIMITS)
-    writes.close()
-
-
-def test_each_batch_comes_back_with_what_came_of_it(stores):
-    plane, writes = stores.plane(), Jobs(2)
-    for number in range(40):
-        body = b"\xff" if number == 7 else batch(number, 11 if number == 8 else 1)
-        assert writes.write(number, "acme", plane, body, LIMITS)
-    found = {token: (result, failure) for token, result, failure in taken(writes, 40)}
-    writes.close()
-    codes = {token: failure.args[0] for token, (_, failure) in found.items() if failure}
-    assert codes.keys() == {7, 8}
-    assert codes[8] == "batch_too_large"
-    assert all(isinstance(failure, Refused) for _, failure in found.values() if failure)
-    good = [result for result, _ in found.values() if result]
-    assert len({result.write_id for result in good}) == 38
-    assert [result.accepted_count for result in good] == [1] * 38
-
-
-def taken(writes, count):
-    async def until_all():
-        loop, found, done = asyncio.get_running_loop(), [], asyncio.Event()
-
-        def take():
-            found.extend(writes.take())
-            if len(found) == count:
-                done.set()
-
-        loop.add_reader(writes.fileno(), take)
-        await done.wait()
-        loop.remove_reader(writes.fileno())
-        return found
-
-    return asyncio.run(until_all())
-
-
-def test_what_was_begun_is_done_when_it_is_closed(stores):  # L27
-    plane, writes = stores.plane(), Jobs(1)
-    for number in range(20):
-        writes.write(number, "acme", plane, batch(number), LIMITS)
-    writes.close()
-    assert sorted(token for token, result, _ in writes.take() if result) == list(range(20))

@@ -14,7 +14,7 @@ import pytest
 
 from fleetcast.config import Settings
 from fleetcast.config.sections import Grpc, Service
-from fleetcast.grpc.server import _options, _reflects
+from fleetcast.grpc.reflection import reflects
 from tests.service.service import FLEETCAST
 from tests.waiting import until_well
 
@@ -187,7 +187,7 @@ def test_calls_that_come_all_at_once_are_answered_and_not_cancelled(own):  # L19
 )
 def test_where_reflection_is_on(environment, setting, expected):  # L26
     chosen = Settings(service=Service(environment=environment), grpc=Grpc(reflection=setting))
-    assert _reflects(chosen) is expected
+    assert reflects(chosen) is expected
 
 
 def test_l26_where_reflection_is_off_there_is_no_such_service(own):
@@ -203,19 +203,6 @@ def list_or_status(call):
         return list(call)
     except grpc.RpcError as error:
         return error.code().name
-
-
-def test_the_options_of_the_channel():  # L5, L20, L21, L23
-    alone = dict(_options(Settings(), shared=False))
-    assert alone["grpc.so_reuseport"] == 0
-    assert dict(_options(Settings(), shared=True))["grpc.so_reuseport"] == 1
-    assert alone["grpc.max_receive_message_length"] == 16 << 20
-    assert alone["grpc.keepalive_permit_without_calls"] == 1
-    assert alone["grpc.http2.min_ping_interval_without_data_ms"] == 10_000
-    assert alone["grpc.http2.max_ping_strikes"] == 2
-    assert (alone["grpc.keepalive_time_ms"], alone["grpc.keepalive_timeout_ms"]) == (60_000, 20_000)
-    assert alone["grpc.max_connection_age_ms"] == 3_600_000
-    assert alone["grpc.max_connection_age_grace_ms"] == 30_000
 
 
 def test_logs_are_json_and_hold_no_key(own):

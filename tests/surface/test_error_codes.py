@@ -30,6 +30,9 @@ def raised_codes():
     door = (ROOT / "rust" / "py" / "src" / "errors.rs").read_text()
     for found in re.finditer(r'(?:^ +|=> |\(\()"(\w+)"', door, re.MULTILINE):
         yield found[1]
+    calls = "".join(path.read_text() for path in (ROOT / "rust" / "grpc" / "src").glob("*.rs"))
+    refusal = r'(?:CallRefusal::(?:new|fault)\(\s*|code: )"(\w+)"'
+    yield from (found[1] for found in re.finditer(refusal, calls))
     service = ROOT / "rust" / "service" / "src"
     for path in (*service.glob("admission/*.rs"), *service.glob("clients/*.rs")):
         if path.name != "tests.rs":
@@ -48,6 +51,13 @@ def test_every_domain_error_has_a_row(kind):
     error = kind("invalid_input", {}) if issubclass(kind, Refused) else kind()
     for ingest in (False, True):
         assert refusal_of(error, ingest=ingest).args[0] in ERROR_CODES
+
+
+@pytest.mark.parametrize("code", [code for code, row in ERROR_CODES.items() if row.grpc])
+def test_every_code_says_whether_to_come_back(code):  # L6
+    row = ERROR_CODES[code]
+    comes_back = row.grpc == "UNAVAILABLE" or code == "ingest_buffer_full"
+    assert (row.retry_seconds is not None) is comes_back
 
 
 def test_every_row_is_sent_somewhere():

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
+use fluke_hpack::Decoder;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -81,6 +82,7 @@ pub(crate) struct Channel {
     stream_window: i64,
     initial_window: i64,
     frame_bytes: usize,
+    decoder: Decoder<'static>,
     status: Option<u16>,
 }
 
@@ -111,6 +113,7 @@ impl Channel {
             stream_window: WINDOW,
             initial_window: WINDOW,
             frame_bytes: FRAME_BYTES,
+            decoder: Decoder::new(),
             status: None,
         };
         channel.tls.writer().write_all(PREFACE)?;
@@ -188,7 +191,7 @@ impl Channel {
         match kind {
             HEADERS if stream == self.stream && flags & END_STREAM != 0 => {
                 let block = fields(flags, payload).ok_or(io::ErrorKind::InvalidData)?;
-                self.status = grpc_status(block)?;
+                self.status = grpc_status(&mut self.decoder, block)?;
                 if self.status.is_none() {
                     return Err(io::ErrorKind::InvalidData.into());
                 }

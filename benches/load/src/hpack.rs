@@ -2,6 +2,8 @@
 
 use std::io;
 
+use fluke_hpack::Decoder;
+
 /// Static fields `:method: POST` and `:scheme: https`.
 const POST_HTTPS: [u8; 2] = [0x83, 0x87];
 const AUTHORITY: u8 = 1;
@@ -42,29 +44,15 @@ impl Blocks {
     }
 }
 
-/// The status of gRPC in the fields of a block, which were written without a table.
+/// The status of gRPC in the fields of a block.
 ///
 /// # Errors
 ///
 /// A block that is none.
-pub(crate) fn grpc_status(mut block: &[u8]) -> io::Result<Option<u16>> {
-    let mut found = None;
-    while let Some(&first) = block.first() {
-        if first & INDEXED != 0 {
-            take_integer(&mut block, 7)?;
-        } else if first & 0x60 == 0x20 {
-            take_integer(&mut block, 5)?; // the size of the table
-        } else {
-            let bits = if first & INCREMENTAL != 0 { 6 } else { 4 };
-            let index = take_integer(&mut block, bits)?;
-            let name = if index == 0 { take_text(&mut block)? } else { &[] };
-            let value = take_text(&mut block)?;
-            if name == b"grpc-status" {
-                found = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-            }
-        }
-    }
-    Ok(found)
+pub(crate) fn grpc_status(decoder: &mut Decoder<'_>, block: &[u8]) -> io::Result<Option<u16>> {
+    let fields = decoder.decode(block).map_err(|_| io::ErrorKind::InvalidData)?;
+    let status = fields.iter().find(|(name, _)| name == b"grpc-status");
+    Ok(status.and_then(|(_, value)| str::from_utf8(value).ok()?.parse().ok()))
 }
 
 fn integer(to: &mut Vec<u8>, value: usize, flags: u8, bits: u32) {
@@ -87,39 +75,9 @@ fn text(to: &mut Vec<u8>, value: &str) {
     to.extend_from_slice(value.as_bytes());
 }
 
-fn take_integer(block: &mut &[u8], bits: u32) -> io::Result<usize> {
-    let mask = (1_usize << bits) - 1;
-    let mut value = usize::from(take_byte(block)?) & mask;
-    if value < mask {
-        return Ok(value);
-    }
-    for shift in (0..28).step_by(7) {
-        let byte = take_byte(block)?;
-        value += usize::from(byte & 0x7F) << shift;
-        if byte & 0x80 == 0 {
-            return Ok(value);
-        }
-    }
-    Err(io::ErrorKind::InvalidData.into())
-}
-
-/// Bytes of a text; one in the code of Huffman stays so.
-fn take_text<'a>(block: &mut &'a [u8]) -> io::Result<&'a [u8]> {
-    let length = take_integer(block, 7)?;
-    let (text, rest) = block.split_at_checked(length).ok_or(io::ErrorKind::InvalidData)?;
-    *block = rest;
-    Ok(text)
-}
-
-fn take_byte(block: &mut &[u8]) -> io::Result<u8> {
-    let (&byte, rest) = block.split_first().ok_or(io::ErrorKind::InvalidData)?;
-    *block = rest;
-    Ok(byte)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, grpc_status, integer, take_integer};
+    use super::{Blocks, Decoder, grpc_status, integer};
 
     /// RFC 7541, C.1.
     #[test]
@@ -130,7 +88,6 @@ mod tests {
             let mut written = Vec::new();
             integer(&mut written, value, 0, bits);
             assert_eq!(written, expected);
-            assert_eq!(take_integer(&mut &written[..], bits).unwrap(), value);
         }
     }
 
@@ -142,9 +99,10 @@ mod tests {
             super::text(&mut block, name);
             super::text(&mut block, value);
         }
-        assert_eq!(grpc_status(&block).unwrap(), Some(8));
-        assert_eq!(grpc_status(&[0x88]).unwrap(), None);
-        grpc_status(&block[..block.len() - 1]).unwrap_err();
+        let status = |block: &[u8]| grpc_status(&mut Decoder::new(), block);
+        assert_eq!(status(&block).unwrap(), Some(8));
+        assert_eq!(status(&[0x88]).unwrap(), None);
+        status(&block[..block.len() - 1]).unwrap_err();
     }
 
     #[test]

@@ -67,12 +67,3 @@ class Authenticator:
             return Identity.of(self.engine.identify(key_text, now=int(self._clock())))
         except RecordsUnavailable as error:
             raise ControlStoreUnavailable(str(error)) from error
-
-    def writer(self, key_text: str) -> Identity | None:
-        """The identity behind a key that may write and was authenticated before.
-
-        `None` for every other key, about which `authenticate` has more to say. This asks no other
-        machine, so that an event loop may call it.
-        """
-        parts = self.engine.writer(key_text)
-        return None if parts is None else Identity.of(parts)

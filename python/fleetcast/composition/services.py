@@ -127,6 +127,7 @@ def grpc_services(
     with _opened(stores, master_key, shared, counters) as authenticator:
         yield GrpcServices(
             settings=Live(shared, lambda settings: settings).current,
+            settings_descriptor=shared.descriptor,
             authenticator=authenticator,
             engine=stores.engine,
             probes=telemetry_probes(stores),

@@ -81,10 +81,6 @@ class Engine:
         """
         return self.open_planes.plane(account_id, tenant_key)
 
-    def opened(self, account_id: str) -> Plane | None:
-        """The store of an account, if it is open and its files are what they were."""
-        return self.open_planes.opened(account_id)
-
     def close_unused(self) -> None:
         """Closes what nobody has used for a while, and what was deleted, within a call of it.
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import refused
+from fleetcast.grpc.calls import message
 from fleetcast.grpc.names import SERVICES
 from fleetcast.protobuf import integer, texts
 from fleetcast.surface.readiness import Dependencies, well
@@ -14,7 +15,7 @@ from fleetcast.surface.readiness import Dependencies, well
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from fleetcast.grpc.call import Call
+    from fleetcast.grpc.calls import Context
     from fleetcast.surface.services import Probe
 
 _PING_SECONDS = 1.0
@@ -22,6 +23,7 @@ _WATCH_SECONDS = 5.0
 _READ_SECONDS = 15.0
 
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
+_OK = integer(1, 1)
 
 
 class WriteReadiness:
@@ -45,21 +47,27 @@ class WriteReadiness:
 
 
 class Health:
-    """The standard protocol; the empty name is the whole server."""
+    """The standard protocol, whose empty name is the whole server, and that of the contract."""
 
     def __init__(self, readiness: WriteReadiness) -> None:
         self._readiness = readiness
 
-    async def check(self, _requests: object, call: Call) -> bytes:
+    async def health(self, _requests: object, _context: Context) -> bytes:
+        """OK, or UNAVAILABLE: the field of the answer says nothing."""
+        if not await self._readiness.is_ready():
+            raise refused("telemetry_unavailable")
+        return _OK
+
+    async def check(self, _requests: object, context: Context) -> bytes:
         """The status of one service now."""
-        service = await _service(call)
+        service = await _service(context)
         if service not in SERVICES:
             raise refused("unknown_service")
         return await self._status()
 
-    async def watch(self, _requests: object, call: Call) -> AsyncIterator[bytes]:
+    async def watch(self, _requests: object, context: Context) -> AsyncIterator[bytes]:
         """The status of one service, and every change of it."""
-        service = await _service(call)
+        service = await _service(context)
         sent = b""
         while True:
             status = integer(1, _SERVICE_UNKNOWN)
@@ -83,10 +91,10 @@ class Health:
             return
 
 
-async def _service(call: Call) -> str:
+async def _service(context: Context) -> str:
     """The service that is asked for. Raises `Refused` where no message comes, or no such one."""
     try:
-        names = texts(await call.message(_READ_SECONDS), 1)
+        names = texts(await message(context, _READ_SECONDS), 1)
     except ValueError:
         raise refused("invalid_input", field="payload") from None
     return names[-1] if names else ""

@@ -16,7 +16,8 @@ from fleetcast.protobuf import delimited, fields, integer, messages, texts
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from fleetcast.grpc.call import Call
+    from fleetcast.config import Settings
+    from fleetcast.grpc.calls import Context
 
 # Fields of FileDescriptorProto, and of the descriptors inside.
 _FILE_NAME, _PACKAGE, _DEPENDENCY, _MESSAGE, _ENUM, _SERVICE = 1, 2, 3, 4, 5, 6
@@ -25,6 +26,13 @@ _NAME, _METHOD, _NESTED, _NESTED_ENUM = 1, 2, 3, 4
 _BY_FILENAME, _BY_SYMBOL, _LIST = 3, 4, 7
 _HOST, _REQUEST, _FILES, _SERVICES, _ERROR = 1, 2, 4, 6, 7
 _NOT_FOUND, _UNIMPLEMENTED = 5, 12
+_REFLECTING = ("development", "sandbox")  # on unless it is turned off
+
+
+def reflects(settings: Settings) -> bool:
+    """Tells whether tools may ask for the schema."""
+    wanted = settings.grpc.reflection
+    return settings.service.environment in _REFLECTING if wanted is None else wanted
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class Reflection:
         for data in messages(descriptors, 1):
             self._add(data)
 
-    async def info(self, requests: AsyncIterator[bytes], _call: Call) -> AsyncIterator[bytes]:
+    async def info(self, requests: AsyncIterator[bytes], _context: Context) -> AsyncIterator[bytes]:
         """Answers one request after the other. Raises `Refused` for what is none."""
         async for request in requests:
             try:

@@ -22,5 +22,7 @@ class GrpcServices(SurfaceServices):
     authenticator: Authenticator
     settings: Callable[[], Settings]
     """Gives those in force."""
+    settings_descriptor: int
+    """Memory whose first word is their version."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
     """By dependency: all that writes need."""

@@ -6,10 +6,12 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.metrics.counters import Counters, Histogram, label
+from fleetcast.metrics.families import BUCKETS_SECONDS
 from fleetcast.metrics.totals import Totals
 
 if TYPE_CHECKING:
-    from fleetcast.errors import TenantFull
+    from collections.abc import Callable, Sequence
+
     from fleetcast.metrics.shared import Shared
 
 _USAGE = "usage "  # no metric: names of metrics hold no space
@@ -39,13 +41,39 @@ class WriteIndexes(NamedTuple):
     commit_seconds: Histogram
 
 
+class Books(NamedTuple):
+    """All that the engine counts and logs requests of one process by."""
+
+    process: str
+    """Its name in logs."""
+    counters: int
+    """Descriptor of the memory of counters."""
+    counters_bytes: int
+    bounds_seconds: Sequence[float]
+    """Upper bounds of histograms."""
+    requests: Callable[[str, str, int | str, str], RequestIndexes]
+    writes: Callable[[str], WriteIndexes]
+    answered: int | None
+    """Index of the counter of all requests that the engine answered, if there is one."""
+
+
+def engine_books(
+    shared: Shared, process: str, requests: Requests, writes: Writes, answered: int | None = None
+) -> Books:
+    """Books for the engine. The counters of `requests` and `writes` must be a row of its own."""
+    memory = shared.descriptor, shared.rows_bytes
+    return Books(process, *memory, BUCKETS_SECONDS, requests.indexes, writes.indexes, answered)
+
+
 class Requests:
     """The requests of one surface, `http` or `grpc`."""
 
     def __init__(self, counters: Counters, surface: str) -> None:
         self._counters = counters
         self._prefix = f"fleetcast_{surface}"
-        self._in_flight = counters.gauge(f"{self._prefix}_requests_in_flight")
+        self.in_flight = counters.gauge(f"{self._prefix}_requests_in_flight")
+        """Index of the gauge of requests under way."""
+        self._over_share = label("fleetcast_refused_over_share_total", surface=surface)
         self._totals: dict[tuple[str, str, object], int] = {}
         self._seconds: dict[str, Histogram] = {}
         self._codes: dict[str, int] = {}
@@ -53,11 +81,11 @@ class Requests:
 
     def began(self) -> None:
         """A request is being answered from now on."""
-        self._counters.add(self._in_flight)
+        self._counters.add(self.in_flight)
 
     def interrupted(self) -> None:
         """Takes `began` back: the connection ended before a request was there."""
-        self._counters.add(self._in_flight, -1)
+        self._counters.add(self.in_flight, -1)
 
     def ended(
         self,
@@ -73,9 +101,22 @@ class Requests:
 
         It counts for the usage of `account_id`, if a valid key came with it.
         """
+        self._counters.add(self.in_flight, -1)
+        self.counted(method, route, status, seconds, code=code, account_id=account_id)
+
+    def counted(
+        self,
+        method: str,
+        route: str,
+        status: object,
+        seconds: float,
+        *,
+        code: str | None = None,
+        account_id: str | None = None,
+    ) -> None:
+        """As `ended`, of a request that was counted as under way elsewhere."""
         total = self._total(method, route, status)
-        durations = self._durations(route)
-        changes = [(self._in_flight, -1), (total, 1), *durations.changes(seconds)]
+        changes = [(total, 1), *self._durations(route).changes(seconds)]
         if account_id is not None:
             changes.append((self._usage(account_id), 1))
         if code is not None:
@@ -87,10 +128,14 @@ class Requests:
         total = self._total(method, route, status)
         self._counters.add_all(((total, 1), (self._refused(code), 1)))
 
+    def over_share(self) -> None:
+        """A refusal of a request because its tenant, or address, held its share already."""
+        self._counters.add(self._counters.counter(self._over_share))
+
     def indexes(self, method: str, route: str, status: object, account_id: str) -> RequestIndexes:
         """Indexes for one who counts requests by himself, as `began` and `ended` do."""
         return RequestIndexes(
-            self._in_flight,
+            self.in_flight,
             self._total(method, route, status),
             self._usage(account_id),
             self._durations(route),
@@ -181,9 +226,8 @@ class Writes:
             self._indexes[tenant] = known
         return known
 
-    def tenant_full(self, tenant: str, refusal: TenantFull) -> None:
+    def tenant_full(self, tenant: str, bound: str) -> None:
         """A batch was refused that would have taken the tenant past a bound on its names."""
-        bound = refusal.bound
         name = label("fleetcast_tenant_full_total", tenant=tenant, bound=bound)
         self._counters.add(self._counters.counter(name))
         logger.warning("a tenant is full", extra={"tenant": tenant, "bound": f"limits.{bound}"})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.config.name_mapping import read_names
-from fleetcast.supervisor.listening import bound_address, listen, reserve
+from fleetcast.supervisor.listening import bound_address, listen
 
 if TYPE_CHECKING:
     import socket
@@ -28,8 +28,13 @@ logger = structlog.get_logger(__name__)
 # engine's allocator gives back what was free for a second, which is just too soon: clearing the
 # pages anew took a seventh of the CPU of a compaction.
 _MAINTENANCE_ENVIRONMENT = {"MIMALLOC_PURGE_DELAY": "10000"}
-# The library's core writes lines of its own form to stderr, one for each TLS handshake that fails.
-_GRPC_ENVIRONMENT = {"GRPC_VERBOSITY": "NONE"}
+_GRPC_ENVIRONMENT = {
+    # The library's core writes lines of its own form to stderr.
+    "GRPC_VERBOSITY": "NONE",
+    # Before 2.40, glibc copies 2 KiB and more by `rep movsb`, which is slow on AMD's processors if
+    # the target is not aligned. Frames of HTTP/2 never are: a quarter of the CPU of a message.
+    "GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1073741824",
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,7 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
     grpc, authority = None, None
     if settings.grpc.address != _OFF:
         authority = directory.grpc_authority(settings)
-        is_shared = settings.grpc.processes > 1
-        grpc = reserve(settings.grpc.address, shared=is_shared, after_crash=after_crash)
+        grpc = listen(settings.grpc.address, after_crash=after_crash)
     admin = None
     if settings.admin.address != _OFF:
         admin = listen(settings.admin.address, after_crash=after_crash)

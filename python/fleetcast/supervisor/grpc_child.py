@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 from fleetcast.composition.services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
-from fleetcast.grpc.certificate import CertificateFiles
-from fleetcast.grpc.server import Listener, serve
+from fleetcast.grpc.front import Listener
+from fleetcast.grpc.server import serve
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
-from fleetcast.supervisor.listening import bound_address
 
 
 def main() -> None:
@@ -22,26 +20,24 @@ def main() -> None:
     directory = configuration.directory
     shared_settings = SharedSettings(configuration.settings_fd)
     settings = shared_settings.read().grpc
-    # The supervisor's socket holds the port; it never listens, and so it gets no connections.
-    with socket.socket(fileno=configuration.listener_fd) as held:
-        listener = Listener(
-            address=str(bound_address(held)),
-            certificate=CertificateFiles(
-                directory.root / settings.certificate, directory.root / settings.private_key
-            ),
-            shared=settings.processes > 1,
-        )
-        counters = Counters(Shared(configuration.counters_fd))
-        serving = counters.gauge(sample("fleetcast_processes_ready", surface="grpc"))
+    assert configuration.listener_fd is not None  # noqa: S101 - as the table of children has it
+    listener = Listener(
+        configuration.listener_fd,
+        directory.root / settings.certificate,
+        directory.root / settings.private_key,
+    )
+    counters = Counters(Shared(configuration.counters_fd))
+    serving = counters.gauge(sample("fleetcast_processes_ready", surface="grpc"))
 
-        def ready() -> None:
-            counters.put(serving, 1)
-            report_ready(configuration)
+    def ready() -> None:
+        counters.put(serving, 1)
+        report_ready(configuration)
 
-        with grpc_services(
-            directory, configuration.master_key, shared_settings, counters
-        ) as services:
-            asyncio.run(serve(services, listener, ready, lambda: report_alive(configuration)))
+    def lives() -> None:
+        report_alive(configuration)
+
+    with grpc_services(directory, configuration.master_key, shared_settings, counters) as services:
+        asyncio.run(serve(services, listener, directory.root / "run", ready, lives))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
-from fleetcast.metrics import Counters, Requests, Shared, Writes, sample
-from fleetcast.metrics.families import BUCKETS_SECONDS
+from fleetcast.metrics import Counters, Requests, Shared, Writes, engine_books, sample
 from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
 if TYPE_CHECKING:
@@ -81,16 +80,10 @@ def serve_http(listener: HttpListener) -> None:
 def _serving(served: Live[HttpParts], shared: Shared, process: str) -> Serving:
     """Serves the data path by the settings in force."""
     counters = Counters(shared)  # a row of its own: the engine adds without our lock
-    return Serving(
-        lambda: served.current().service,
-        process=process,
-        counters=shared.descriptor,
-        counters_bytes=shared.rows_bytes,
-        bounds_seconds=BUCKETS_SECONDS,
-        requests=Requests(counters, "http").indexes,
-        writes=Writes(counters, process).indexes,
-        answered=counters.counter("fleetcast_http_answered_by_front_total"),
-    )
+    requests, writes = Requests(counters, "http"), Writes(counters, process)
+    answered = counters.counter("fleetcast_http_answered_by_front_total")
+    books = engine_books(shared, process, requests, writes, answered)
+    return Serving(lambda: served.current().service, books)
 
 
 def _current(served: Live[HttpParts]) -> WSGIApplication:

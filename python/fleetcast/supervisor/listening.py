@@ -6,13 +6,9 @@ import errno
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from fleetcast.config import Address, parse_address
 from fleetcast.errors import OperatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BACKLOG = 2048
 _ORPHANS_SECONDS = 10.0  # children of a killed supervisor hold its ports for so long at most
@@ -24,17 +20,21 @@ _UNACKED = slice(24, 28)
 
 
 def listen(text: str, *, after_crash: bool) -> socket.socket:
-    """A listening socket on `HOST:PORT`. Raises `OperatorError`."""
-    return _held(text, _listening, after_crash=after_crash)
+    """A listening socket on `HOST:PORT`, tried for as long as orphans may hold the port.
 
-
-def reserve(text: str, *, shared: bool, after_crash: bool) -> socket.socket:
-    """A socket that holds `HOST:PORT` for children that listen there themselves.
-
-    It never listens, so no connection comes to it. A port on which somebody else listens is
-    refused; `shared` ones are opened so that several children can. Raises `OperatorError`.
+    They do after a crash. Raises `OperatorError`.
     """
-    return _held(text, lambda address: _reserved(address, shared=shared), after_crash=after_crash)
+    address = parse_address(text)
+    until = time.monotonic() + (_ORPHANS_SECONDS if after_crash else 0.0)
+    while True:
+        try:
+            return _listening(address)
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            if not taken or time.monotonic() >= until:
+                message = f"cannot listen on {address}: {error.strerror}"
+                raise OperatorError(message) from None
+        time.sleep(_RETRY_SECONDS)
 
 
 def end_listening(listener: socket.socket) -> None:
@@ -62,23 +62,6 @@ def _waiting(listener: socket.socket) -> int:
     return int.from_bytes(info[_UNACKED], sys.byteorder)
 
 
-def _held(
-    text: str, hold: Callable[[Address], socket.socket], *, after_crash: bool
-) -> socket.socket:
-    """Tries for as long as orphans may hold the port after a crash."""
-    address = parse_address(text)
-    until = time.monotonic() + (_ORPHANS_SECONDS if after_crash else 0.0)
-    while True:
-        try:
-            return hold(address)
-        except OSError as error:
-            taken = error.errno == errno.EADDRINUSE
-            if not taken or time.monotonic() >= until:
-                message = f"cannot listen on {address}: {error.strerror}"
-                raise OperatorError(message) from None
-        time.sleep(_RETRY_SECONDS)
-
-
 def _listening(address: Address) -> socket.socket:
     listener = _bound(address)
     try:
@@ -90,24 +73,12 @@ def _listening(address: Address) -> socket.socket:
     return listener
 
 
-def _reserved(address: Address, *, shared: bool) -> socket.socket:
-    # Not shared, the port is refused while anybody listens on it, whoever would share it.
-    reserved = _bound(address)
-    if shared:
-        address = bound_address(reserved)
-        reserved.close()
-        reserved = _bound(address, share=True)
-    return reserved
-
-
-def _bound(address: Address, *, share: bool = False) -> socket.socket:
+def _bound(address: Address) -> socket.socket:
     found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, socket_address = found[0]
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if share:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind(socket_address)
     except BaseException:
         bound.close()

@@ -65,6 +65,7 @@ ERROR_CODES: Mapping[str, ErrorCode] = {
     "invalid_content_length": ErrorCode(400),
     "request_too_large": ErrorCode(413),
     "unsupported_content_encoding": ErrorCode(415, headers=(("Accept-Encoding", "identity"),)),
+    "unsupported_encoding": ErrorCode(grpc="UNIMPLEMENTED"),
     "unsupported_media_type": ErrorCode(415),
     "read_deadline_exceeded": ErrorCode(grpc="DEADLINE_EXCEEDED"),
     "schema_faults": ErrorCode(422),

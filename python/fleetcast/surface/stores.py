@@ -89,7 +89,7 @@ class TenantStores:
 
     def count_full(self, identity: Identity, refusal: TenantFull) -> None:
         """Counts a batch that was refused for the names it has."""
-        self._writes.tenant_full(identity.tenant_key, refusal)
+        self._writes.tenant_full(identity.tenant_key, refusal.bound)
 
 
 def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:

@@ -45,4 +45,5 @@ pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
 pub use message::{Asked, Decision, Failure};
 pub use request::{Request, Turn};
+pub use settings::SettingsVersion;
 pub use socket::Peer;

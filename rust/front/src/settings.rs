@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BYTES: usize = size_of::<AtomicU64>();
 
 /// The first word of the shared memory, which grows with every publication.
-pub(crate) struct SettingsVersion {
+pub struct SettingsVersion {
     word: NonNull<AtomicU64>,
     /// The version that was last seen.
     seen: AtomicU64,
@@ -26,7 +26,7 @@ impl SettingsVersion {
     ///
     /// # Errors
     /// That of the system.
-    pub(crate) fn map(memory: &OwnedFd) -> io::Result<Self> {
+    pub fn map(memory: &OwnedFd) -> io::Result<Self> {
         // SAFETY: a new mapping touches no other memory.
         let start = unsafe {
             libc::mmap(
@@ -45,7 +45,8 @@ impl SettingsVersion {
     }
 
     /// The version in force.
-    pub(crate) fn now(&self) -> u64 {
+    #[must_use]
+    pub fn now(&self) -> u64 {
         // SAFETY: the word is mapped, aligned to a page, and written as one word.
         unsafe { self.word.as_ref() }.load(Ordering::Acquire)
     }

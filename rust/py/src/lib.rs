@@ -22,7 +22,6 @@ mod results;
 
 mod describe;
 mod encode;
-mod fair;
 mod limiter;
 mod text;
 mod write_arrow;
@@ -37,11 +36,11 @@ mod adapted;
 
 mod records;
 
-mod grpc;
-
 mod service;
 
 mod front;
+
+mod grpc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -97,13 +96,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode::encode_json, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
     module.add_function(wrap_pyfunction!(encode::is_acceptable, module)?)?;
-    module.add_class::<fair::KeyOwners>()?;
     module.add_class::<long_answer::LongAnswer>()?;
-    module.add_class::<fair::Share>()?;
     module.add_class::<front::Front>()?;
     module.add_class::<front::Request>()?;
     module.add_class::<body::RequestBody>()?;
-    module.add_class::<grpc::Jobs>()?;
+    module.add_class::<grpc::EndedCall>()?;
+    module.add_class::<grpc::GrpcFront>()?;
+    module.add_class::<grpc::Notice>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<planes::OpenPlanes>()?;

@@ -161,11 +161,6 @@ impl OpenPlanes {
         leave(py, || self.0.open(account_id, tenant_key)).map(Plane::from)
     }
 
-    #[pyo3(signature = (account_id, /))]
-    fn opened(&self, account_id: &str) -> Option<Plane> {
-        self.0.opened(account_id).map(Plane::from)
-    }
-
     #[pyo3(signature = (account_id, plane=None))]
     fn release(&self, py: Python<'_>, account_id: &str, plane: Option<&Plane>) -> PyResult<()> {
         leave(py, || self.0.release(account_id, plane.map(Plane::shared)))

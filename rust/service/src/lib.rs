@@ -5,6 +5,8 @@
 
 mod refusal;
 
+pub mod renewed;
+
 pub mod accounts;
 pub mod books;
 pub mod clients;

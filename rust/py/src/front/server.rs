@@ -133,7 +133,7 @@ impl Front {
 
 /// A descriptor of its own for what `descriptor` is open on.
 #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
+pub(crate) fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: it is borrowed for one call, which fails where it is not open.
     unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }

@@ -1,5 +1,8 @@
-//! The parts of the gRPC surface that go on without the GIL.
+//! The gRPC front as Python sees it.
 
-mod jobs;
+mod events;
 
-pub(crate) use jobs::Jobs;
+mod front;
+
+pub(crate) use events::{EndedCall, Notice};
+pub(crate) use front::GrpcFront;

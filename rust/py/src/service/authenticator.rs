@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_service::accounts::{self, Identity, Rejection};
-use fleetcast_service::admission::{Cause, PUBLIC_ROUTES, admit_known};
+use fleetcast_service::admission::Cause;
 
 use super::context::raised;
 use crate::errors::{InvalidKey, records_error};
@@ -63,12 +63,5 @@ impl Authenticator {
             Err(Rejection::Unavailable(error)) => Err(records_error(&error)),
             Err(rejection) => Err(raised(py, &Cause::from(rejection))),
         }
-    }
-
-    #[pyo3(signature = (key, /))]
-    fn writer<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let route = PUBLIC_ROUTES.iter().find(|route| route.is_ingest());
-        let admitted = route.and_then(|route| admit_known(&self.0, key, route));
-        admitted.map(|found| Ok(parts(&found).into_pyobject(py)?.into_any())).transpose()
     }
 }

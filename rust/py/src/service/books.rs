@@ -1,12 +1,13 @@
 //! Accounts of requests: indexes and names of Python, lines of the access log.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pyo3::prelude::*;
 
 use fleetcast_service::books::{
-    self, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes, write_line,
+    self, Counters, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes, write_line,
 };
 
 use crate::results::WriteResult;
@@ -38,12 +39,41 @@ struct PyHistogram {
     sum: usize,
 }
 
+/// `metrics.surfaces.Books`.
+#[derive(FromPyObject)]
+pub(crate) struct Books {
+    process: String,
+    counters: i32,
+    counters_bytes: usize,
+    bounds_seconds: Vec<f64>,
+    requests: Py<PyAny>,
+    writes: Py<PyAny>,
+    answered: Option<usize>,
+}
+
+impl Books {
+    /// The books of the engine that these describe.
+    #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
+    pub(crate) fn open(self) -> PyResult<Arc<books::Books>> {
+        // SAFETY: it is borrowed for one call, which fails if it is not open.
+        let memory = unsafe { BorrowedFd::borrow_raw(self.counters) };
+        let counters = Counters::map(memory, self.counters_bytes)?;
+        let indexes = PyIndexes {
+            of_requests: self.requests,
+            of_writes: self.writes,
+            bounds: self.bounds_seconds.into(),
+        };
+        let books = books::Books::new(counters, Box::new(indexes), self.answered, &self.process);
+        Ok(Arc::new(books))
+    }
+}
+
 /// The methods of Python that find indexes by what they count.
-pub(super) struct PyIndexes {
-    pub(super) of_requests: Py<PyAny>,
-    pub(super) of_writes: Py<PyAny>,
+struct PyIndexes {
+    of_requests: Py<PyAny>,
+    of_writes: Py<PyAny>,
     /// Upper bounds of durations in seconds.
-    pub(super) bounds: Arc<[f64]>,
+    bounds: Arc<[f64]>,
 }
 
 impl PyIndexes {
@@ -63,11 +93,20 @@ impl Indexes for PyIndexes {
         &self,
         method: &str,
         route: &str,
-        status: u16,
+        status: Status<'_>,
         account: &str,
     ) -> Option<RequestIndexes> {
-        let found: PyRequestIndexes =
-            asked(|py| self.of_requests.call1(py, (method, route, status, account))?.extract(py))?;
+        let found: PyRequestIndexes = asked(|py| {
+            let found = match status {
+                Status::Http(status) => {
+                    self.of_requests.call1(py, (method, route, status, account))
+                }
+                Status::Grpc(status) => {
+                    self.of_requests.call1(py, (method, route, status, account))
+                }
+            };
+            found?.extract(py)
+        })?;
         let PyRequestIndexes { in_flight, total, usage, seconds } = found;
         Some(RequestIndexes { in_flight, total, usage, seconds: self.histogram(seconds) })
     }

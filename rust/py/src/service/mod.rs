@@ -15,13 +15,15 @@ mod rules;
 
 mod serving;
 
+pub(crate) use authenticator::Authenticator;
+pub(crate) use books::Books;
 pub(crate) use decision::Decision;
 pub(crate) use serving::Serving;
 
 use pyo3::prelude::*;
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<authenticator::Authenticator>()?;
+    module.add_class::<Authenticator>()?;
     module.add_class::<Decision>()?;
     module.add_class::<rules::LimiterFile>()?;
     module.add_class::<rules::Service>()?;

@@ -1,14 +1,13 @@
 //! Requests of a worker that are served without the interpreter.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use fleetcast_service::books::{Books, Counters};
+use fleetcast_service::renewed::Renewed;
 use fleetcast_service::serving;
 
-use super::books::PyIndexes;
+use super::books::Books;
 use super::rules::Service;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -23,27 +22,7 @@ impl Serving {
 #[pymethods]
 impl Serving {
     #[new]
-    #[pyo3(signature = (
-        renew, *, process, counters, counters_bytes, bounds_seconds, requests, writes, answered,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
-    #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-    fn new(
-        renew: Py<PyAny>,
-        process: &str,
-        counters: i32,
-        counters_bytes: usize,
-        bounds_seconds: Vec<f64>,
-        requests: Py<PyAny>,
-        writes: Py<PyAny>,
-        answered: usize,
-    ) -> PyResult<Self> {
-        // SAFETY: it is borrowed for one call, which fails if it is not open.
-        let memory = unsafe { BorrowedFd::borrow_raw(counters) };
-        let counters = Counters::map(memory, counters_bytes)?;
-        let indexes =
-            PyIndexes { of_requests: requests, of_writes: writes, bounds: bounds_seconds.into() };
-        let books = Arc::new(Books::new(counters, Box::new(indexes), answered, process));
+    fn new(renew: Py<PyAny>, books: Books) -> PyResult<Self> {
         let renew = move || {
             Python::attach(|py| {
                 let rules = renew.call0(py).and_then(|rules| Ok(rules.extract::<Py<Service>>(py)?));
@@ -51,6 +30,7 @@ impl Serving {
                 Some(rules.get().shared())
             })
         };
-        Ok(Self(Arc::new(serving::Serving::new(Box::new(renew), books))))
+        let rules = Renewed::new(Box::new(renew));
+        Ok(Self(Arc::new(serving::Serving::new(rules, books.open()?))))
     }
 }

@@ -71,13 +71,16 @@ const LINES: BodyRules =
     BodyRules::Adapted { codings: &["identity", "gzip"], media_types: &[], message: None };
 const PROTOBUF: &[&str] = &["application/x-protobuf"];
 
+/// Writes of JSON. Those of gRPC need the same rights.
+pub const TELEMETRY: Route = Route::write("/telemetry", BodyRules::Json);
+
 /// Every path of the public listener.
 pub static PUBLIC_ROUTES: &[Route] = &[
     Route::open("/health"),
     Route::open("/health/telemetry"),
     Route::open("/health/topology"),
     Route::open("/health/predictions"),
-    Route::write("/telemetry", BodyRules::Json),
+    TELEMETRY,
     Route::read("/topology", Some("topology:read")),
     Route::read("/topology/series", Some("topology:read")),
     Route::read("/predictions", Some("predictions:read")),

@@ -258,9 +258,16 @@ pub fn admit_known(
     route: &Route,
 ) -> Option<Arc<Identity>> {
     let identity = authenticator.identify_known(key, seconds())?;
-    let has_rights =
-        check_scope(route, &identity).is_ok() && check_entitlement(route, &identity).is_ok();
-    has_rights.then_some(identity)
+    check_rights(route, &identity).is_ok().then_some(identity)
+}
+
+/// Checks that an identity has the rights that `route` needs.
+///
+/// # Errors
+/// `insufficient_scope`, `live_ingest_not_entitled`.
+pub fn check_rights(route: &Route, identity: &Identity) -> Result<(), Refusal> {
+    check_scope(route, identity)?;
+    check_entitlement(route, identity)
 }
 
 fn is_authenticated(decision: &Decision) -> bool {

@@ -16,7 +16,7 @@ thread_local! {
 }
 
 /// The status of an answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Status<'t> {
     /// A number of HTTP.
     Http(u16),

@@ -9,7 +9,7 @@ use fleetcast_core::plane::Written;
 use fleetcast_front::fair::Owner;
 
 use super::counters::{Counters, Histogram};
-use super::log_line::{Served, write_line};
+use super::log_line::{Served, Status, write_line};
 use super::unreadable::{Source, note_unreadable};
 
 /// Indexes that are kept: of accounts and routes, and of tenants.
@@ -52,7 +52,7 @@ pub trait Indexes: Send + Sync {
         &self,
         method: &str,
         route: &str,
-        status: u16,
+        status: Status<'_>,
         account: &str,
     ) -> Option<RequestIndexes>;
 
@@ -61,15 +61,15 @@ pub trait Indexes: Send + Sync {
 }
 
 /// Method, route, status and account.
-type RequestKey = (&'static str, &'static str, u16, Owner);
+type RequestKey = (&'static str, &'static str, Status<'static>, Owner);
 type Known<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
 
 /// Counts and logs requests of one process. Safe to share between threads.
 pub struct Books {
     counters: Counters,
     indexes: Box<dyn Indexes>,
-    /// The index of the counter of the requests that were answered here.
-    answered: usize,
+    /// The index of the counter of the requests that were answered here, if that is counted.
+    answered: Option<usize>,
     /// The name of the process.
     process: String,
     requests: Known<RequestKey, RequestIndexes>,
@@ -88,7 +88,7 @@ impl Books {
     pub fn new(
         counters: Counters,
         indexes: Box<dyn Indexes>,
-        answered: usize,
+        answered: Option<usize>,
         process: &str,
     ) -> Self {
         let process = process.to_owned();
@@ -101,7 +101,7 @@ impl Books {
         self: &Arc<Self>,
         method: &'static str,
         route: &'static str,
-        status: u16,
+        status: Status<'static>,
         account: &Owner,
     ) -> Entry {
         let key = (method, route, status, account.clone());
@@ -146,7 +146,9 @@ impl Entry {
             counters.add(indexes.usage, 1);
             indexes.seconds.observe(counters, duration);
         }
-        counters.add(self.books.answered, 1);
+        if let Some(answered) = self.books.answered {
+            counters.add(answered, 1);
+        }
         write_line(&served.line(SystemTime::now()));
     }
 
@@ -163,6 +165,27 @@ impl Drop for Entry {
         if let Some(indexes) = &self.indexes {
             self.books.counters.take(indexes.in_flight, 1);
         }
+    }
+}
+
+/// A request that is counted as under way until this is dropped.
+pub struct UnderWay {
+    books: Arc<Books>,
+    gauge: usize,
+}
+
+impl UnderWay {
+    /// Counts one more in the gauge of that index.
+    #[must_use]
+    pub fn begin(books: &Arc<Books>, gauge: usize) -> Self {
+        books.counters.add(gauge, 1);
+        Self { books: Arc::clone(books), gauge }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.books.counters.take(self.gauge, 1);
     }
 }
 

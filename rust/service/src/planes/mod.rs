@@ -99,11 +99,6 @@ impl OpenPlanes {
         Ok(plane)
     }
 
-    /// The plane of an account, if it is open and stands on its files. Nothing is opened.
-    pub fn opened(&self, account_id: &str) -> Option<Arc<OpenPlane>> {
-        self.slot(account_id)?.standing().ok().flatten()
-    }
-
     fn open_in_turn(&self, account_id: &str, tenant_key: &str) -> Result<Arc<OpenPlane>> {
         loop {
             let slot = self.slot_or_new(account_id);

@@ -26,7 +26,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Counts the request as under way.
     pub(super) fn begin(&self, method: &'static str, status: u16) -> Entry {
-        self.books.begin(method, self.route, status, &self.identity.account)
+        self.books.begin(method, self.route, Status::Http(status), &self.identity.account)
     }
 
     /// Counts and logs the request, which has so many bytes in and out.

@@ -1,6 +1,6 @@
 //! Requests of a front: decided on here, and answered here if they are of the data path.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use fleetcast_front::{self as front, Fast, Request, Served};
@@ -12,38 +12,19 @@ use super::service::Service;
 use super::writes::{Language, write};
 use crate::admission::{Decision, Grant};
 use crate::books::{Books, new_request_id};
-
-/// Gives the rules of the settings in force; `None` if there are none.
-pub type Renew = Box<dyn Fn() -> Option<Arc<Service>> + Send + Sync>;
+use crate::renewed::Renewed;
 
 /// Serves the requests of one worker.
 pub struct Serving {
-    renew: Renew,
+    rules: Renewed<Service>,
     books: Arc<Books>,
-    /// The rules, and the version of the settings that they are of.
-    current: RwLock<Option<(u64, Arc<Service>)>>,
 }
 
 impl Serving {
-    /// Serves by the rules that `renew` gives, and accounts in `books`.
+    /// Serves by the rules of the settings in force, and accounts in `books`.
     #[must_use]
-    pub fn new(renew: Renew, books: Arc<Books>) -> Self {
-        Self { renew, books, current: RwLock::new(None) }
-    }
-
-    /// The rules of the settings in force.
-    fn service(&self, version: u64) -> Option<Arc<Service>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, service)) = &*current
-            && *known == version
-        {
-            return Some(Arc::clone(service));
-        }
-        drop(current);
-        let service = (self.renew)()?;
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Some((version, Arc::clone(&service)));
-        Some(service)
+    pub fn new(rules: Renewed<Service>, books: Arc<Books>) -> Self {
+        Self { rules, books }
     }
 
     fn decided(
@@ -86,7 +67,7 @@ impl Fast for Serving {
             return Served::HandOn(request); // it is malformed
         }
         let began = Instant::now();
-        let Some(service) = self.service(request.settings_version()) else {
+        let Some(service) = self.rules.get(request.settings_version()) else {
             return Served::HandOn(request);
         };
         let decision = service.admission.decide(&mut request);

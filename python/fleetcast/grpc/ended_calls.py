@@ -1,0 +1,96 @@
+"""Calls that have ended, counted and logged, except writes that were stored."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import GrpcNotice
+from fleetcast.log_lines import Served
+from fleetcast.metrics import Requests, Writes
+from fleetcast.surface.accounting import audit_key
+
+if TYPE_CHECKING:
+    from fleetcast.engine import EndedCall, GrpcFront
+    from fleetcast.grpc.services import GrpcServices
+
+_PAUSE_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class EndedCalls:
+    """Takes the events of a front in a thread. A call is answered once it is counted."""
+
+    def __init__(self, services: GrpcServices, front: GrpcFront) -> None:
+        self._front = front
+        self._requests = Requests(services.counters, "grpc")
+        self._writes = Writes(services.counters, "grpc")
+        self._log = services.access_log
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="grpc-ended", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Takes the last events; for a front that has stopped."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            for event in self._front.next_events(_PAUSE_SECONDS):
+                try:
+                    self._note(event)
+                except Exception:
+                    logger.exception("a call could not be counted")
+        self._front.next_events(0.0)
+
+    def _note(self, event: EndedCall | GrpcNotice) -> None:
+        if isinstance(event, GrpcNotice):
+            level = logging.INFO if event.problem is None else logging.WARNING
+            logger.log(level, event.event, extra={"problem": event.problem})
+            return
+        account, tenant, key_id = event.identity or (None, None, None)
+        self._requests.counted(
+            "grpc",
+            event.route,
+            event.status,
+            event.seconds,
+            code=event.error,
+            account_id=account,
+        )
+        self._log(
+            Served(
+                event.request_id,
+                "grpc",
+                event.route,
+                event.status,
+                event.error,
+                tenant,
+                key_id,
+                event.client,
+                event.seconds,
+                bytes_in=event.bytes_in,
+                bytes_out=event.bytes_out,
+                process="grpc",
+            )
+        )
+        self._tell(event, tenant)
+
+    def _tell(self, event: EndedCall, tenant: str | None) -> None:
+        """Logs what a line of the access log does not say."""
+        if event.fault is not None:
+            logger.error(event.fault, extra={"request_id": event.request_id})
+        if event.bad_key is not None:
+            audit_key(
+                "authentication failed",
+                event.bad_key,
+                request_id=event.request_id,
+                client=event.client,
+                transport="grpc",
+            )
+        if event.bound is not None and tenant is not None:
+            self._writes.tenant_full(tenant, event.bound)
+        if event.is_over_share:
+            self._requests.over_share()

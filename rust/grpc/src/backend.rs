@@ -1,0 +1,46 @@
+//! The connection to the server behind the front.
+
+use std::io;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use h2::SendStream;
+use h2::client::{ResponseFuture, SendRequest};
+use http::Request;
+use tokio::net::UnixStream;
+use tokio::sync::Mutex;
+
+/// The server behind. One connection serves all calls, and is made anew if it ends.
+pub(crate) struct Backend {
+    path: PathBuf,
+    connection: Mutex<Option<SendRequest<Bytes>>>,
+}
+
+impl Backend {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, connection: Mutex::default() }
+    }
+
+    /// Begins a call.
+    pub(crate) async fn begin(
+        &self,
+        head: Request<()>,
+    ) -> io::Result<(ResponseFuture, SendStream<Bytes>)> {
+        let mut ready = self.ready().await?;
+        ready.send_request(head, false).map_err(io::Error::other)
+    }
+
+    async fn ready(&self) -> io::Result<SendRequest<Bytes>> {
+        let mut connection = self.connection.lock().await;
+        if let Some(known) = connection.take()
+            && let Ok(ready) = known.ready().await
+        {
+            return Ok(connection.insert(ready).clone());
+        }
+        let stream = UnixStream::connect(&self.path).await?;
+        let (sender, driver) = h2::client::handshake(stream).await.map_err(io::Error::other)?;
+        tokio::spawn(driver); // ends with the connection, which the next call finds out
+        let ready = sender.ready().await.map_err(io::Error::other)?;
+        Ok(connection.insert(ready).clone())
+    }
+}

@@ -1,0 +1,175 @@
+//! One call, from its head to its status.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fleetcast_front::fair::Owner;
+use fleetcast_service::accounts::Identity;
+use fleetcast_service::books::{self, UnderWay, new_request_id};
+use h2::Reason;
+use h2::server::SendResponse;
+use http::{HeaderMap, HeaderValue, Response, header};
+
+use crate::connections::Seat;
+use crate::event::EndedCall;
+use crate::message::{CANCELLED, HEAD_BYTES};
+use crate::server::{OVER_SHARE_PAUSE, Server};
+use crate::status::{CallRefusal, Status, details, trailers};
+
+/// The name of writes in logs and metrics.
+pub(crate) const WRITE_ROUTE: &str = "TelemetryIngest/Write";
+
+/// The media type of calls, which may have an ending.
+pub(crate) const MEDIA_TYPE: &str = "application/grpc";
+/// A call that its client resets earlier was none.
+const RESET_AGE: Duration = Duration::from_secs(1);
+
+/// The facts about a connection that its calls need.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub(crate) server: Arc<Server>,
+    pub(crate) seat: Arc<Seat>,
+    pub(crate) client: Arc<str>,
+    pub(crate) address: Owner,
+}
+
+/// A call under way.
+pub(crate) struct Call {
+    pub(crate) of: Connection,
+    pub(crate) request_id: String,
+    pub(crate) identity: Option<Arc<Identity>>,
+    pub(crate) bad_key: Option<String>,
+    pub(crate) bytes_in: u64,
+    route: Arc<str>,
+    began: Instant,
+    _under_way: UnderWay,
+}
+
+/// The way to answer a call.
+pub(crate) type Answering = SendResponse<Bytes>;
+
+impl Call {
+    /// A call that begins now, by its name in logs and metrics.
+    pub(crate) fn begin(of: Connection, route: Arc<str>) -> Self {
+        let parts = &of.server.parts;
+        let under_way = UnderWay::begin(&parts.books, parts.in_flight);
+        let request_id = new_request_id().iter().map(|digit| char::from(*digit)).collect();
+        let (identity, bad_key, bytes_in) = (None, None, 0);
+        let began = Instant::now();
+        Self { of, request_id, identity, bad_key, bytes_in, route, began, _under_way: under_way }
+    }
+
+    /// Notes the identity behind its key.
+    pub(crate) fn identify(&mut self, identity: &Arc<Identity>, key: &str) {
+        self.of.seat.note_accepted();
+        self.of.server.owners.learn(key.as_bytes(), &identity.account);
+        self.identity = Some(Arc::clone(identity));
+    }
+
+    /// Counts, logs and answers a write that was stored.
+    pub(crate) fn end_stored(self, answer: &mut Answering, response: Bytes) {
+        let Some(identity) = &self.identity else { return };
+        let books = &self.of.server.parts.books;
+        let status = books::Status::Grpc(Status::OK.name());
+        let entry = books.begin("grpc", WRITE_ROUTE, status, &identity.account);
+        entry.end(&books::Served {
+            request_id: &self.request_id,
+            method: "grpc",
+            route: WRITE_ROUTE,
+            status,
+            error: None,
+            tenant: Some(&identity.tenant.name),
+            key_id: Some(&identity.key.key_id),
+            client: &self.of.client,
+            duration: self.began.elapsed(),
+            bytes_in: self.bytes_in,
+            bytes_out: (response.len() - HEAD_BYTES) as u64,
+            process: books.process(),
+        });
+        let Ok(mut stream) = answer.send_response(head(), false) else { return };
+        if stream.send_data(response, false).is_ok() {
+            drop(stream.send_trailers(trailers(Status::OK, "", None)));
+        }
+    }
+
+    /// Counts, logs and answers a call that is refused.
+    pub(crate) async fn refuse(self, answer: &mut Answering, refusal: CallRefusal) {
+        if refusal.code == CANCELLED {
+            return self.end_cancelled().await;
+        }
+        if refusal.is_over_share {
+            // A client that does not wait for a second, as it should, could keep the loop busy.
+            tokio::time::sleep(OVER_SHARE_PAUSE).await;
+        }
+        let (status, trailers) = self.of.server.parts.statuses.of(&refusal);
+        let seat = Arc::clone(&self.of.seat);
+        self.end(status, Some(refusal.code.to_owned()), 0, Some(refusal)).await;
+        send_trailers_only(answer, trailers);
+        if status == Status::UNAUTHENTICATED {
+            seat.note_refused();
+        }
+    }
+
+    /// Counts and logs a call that its client has ended.
+    pub(crate) async fn end_cancelled(self) {
+        if self.began.elapsed() < RESET_AGE {
+            self.of.seat.note_reset();
+        }
+        self.end(Status::CANCELLED, None, 0, None).await;
+    }
+
+    /// Counts and logs a call that was handed on, and came to the status of `trailers`.
+    pub(crate) async fn end_handed_on(self, trailers: &HeaderMap, bytes_out: u64) {
+        let status = Status::of_trailers(trailers);
+        let error = (status != Status::OK).then(|| details(trailers)).flatten();
+        let code = error.map(|text| text.split(':').next().unwrap_or_default().to_owned());
+        self.end(status, code, bytes_out, None).await;
+    }
+
+    async fn end(
+        self,
+        status: Status,
+        error: Option<String>,
+        bytes_out: u64,
+        refusal: Option<CallRefusal>,
+    ) {
+        let refusal = refusal.unwrap_or_default();
+        let identity = self.identity.as_ref().map(|identity| {
+            let (tenant, key) = (&identity.tenant.name, &identity.key.key_id);
+            (identity.account.to_string(), tenant.clone(), key.clone())
+        });
+        let ended = EndedCall {
+            request_id: self.request_id,
+            route: self.route,
+            status: status.name(),
+            error,
+            identity,
+            client: self.of.client.to_string(),
+            duration: self.began.elapsed(),
+            bytes_in: self.bytes_in,
+            bytes_out,
+            bad_key: self.bad_key,
+            fault: refusal.fault,
+            bound: refusal.bound,
+            is_over_share: refusal.is_over_share,
+        };
+        self.of.server.events.note(ended).await;
+    }
+}
+
+/// The head of an answer.
+pub(crate) fn head() -> Response<()> {
+    let mut head = Response::new(());
+    head.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    head
+}
+
+/// Answers with a status alone.
+pub(crate) fn send_trailers_only(answer: &mut Answering, trailers: HeaderMap) {
+    let mut response = head();
+    response.headers_mut().extend(trailers);
+    if answer.send_response(response, true).is_err() {
+        answer.send_reset(Reason::CANCEL); // the client is gone
+    }
+}

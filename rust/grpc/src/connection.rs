@@ -1,0 +1,116 @@
+//! One connection of HTTP/2, from its preface to its end.
+
+use std::future::pending;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::Builder;
+use h2::{Ping, PingPong};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::call::Connection;
+use crate::dispatch::serve as serve_call;
+use crate::flood::Metered;
+
+/// Streams of a connection at once.
+const STREAMS_MAX: u32 = 256;
+/// Bytes of the fields of a head, each counted with 32 more (RFC 9113, 6.5.2).
+const HEAD_BYTES_MAX: u32 = 16 << 10;
+/// A frame is held whole before it is looked at, whoever sends it.
+const FRAME_BYTES_MAX: u32 = 16 << 10;
+/// Bytes that a client may send before it has shown a good key, and then.
+const FIRST_WINDOW_BYTES: u32 = 65_535;
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+const WINDOW_BYTES: u32 = 4 << 20;
+/// Bytes of answers that a client has not taken.
+const UNSENT_BYTES_MAX: usize = 256 << 10;
+/// Streams that were reset and are remembered: frames for them may be on their way.
+const REMEMBERED_STREAMS: usize = 1_024;
+/// Streams that a client resets before they are looked at (CVE-2023-44487).
+const UNSEEN_RESETS_MAX: usize = 128;
+
+pub(crate) const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
+const PING_PAUSE: Duration = Duration::from_mins(1);
+const PING_PATIENCE: Duration = Duration::from_secs(20);
+const AGE: Duration = Duration::from_hours(1);
+/// Calls that have begun may go on so long after a connection has become old, or the service stops.
+const GRACE: Duration = Duration::from_secs(30);
+/// The same if the client has done nothing but what was refused: its last answer is sent.
+const LAST_ANSWER_GRACE: Duration = Duration::from_secs(1);
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve<S>(stream: S, of: Connection, mut stopping: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let stream = Metered::new(stream);
+    let handshake = timeout(PREFACE_PATIENCE, builder().handshake::<_, Bytes>(stream));
+    let Ok(Ok(mut connection)) = handshake.await else { return };
+    let mut is_silent = pin!(keep_alive(connection.ping_pong()));
+    let mut is_old = pin!(sleep(age()));
+    let mut grace = pin!(sleep(Duration::MAX));
+    let (mut is_leaving, mut is_narrow) = (false, false);
+    loop {
+        if is_narrow {
+            // It fails until the client has acknowledged the first settings.
+            is_narrow = connection.set_initial_window_size(STREAM_WINDOW_BYTES).is_err();
+        }
+        let grace_of_end = tokio::select! {
+            biased;
+            () = &mut is_silent => return,
+            () = &mut grace, if is_leaving => return,
+            () = of.seat.ending(), if !is_leaving => LAST_ANSWER_GRACE,
+            _ = stopping.wait_for(|stopping| *stopping), if !is_leaving => GRACE,
+            () = &mut is_old, if !is_leaving => GRACE,
+            () = of.seat.in_use() => {
+                connection.set_target_window_size(WINDOW_BYTES);
+                is_narrow = true;
+                continue;
+            }
+            accepted = connection.accept() => {
+                let Some(Ok((request, answer))) = accepted else { return };
+                tokio::spawn(serve_call(of.clone(), request, answer));
+                continue;
+            }
+        };
+        connection.graceful_shutdown();
+        grace.set(sleep(grace_of_end));
+        is_leaving = true;
+    }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(HEAD_BYTES_MAX)
+        .max_frame_size(FRAME_BYTES_MAX)
+        .initial_window_size(FIRST_WINDOW_BYTES)
+        .initial_connection_window_size(FIRST_WINDOW_BYTES)
+        .max_send_buffer_size(UNSENT_BYTES_MAX)
+        .max_concurrent_reset_streams(REMEMBERED_STREAMS)
+        .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX);
+    builder
+}
+
+/// Ends when the client answers a PING no more.
+async fn keep_alive(ping_pong: Option<PingPong>) {
+    let Some(mut ping_pong) = ping_pong else { return pending().await };
+    loop {
+        sleep(PING_PAUSE).await;
+        let pong = timeout(PING_PATIENCE, ping_pong.ping(Ping::opaque())).await;
+        if !matches!(pong, Ok(Ok(_))) {
+            return;
+        }
+    }
+}
+
+/// The age at which a connection ends: varied by a tenth, so that not all end at once.
+fn age() -> Duration {
+    let chance = RandomState::new().hash_one(()) % 200;
+    AGE * u32::try_from(900 + chance).unwrap_or(1_000) / 1_000
+}

@@ -1,0 +1,246 @@
+//! Connections of this process, bounded in all and by address.
+//!
+//! At a bound, the oldest connection of that address that no good key came over makes room.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fleetcast_front::fair::Owner;
+use tokio::sync::{Notify, Semaphore};
+
+const CONNECTIONS_MAX: usize = 65_536;
+const ADDRESS_CONNECTIONS_MAX: usize = 2_048;
+/// Refused calls in a row after which a connection ends.
+const REFUSALS_MAX: u32 = 10;
+/// Calls in a row that were reset at once, after which a connection ends (CVE-2023-44487).
+const RESETS_MAX: u32 = 200;
+const IPV6_PREFIX_BITS: u32 = 64;
+
+/// All connections of clients of this process.
+pub(crate) struct Connections {
+    total_max: usize,
+    address_max: usize,
+    /// The turn of the address whose handshake is computed.
+    pub(crate) handshakes: Semaphore,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    total: usize,
+    addresses: HashMap<Owner, Address>,
+}
+
+struct Address {
+    seats: VecDeque<Arc<Seat>>,
+    /// The turn of the connection that is to shake hands next.
+    handshakes: Arc<Semaphore>,
+}
+
+/// The conduct of a connection, and the way to end it.
+#[derive(Debug, Default)]
+pub(crate) struct Seat {
+    /// A good key came over it.
+    is_used: AtomicBool,
+    used: Notify,
+    refusals: AtomicU32,
+    resets: AtomicU32,
+    is_ending: AtomicBool,
+    end: Notify,
+}
+
+/// A connection that is counted until this is dropped.
+pub(crate) struct Connected {
+    connections: Arc<Connections>,
+    pub(crate) address: Owner,
+    pub(crate) handshakes: Arc<Semaphore>,
+    pub(crate) seat: Arc<Seat>,
+}
+
+impl Connections {
+    /// Bounds for a process that may have so many descriptors, half of which are for files of stores.
+    pub(crate) fn new(descriptors_max: usize) -> Arc<Self> {
+        let total_max = (descriptors_max / 2).clamp(2, CONNECTIONS_MAX);
+        let address_max = ADDRESS_CONNECTIONS_MAX.min(total_max / 2);
+        let handshakes = Semaphore::new(1);
+        Arc::new(Self { total_max, address_max, handshakes, state: Mutex::default() })
+    }
+
+    /// Counts a connection of `peer`; `None` if there is no room for it.
+    pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Connected> {
+        let address = owner(peer);
+        let mut state = self.state();
+        let held = state.addresses.get(&address).map_or(0, |address| address.seats.len());
+        if held >= self.address_max {
+            state.make_room(&address)?;
+        } else if state.total >= self.total_max {
+            let most = state.addresses.iter().max_by_key(|(_, address)| address.seats.len());
+            let most = most.map(|(owner, _)| owner.clone())?;
+            state.make_room(&most)?;
+        }
+        state.total += 1;
+        let entry = state.addresses.entry(address.clone()).or_insert_with(|| Address {
+            seats: VecDeque::new(),
+            handshakes: Arc::new(Semaphore::new(1)),
+        });
+        let seat = Arc::new(Seat::default());
+        entry.seats.push_back(Arc::clone(&seat));
+        let handshakes = Arc::clone(&entry.handshakes);
+        Some(Connected { connections: Arc::clone(self), address, handshakes, seat })
+    }
+
+    /// Count of the connections.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.state().total
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Has the oldest unused connection of an address end; `None` if all are in use.
+    fn make_room(&mut self, address: &Owner) -> Option<()> {
+        let seats = &self.addresses.get(address)?.seats;
+        let unused = seats.iter().find(|seat| !seat.is_used.load(Ordering::Relaxed))?;
+        let unused = Arc::clone(unused);
+        unused.end();
+        self.remove(address, &unused);
+        Some(())
+    }
+
+    fn remove(&mut self, owner: &Owner, seat: &Arc<Seat>) {
+        let Some(address) = self.addresses.get_mut(owner) else { return };
+        let before = address.seats.len();
+        address.seats.retain(|each| !Arc::ptr_eq(each, seat));
+        self.total -= before - address.seats.len();
+        if address.seats.is_empty() {
+            self.addresses.remove(owner);
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.connections.state().remove(&self.address, &self.seat);
+    }
+}
+
+impl Seat {
+    /// Notes a call whose key was good.
+    pub(crate) fn note_accepted(&self) {
+        if !self.is_used.swap(true, Ordering::Relaxed) {
+            self.used.notify_one();
+        }
+        self.refusals.store(0, Ordering::Relaxed);
+        self.resets.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes a call that was refused for its key; many in a row end the connection.
+    pub(crate) fn note_refused(&self) {
+        if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX {
+            self.end();
+        }
+    }
+
+    /// Notes a call that its client reset as soon as it had begun; many in a row end the connection.
+    pub(crate) fn note_reset(&self) {
+        if self.resets.fetch_add(1, Ordering::Relaxed) + 1 >= RESETS_MAX {
+            self.end();
+        }
+    }
+
+    /// Waits for the first good key; once.
+    pub(crate) async fn in_use(&self) {
+        self.used.notified().await;
+    }
+
+    /// Waits until the connection is to end.
+    pub(crate) async fn ending(&self) {
+        if !self.is_ending.load(Ordering::Acquire) {
+            self.end.notified().await;
+        }
+    }
+
+    fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+        self.end.notify_one();
+    }
+}
+
+/// The owner of an address: of IPv4 that, of IPv6 its first 64 bits, which one customer has.
+pub(crate) fn owner(address: IpAddr) -> Owner {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string().into(),
+        IpAddr::V6(address) => {
+            let prefix = address.to_bits() >> (128 - IPV6_PREFIX_BITS);
+            format!("{prefix:x}::/{IPV6_PREFIX_BITS}").into()
+        }
+    }
+}
+
+/// The client as log lines of gRPC spell it.
+pub(crate) fn client(peer: SocketAddr) -> String {
+    let port = peer.port();
+    match peer.ip().to_canonical() {
+        IpAddr::V4(address) => format!("ipv4:{address}:{port}"),
+        IpAddr::V6(address) => format!("ipv6:%5B{address}%5D:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEAR: &str = "192.0.2.1";
+    const FAR: &str = "2001:db8::1";
+
+    fn enter(connections: &Arc<Connections>, address: &str) -> Option<Connected> {
+        connections.enter(address.parse().unwrap())
+    }
+
+    fn is_ending(connected: &Connected) -> bool {
+        connected.seat.is_ending.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn o6_the_oldest_unused_connection_of_an_address_makes_room() {
+        let connections = Connections::new(16); // 8 in all, 4 of an address
+        let held: Vec<_> = (0..4).map(|_| enter(&connections, NEAR).unwrap()).collect();
+        held[0].seat.note_accepted();
+        let fifth = enter(&connections, NEAR).unwrap();
+        assert_eq!(held.iter().map(is_ending).collect::<Vec<_>>(), [false, true, false, false]);
+        for each in held.iter().chain([&fifth]) {
+            each.seat.note_accepted();
+        }
+        assert!(enter(&connections, NEAR).is_none(), "all of them are in use");
+        assert!(enter(&connections, FAR).is_some(), "others have room");
+        drop(held);
+        assert_eq!(connections.len(), 1);
+        assert!(enter(&connections, NEAR).is_some());
+    }
+
+    #[test]
+    fn o6_at_the_bound_of_all_the_address_with_most_makes_room() {
+        let connections = Connections::new(8); // 4 in all, 2 of an address
+        let near: Vec<_> = (0..2).map(|_| enter(&connections, NEAR).unwrap()).collect();
+        let others: Vec<_> =
+            ["192.0.2.2", "192.0.2.3"].map(|each| enter(&connections, each).unwrap()).into();
+        let far = enter(&connections, FAR).unwrap();
+        assert!(is_ending(&near[0]));
+        assert!(!others.iter().chain([&far, &near[1]]).any(is_ending));
+        assert_eq!(connections.len(), 4);
+    }
+
+    #[test]
+    fn addresses_of_ipv6_count_by_their_network() {
+        let of = |text: &str| owner(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    }
+}

@@ -1,0 +1,179 @@
+//! The front of one process as its owner sees it.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::task::Poll;
+use std::time::Duration;
+
+use rustls::server::Acceptor;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{self, Runtime};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::backend::Backend;
+use crate::call::Connection;
+use crate::certificate::{Certificate, CertificateFiles};
+use crate::connection::{self, PREFACE_PATIENCE};
+use crate::connections::{Connected, Connections, client};
+use crate::event::Event;
+use crate::server::{Parts, Server};
+
+/// A handshake, or a large message, on one of them does not stop the calls on the other.
+const LOOPS: usize = 1;
+/// The pause after a connection that could not be accepted, for want of a descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Sockets and files of a front.
+pub struct Options {
+    /// A listening socket, which other processes may share.
+    pub listener: OwnedFd,
+    /// The certificate.
+    pub certificate: CertificateFiles,
+    /// The Unix socket of the server behind.
+    pub backend: PathBuf,
+    /// Descriptors that the process may have.
+    pub descriptors_max: usize,
+}
+
+/// A front that serves until it is stopped.
+pub struct Front {
+    runtime: Runtime,
+    server: Arc<Server>,
+    stopping: watch::Sender<bool>,
+    /// Gives `None` when all connections have ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+}
+
+/// The parts that the tasks of a front share.
+#[derive(Clone)]
+struct Tasks {
+    server: Arc<Server>,
+    certificate: Arc<Certificate>,
+    connections: Arc<Connections>,
+    stopping: watch::Receiver<bool>,
+    _alive: mpsc::Sender<()>,
+}
+
+impl Front {
+    /// Serves from now on.
+    ///
+    /// # Errors
+    /// That of the system; one that names the file for a certificate that cannot be used.
+    pub fn start(options: Options, parts: Parts) -> io::Result<Self> {
+        let certificate = Arc::new(Certificate::open(options.certificate)?);
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(LOOPS)
+            .thread_name("grpc-loop")
+            .enable_all()
+            .build()?;
+        let server = Server::new(parts, Backend::new(options.backend));
+        let (stopping, is_stopping) = watch::channel(false);
+        let (alive, ended) = mpsc::channel(1);
+        let tasks = Tasks {
+            server: Arc::clone(&server),
+            certificate,
+            connections: Connections::new(options.descriptors_max),
+            stopping: is_stopping,
+            _alive: alive,
+        };
+        let listener = std::net::TcpListener::from(options.listener);
+        listener.set_nonblocking(true)?;
+        let listener = {
+            let _entered = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        runtime.spawn(tasks.accept(listener));
+        Ok(Self { runtime, server, stopping, ended: Mutex::new(ended) })
+    }
+
+    /// Waits for the next events; none if there are none after `patience`. Calls that have ended are
+    /// answered once this is called again.
+    pub fn next_events(&self, patience: Duration) -> Vec<Event> {
+        self.runtime.block_on(self.server.events.next(patience))
+    }
+
+    /// Returns true if the loops serve: a task ends within `patience`.
+    #[must_use]
+    pub fn is_alive(&self, patience: Duration) -> bool {
+        let (sender, receiver) = blocking::channel();
+        self.runtime.spawn(async move { sender.send(()) });
+        receiver.recv_timeout(patience).is_ok()
+    }
+
+    /// Takes no more connections and calls, and waits as long as `patience` for those that have begun;
+    /// then for batches that are being written. Events go on meanwhile.
+    pub fn stop(&self, patience: Duration) {
+        self.stopping.send_replace(true);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.runtime.block_on(async { timeout(patience, ended.recv()).await }));
+        self.server.key_workers.close();
+        self.server.write_workers.close();
+    }
+}
+
+impl Tasks {
+    async fn accept(mut self, listener: TcpListener) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = self.stopping.wait_for(|stopping| *stopping) => return,
+            };
+            match accepted {
+                Ok((socket, peer)) => drop(tokio::spawn(self.clone().serve(socket, peer))),
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            }
+        }
+    }
+
+    async fn serve(self, socket: TcpStream, peer: SocketAddr) {
+        let Some(connected) = self.connections.enter(peer.ip()) else { return };
+        drop(socket.set_nodelay(true));
+        let secured = tokio::select! {
+            secured = timeout(PREFACE_PATIENCE, self.secured(socket, &connected)) => secured,
+            () = connected.seat.ending() => return,
+        };
+        let Ok(Ok(stream)) = secured else { return };
+        if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return;
+        }
+        let of = Connection {
+            server: self.server,
+            seat: Arc::clone(&connected.seat),
+            client: client(peer).into(),
+            address: connected.address.clone(),
+        };
+        connection::serve(stream, of, self.stopping).await;
+    }
+
+    /// Shakes hands. The costly part waits until its address has its turn, and then for the turn of all
+    /// addresses: clients that only shake hands leave room for messages.
+    async fn secured(
+        &self,
+        socket: TcpStream,
+        connected: &Connected,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
+        let (config, notice) = self.certificate.current();
+        if let Some(notice) = notice {
+            self.server.events.tell(notice);
+        }
+        let mut secured = pin!(start.into_stream(config));
+        let first = {
+            let _address = connected.handshakes.acquire().await.map_err(io::Error::other)?;
+            let _turn = self.connections.handshakes.acquire().await.map_err(io::Error::other)?;
+            poll_fn(|context| Poll::Ready(secured.as_mut().poll(context))).await
+        };
+        match first {
+            Poll::Ready(stream) => stream,
+            Poll::Pending => secured.await,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Calls that need no key, handed on to the server behind a Unix socket: health and reflection.
+
+use std::future::{pending, poll_fn};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{RecvStream, SendStream};
+use http::{HeaderMap, HeaderName, Request, Response, Version, header};
+
+use crate::call::{Answering, Call, send_trailers_only};
+use crate::server::KEYLESS_CALLS_MAX;
+use crate::shares::Part;
+use crate::status::{CallRefusal, Status, trailers};
+
+/// Fields of a head that the server behind is told.
+const FIELDS: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::TE,
+    HeaderName::from_static("grpc-timeout"),
+    HeaderName::from_static("grpc-encoding"),
+    HeaderName::from_static("grpc-accept-encoding"),
+];
+
+/// The end of a call that was handed on.
+enum End {
+    /// The trailers, which the client has not got yet, and the way to send them.
+    Trailers(HeaderMap, Option<SendStream<Bytes>>),
+    Cancelled,
+}
+
+/// Serves a call by handing it on.
+pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answer: Answering) {
+    let server = call.of.server.clone();
+    let Some(_part) = Part::take(&server.keyless, &call.of.address, 1, KEYLESS_CALLS_MAX) else {
+        return call.refuse(&mut answer, CallRefusal::new("too_many_calls")).await;
+    };
+    let (head, body) = request.into_parts();
+    let begun = match onward(head.uri.path(), &head.headers) {
+        Ok(head) => server.backend.begin(head).await,
+        Err(error) => Err(io::Error::other(error)),
+    };
+    let (response, upload) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            let fault = format!("calls cannot be handed on: {error}");
+            let refusal = CallRefusal::fault("telemetry_unavailable", fault);
+            return call.refuse(&mut answer, refusal).await;
+        }
+    };
+    let (bytes_in, bytes_out) = (AtomicU64::new(0), AtomicU64::new(0));
+    let end = tokio::select! {
+        end = download(response, &mut answer, &bytes_out) => end,
+        // The end of what the client sends is not the end of the call.
+        () = async { send(body, upload, &bytes_in).await; pending().await } => End::Cancelled,
+    };
+    call.bytes_in = bytes_in.into_inner();
+    match end {
+        End::Cancelled => call.end_cancelled().await,
+        End::Trailers(mut trailers, stream) => {
+            server.parts.statuses.complete(&mut trailers);
+            call.end_handed_on(&trailers, bytes_out.into_inner()).await;
+            match stream {
+                Some(mut stream) => drop(stream.send_trailers(trailers)),
+                None => send_trailers_only(&mut answer, trailers),
+            }
+        }
+    }
+}
+
+/// The head of a call as the server behind gets it.
+fn onward(path: &str, fields: &HeaderMap) -> http::Result<Request<()>> {
+    let mut head = Request::post(format!("http://localhost{path}")).version(Version::HTTP_2);
+    for name in FIELDS {
+        if let Some(value) = fields.get(&name) {
+            head = head.header(name, value);
+        }
+    }
+    head.body(())
+}
+
+/// Sends on what the client sends.
+async fn send(mut body: RecvStream, mut upload: SendStream<Bytes>, bytes: &AtomicU64) {
+    while let Some(Ok(data)) = body.data().await {
+        let length = data.len();
+        bytes.fetch_add(length as u64, Ordering::Relaxed);
+        if send_data(&mut upload, data).await.is_none() {
+            return;
+        }
+        drop(body.flow_control().release_capacity(length));
+    }
+    drop(upload.send_data(Bytes::new(), true));
+}
+
+/// Answers what the server behind answers, up to its trailers.
+async fn download(response: ResponseFuture, answer: &mut Answering, bytes: &AtomicU64) -> End {
+    let gone = poll_fn(|context| answer.poll_reset(context));
+    let response = tokio::select! {
+        response = response => response,
+        _ = gone => return End::Cancelled,
+    };
+    let unavailable = || trailers(Status::UNAVAILABLE, "telemetry_unavailable", None);
+    let Ok(response) = response else { return End::Trailers(unavailable(), None) };
+    let (head, mut body) = response.into_parts();
+    if body.is_end_stream() {
+        return End::Trailers(status_of(&head.headers), None);
+    }
+    let mut response = Response::new(());
+    *response.headers_mut() = head.headers;
+    let Ok(mut stream) = answer.send_response(response, false) else { return End::Cancelled };
+    loop {
+        let data = tokio::select! {
+            data = body.data() => data,
+            _ = poll_fn(|context| stream.poll_reset(context)) => return End::Cancelled,
+        };
+        match data {
+            None => break,
+            Some(Err(_)) => return End::Trailers(unavailable(), Some(stream)),
+            Some(Ok(data)) => {
+                let length = data.len();
+                bytes.fetch_add(length as u64, Ordering::Relaxed);
+                if send_data(&mut stream, data).await.is_none() {
+                    return End::Cancelled;
+                }
+                drop(body.flow_control().release_capacity(length));
+            }
+        }
+    }
+    let trailers = body.trailers().await.ok().flatten().unwrap_or_else(unavailable);
+    End::Trailers(trailers, Some(stream))
+}
+
+/// The fields of a status among those of a head.
+fn status_of(head: &HeaderMap) -> HeaderMap {
+    let is_status = |name: &HeaderName| name.as_str().starts_with("grpc-");
+    let found = head.iter().filter(|(name, _)| is_status(name));
+    found.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Sends data as the other side takes it; `None` if that is gone.
+async fn send_data(stream: &mut SendStream<Bytes>, mut data: Bytes) -> Option<()> {
+    while !data.is_empty() {
+        stream.reserve_capacity(data.len());
+        let room = poll_fn(|context| stream.poll_capacity(context)).await?.ok()?;
+        stream.send_data(data.split_to(room.min(data.len())), false).ok()?;
+    }
+    Some(())
+}

@@ -1,0 +1,50 @@
+//! The gRPC front: HTTP/2 with TLS in, writes to planes, and all other calls handed on.
+//!
+//! A [`Front`] owns the listening socket of one process. It bounds connections, handshakes, streams and
+//! bytes, checks the key of a write before the message is taken, and stores the message without the
+//! interpreter. Calls of other methods go over a Unix socket to the server behind it.
+//!
+//! Sources: RFC 9113 (HTTP/2), and `PROTOCOL-HTTP2.md` of grpc for the form of calls.
+
+mod shares;
+
+mod status;
+
+mod message;
+
+mod workers;
+
+mod event;
+
+mod certificate;
+
+mod connections;
+
+mod flood;
+
+mod backend;
+
+mod server;
+
+mod call;
+
+mod store;
+
+mod write;
+
+mod handed_on;
+
+mod dispatch;
+
+mod connection;
+
+mod front;
+
+#[cfg(test)]
+mod tests;
+
+pub use certificate::CertificateFiles;
+pub use event::{EndedCall, Event, Notice};
+pub use front::{Front, Options};
+pub use server::{Parts, Rules};
+pub use status::{Status, Statuses};

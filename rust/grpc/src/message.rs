@@ -1,0 +1,172 @@
+//! The messages of a call: five bytes of a head, then the message, plain or packed.
+
+use std::io::Read;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use flate2::read::{GzDecoder, ZlibDecoder};
+use h2::RecvStream;
+use http::{HeaderMap, HeaderValue};
+
+use crate::shares::Part;
+use crate::status::CallRefusal;
+
+/// One byte that tells if the message is packed, and four of its length.
+pub(crate) const HEAD_BYTES: usize = 5;
+/// Bytes that are unpacked at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A way to pack messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Packing {
+    Gzip,
+    Deflate,
+}
+
+impl Packing {
+    /// The packing that `grpc-encoding` names, if any.
+    pub(crate) fn of_head(head: &HeaderMap) -> Result<Option<Self>, CallRefusal> {
+        match head.get("grpc-encoding").map_or(&b"identity"[..], HeaderValue::as_bytes) {
+            b"identity" => Ok(None),
+            b"gzip" => Ok(Some(Self::Gzip)),
+            b"deflate" => Ok(Some(Self::Deflate)),
+            _ => Err(CallRefusal::new("unsupported_encoding")),
+        }
+    }
+}
+
+/// A message as it came.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) bytes: Bytes,
+    pub(crate) packing: Option<Packing>,
+}
+
+/// The body of a call that has one message.
+pub(crate) struct Body<'c> {
+    pub(crate) stream: &'c mut RecvStream,
+    pub(crate) packing: Option<Packing>,
+    pub(crate) bytes_max: usize,
+}
+
+impl Body<'_> {
+    /// Receives the one message. `take` counts its bytes before any are taken from the client.
+    ///
+    /// A call without a message, with two, or with a part of one is refused.
+    pub(crate) async fn message(
+        mut self,
+        take: impl FnOnce(u64) -> Option<Part>,
+    ) -> Result<(Message, Part), CallRefusal> {
+        let faulty = || CallRefusal::of_field("payload");
+        let mut first = self.data().await?.ok_or_else(faulty)?;
+        while first.len() < HEAD_BYTES {
+            let next = self.data().await?.ok_or_else(faulty)?;
+            let mut joined = BytesMut::from(first);
+            joined.put(next);
+            first = joined.freeze();
+        }
+        let is_packed = match first.get_u8() {
+            0 => false,
+            1 => true,
+            _ => return Err(faulty()),
+        };
+        let length = first.get_u32() as usize;
+        if length > self.bytes_max {
+            return Err(CallRefusal::new("batch_too_large"));
+        }
+        let part = take(length as u64).ok_or_else(CallRefusal::over_share)?;
+        let bytes = self.rest(first, length).await?;
+        let packing = if is_packed { Some(self.packing.ok_or_else(faulty)?) } else { None };
+        Ok((Message { bytes, packing }, part))
+    }
+
+    /// The bytes of a message of which `first` has come, and the end of the body.
+    async fn rest(&mut self, first: Bytes, length: usize) -> Result<Bytes, CallRefusal> {
+        let faulty = || CallRefusal::of_field("payload");
+        if first.len() > length {
+            return Err(faulty());
+        }
+        let whole = if first.len() == length {
+            first // in one frame, and not copied
+        } else {
+            let mut whole = BytesMut::with_capacity(length);
+            whole.put(first);
+            while whole.len() < length {
+                let next = self.data().await?.ok_or_else(faulty)?;
+                if whole.len() + next.len() > length {
+                    return Err(faulty());
+                }
+                whole.put(next);
+            }
+            whole.freeze()
+        };
+        while let Some(more) = self.data().await? {
+            if !more.is_empty() {
+                return Err(faulty());
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The next bytes; the client may send as many more.
+    async fn data(&mut self) -> Result<Option<Bytes>, CallRefusal> {
+        let Some(data) = self.stream.data().await else { return Ok(None) };
+        let data = data.map_err(|_| CallRefusal::new(CANCELLED))?;
+        let _ = self.stream.flow_control().release_capacity(data.len());
+        Ok(Some(data))
+    }
+}
+
+/// No code of a refusal: the client has ended the call.
+pub(crate) const CANCELLED: &str = "";
+
+impl Message {
+    /// The message unpacked, within `bytes_max` and the share that `part` is of, whose bound is
+    /// `share_max`.
+    pub(crate) fn unpacked(
+        self,
+        part: &mut Part,
+        bytes_max: usize,
+        share_max: u64,
+    ) -> Result<Bytes, CallRefusal> {
+        match self.packing {
+            None => Ok(self.bytes),
+            Some(Packing::Gzip) => {
+                unpack(GzDecoder::new(&*self.bytes), part, (bytes_max, share_max))
+            }
+            Some(Packing::Deflate) => {
+                unpack(ZlibDecoder::new(&*self.bytes), part, (bytes_max, share_max))
+            }
+        }
+    }
+}
+
+fn unpack(
+    mut packed: impl Read,
+    part: &mut Part,
+    (bytes_max, share_max): (usize, u64),
+) -> Result<Bytes, CallRefusal> {
+    let mut unpacked = Vec::new();
+    loop {
+        if !part.grow(PIECE_BYTES as u64, share_max) {
+            return Err(CallRefusal::over_share());
+        }
+        let piece = (&mut packed).take(PIECE_BYTES as u64).read_to_end(&mut unpacked);
+        let count = piece.map_err(|_| CallRefusal::of_field("payload"))?;
+        if unpacked.len() > bytes_max {
+            return Err(CallRefusal::new("batch_too_large"));
+        }
+        if count == 0 {
+            return Ok(unpacked.into());
+        }
+    }
+}
+
+/// A message in its form on the wire.
+pub(crate) fn framed(message: &impl prost::Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(HEAD_BYTES + length);
+    framed.put_u8(0);
+    framed.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    framed.put(&*message.encode_to_vec());
+    framed.freeze()
+}

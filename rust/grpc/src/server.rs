@@ -1,0 +1,104 @@
+//! The parts that all calls of a process stand on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fleetcast_front::SettingsVersion;
+use fleetcast_front::fair::{KeyOwners, Share};
+use fleetcast_service::accounts::Authenticator;
+use fleetcast_service::books::Books;
+use fleetcast_service::planes::OpenPlanes;
+use fleetcast_service::renewed::Renewed;
+use fleetcast_service::serving::BatchBounds;
+
+use crate::backend::Backend;
+use crate::event::Events;
+use crate::status::Statuses;
+use crate::workers::Workers;
+
+/// Calls of an account at once, or of an address while its key is looked up.
+pub(crate) const CALLS_MAX: u64 = 4_096;
+/// Calls of an address at once that need no key.
+pub(crate) const KEYLESS_CALLS_MAX: u64 = 512;
+/// The patience with a lookup of a key. If it takes longer the accounts are stuck.
+pub(crate) const KEY_PATIENCE: Duration = Duration::from_secs(5);
+/// The patience with a message. A full one takes that long over 1 Mbit/s.
+pub(crate) const MESSAGE_PATIENCE: Duration = Duration::from_mins(2);
+/// The pause before a client hears that it holds too much: it should wait so long anyway.
+pub(crate) const OVER_SHARE_PAUSE: Duration = Duration::from_secs(1);
+/// Threads of one account for writes: so many batches can share a commit.
+const WRITES_MAX: usize = 32;
+/// Threads of one owner for lookups of keys.
+const KEY_LOOKUPS_MAX: usize = 2;
+
+/// Rules of the settings in force.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Bounds of a batch.
+    pub bounds: BatchBounds,
+    /// Bytes of the messages under way, of which each account has a share.
+    pub held_bytes_max: u64,
+}
+
+/// The parts that a front stands on.
+pub struct Parts {
+    /// Checks keys.
+    pub authenticator: Arc<Authenticator>,
+    /// Opens planes.
+    pub planes: Arc<OpenPlanes>,
+    /// Counts and logs writes.
+    pub books: Arc<Books>,
+    /// The index of the gauge of the calls under way.
+    pub in_flight: usize,
+    /// Statuses of refusals.
+    pub statuses: Statuses,
+    /// Gives the rules.
+    pub rules: Renewed<Rules>,
+    /// The version of the settings in force.
+    pub settings: SettingsVersion,
+    /// Paths of the calls that are handed on, with their names in logs and metrics.
+    pub handed_on: HashMap<String, Arc<str>>,
+    /// Bytes that a message may have, packed or not.
+    pub message_bytes_max: usize,
+}
+
+/// The state that calls share.
+pub(crate) struct Server {
+    pub(crate) parts: Parts,
+    pub(crate) backend: Backend,
+    pub(crate) events: Events,
+    pub(crate) owners: KeyOwners,
+    /// Calls by account; by address while their keys are looked up.
+    pub(crate) calls: Arc<Share>,
+    /// Lookups of keys, until their threads are done.
+    pub(crate) lookups: Arc<Share>,
+    /// Calls without a key, by address.
+    pub(crate) keyless: Arc<Share>,
+    /// Bytes of messages, by account.
+    pub(crate) held_bytes: Arc<Share>,
+    pub(crate) key_workers: Workers,
+    pub(crate) write_workers: Workers,
+}
+
+impl Server {
+    pub(crate) fn new(parts: Parts, backend: Backend) -> Arc<Self> {
+        Arc::new(Self {
+            parts,
+            backend,
+            events: Events::new(),
+            owners: KeyOwners::default(),
+            calls: Arc::default(),
+            lookups: Arc::default(),
+            keyless: Arc::default(),
+            held_bytes: Arc::default(),
+            key_workers: Workers::new("grpc-key", KEY_LOOKUPS_MAX),
+            write_workers: Workers::new("grpc-write", WRITES_MAX),
+        })
+    }
+
+    /// The rules in force; `None` if they could not be made.
+    pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
+        self.parts.rules.get(self.parts.settings.now())
+    }
+}

@@ -1,0 +1,35 @@
+//! Parts of shares that calls hold.
+
+use std::sync::Arc;
+
+use fleetcast_front::fair::{Owner, Share};
+
+/// A part of a share, given back when it is dropped.
+pub(crate) struct Part {
+    share: Arc<Share>,
+    owner: Owner,
+    amount: u64,
+}
+
+impl Part {
+    /// Takes `amount` of `bound`; `None` if that is more than the owner's share.
+    pub(crate) fn take(share: &Arc<Share>, owner: &Owner, amount: u64, bound: u64) -> Option<Self> {
+        let part = || Self { share: Arc::clone(share), owner: owner.clone(), amount };
+        share.take(owner, amount, bound).then(part)
+    }
+
+    /// Takes `more` as well; false if that is more than the owner's share.
+    pub(crate) fn grow(&mut self, more: u64, bound: u64) -> bool {
+        let fits = self.share.grow(&self.owner, self.amount, more, bound);
+        if fits {
+            self.amount += more;
+        }
+        fits
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.share.give(&self.owner, self.amount);
+    }
+}

@@ -1,0 +1,202 @@
+//! Statuses of calls, and the trailers that tell them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use http::{HeaderMap, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
+use prost::Message;
+
+const NAMES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
+/// Characters of `grpc-message` that are escaped, beside those that are not ASCII.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+/// Trailers share one bounded block; a name may have a megabyte.
+const FIELD_CHARACTERS_MAX: usize = 1_000;
+
+/// A status of gRPC.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Status(usize);
+
+impl Status {
+    pub(crate) const OK: Self = Self(0);
+    pub(crate) const CANCELLED: Self = Self(1);
+    pub(crate) const UNKNOWN: Self = Self(2);
+    pub(crate) const UNIMPLEMENTED: Self = Self(12);
+    pub(crate) const INTERNAL: Self = Self(13);
+    pub(crate) const UNAVAILABLE: Self = Self(14);
+    pub(crate) const UNAUTHENTICATED: Self = Self(16);
+
+    /// The status of that name (`UNAVAILABLE`), if there is one.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        NAMES.iter().position(|each| *each == name).map(Self)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES[self.0]
+    }
+
+    /// The status that trailers tell; [`Self::UNKNOWN`] if they do not.
+    pub(crate) fn of_trailers(trailers: &HeaderMap) -> Self {
+        let number =
+            trailers.get("grpc-status").and_then(|value| value.to_str().ok()?.parse().ok());
+        number.filter(|number| *number < NAMES.len()).map_or(Self::UNKNOWN, Self)
+    }
+}
+
+/// The status of each error code, and seconds until a call may be sent again, if it may.
+#[derive(Debug)]
+pub struct Statuses(HashMap<String, (Status, Option<i64>)>);
+
+impl Statuses {
+    /// Statuses by error code.
+    #[must_use]
+    pub fn new(by_code: HashMap<String, (Status, Option<i64>)>) -> Self {
+        Self(by_code)
+    }
+
+    /// The status of a refusal, and its trailers.
+    pub(crate) fn of(&self, refusal: &CallRefusal) -> (Status, HeaderMap) {
+        let known = self.0.get(refusal.code).copied();
+        let (status, retry_seconds) = known.unwrap_or((Status::INTERNAL, None));
+        (status, trailers(status, &refusal.details(), retry_seconds))
+    }
+
+    /// Adds when to send a call again to trailers whose details are a code that has it.
+    pub(crate) fn complete(&self, trailers: &mut HeaderMap) {
+        let Some(details) = details(trailers) else { return };
+        if let Some((status, Some(seconds))) = self.0.get(&details) {
+            add_retry(trailers, *status, &details, *seconds);
+        }
+    }
+}
+
+/// A refusal of a call: the code of its details, and all that is to be told about it.
+#[derive(Debug, Default)]
+pub(crate) struct CallRefusal {
+    pub(crate) code: &'static str,
+    /// The field that is at fault.
+    pub(crate) field: Option<String>,
+    /// The setting that a tenant's names would have passed.
+    pub(crate) bound: Option<&'static str>,
+    /// A fault of the machine, for the log alone.
+    pub(crate) fault: Option<String>,
+    /// The client is to wait before it hears of it.
+    pub(crate) is_over_share: bool,
+}
+
+impl CallRefusal {
+    pub(crate) fn new(code: &'static str) -> Self {
+        Self { code, ..Self::default() }
+    }
+
+    pub(crate) fn of_field(field: &str) -> Self {
+        let field = Some(field.chars().take(FIELD_CHARACTERS_MAX).collect());
+        Self { field, ..Self::new("invalid_input") }
+    }
+
+    pub(crate) fn over_share() -> Self {
+        Self { is_over_share: true, ..Self::new("ingest_buffer_full") }
+    }
+
+    pub(crate) fn fault(code: &'static str, fault: String) -> Self {
+        Self { fault: Some(fault), ..Self::new(code) }
+    }
+
+    fn details(&self) -> Cow<'static, str> {
+        match &self.field {
+            None => self.code.into(),
+            Some(field) => format!("{}:{field}", self.code).into(),
+        }
+    }
+}
+
+/// The text of a status, decoded.
+pub(crate) fn details(trailers: &HeaderMap) -> Option<String> {
+    let message = trailers.get("grpc-message")?;
+    Some(percent_decode(message.as_bytes()).decode_utf8_lossy().into_owned())
+}
+
+/// The trailers of a status.
+pub(crate) fn trailers(status: Status, details: &str, retry_seconds: Option<i64>) -> HeaderMap {
+    let mut trailers = HeaderMap::with_capacity(3);
+    trailers.insert("grpc-status", HeaderValue::from(status.0));
+    if !details.is_empty() {
+        let message = percent_encode(details.as_bytes(), ESCAPED).to_string();
+        if let Ok(message) = HeaderValue::from_str(&message) {
+            trailers.insert("grpc-message", message);
+        }
+    }
+    if let Some(seconds) = retry_seconds {
+        add_retry(&mut trailers, status, details, seconds);
+    }
+    trailers
+}
+
+fn add_retry(trailers: &mut HeaderMap, status: Status, details: &str, seconds: i64) {
+    let retry = RetryInfo { retry_delay: Some(Delay { seconds }) };
+    let detail = Any { type_url: RETRY_INFO.into(), value: retry.encode_to_vec() };
+    let code = i32::try_from(status.0).unwrap_or_default();
+    let status = RpcStatus { code, message: details.to_owned(), details: vec![detail] };
+    let text = STANDARD_NO_PAD.encode(status.encode_to_vec());
+    if let Ok(text) = HeaderValue::from_str(&text) {
+        trailers.insert("grpc-status-details-bin", text);
+    }
+}
+
+/// `google.rpc.Status`.
+#[derive(Message)]
+struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Message)]
+struct Any {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes, tag = "2")]
+    value: Vec<u8>,
+}
+
+/// `google.rpc.RetryInfo`.
+#[derive(Message)]
+struct RetryInfo {
+    #[prost(message, tag = "1")]
+    retry_delay: Option<Delay>,
+}
+
+/// `google.protobuf.Duration` of whole seconds.
+#[derive(Message)]
+struct Delay {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+}

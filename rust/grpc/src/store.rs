@@ -1,0 +1,153 @@
+//! Batches on their way into planes, in threads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fleetcast_core::model::clock;
+use fleetcast_core::model::error::{Error, catching};
+use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::plane::{Failure, Pending, Plane, WriteError, Written};
+use fleetcast_core::storage::write_id;
+use fleetcast_core::wire::Format;
+use fleetcast_service::accounts::Identity;
+use fleetcast_service::planes::OpenPlane;
+use tokio::sync::oneshot;
+
+use crate::message::{Message, framed};
+use crate::server::{Rules, Server};
+use crate::shares::Part;
+use crate::status::CallRefusal;
+
+/// A message that was let in.
+pub(crate) struct Batch {
+    pub(crate) request_id: String,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) message: Message,
+    /// A part of its account's share, held until it is stored.
+    pub(crate) held_bytes: Part,
+}
+
+/// `WriteResponse` of the schema.
+#[derive(prost::Message)]
+struct WriteResponse {
+    #[prost(string, tag = "1")]
+    write_id: String,
+    #[prost(uint32, tag = "2")]
+    accepted_count: u32,
+    #[prost(uint32, tag = "3")]
+    rejected_count: u32,
+}
+
+type Outcome = Result<Bytes, CallRefusal>;
+
+/// Stores a batch, to its end even if the client does not wait for it. Gives the answer.
+pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
+    let (sender, outcome) = oneshot::channel();
+    let (shared, account) = (Arc::clone(server), batch.identity.account.clone());
+    server.write_workers.put(&account, move || begin(&shared, batch, sender));
+    let failed = || Err(CallRefusal::fault("internal", "a write failed".into()));
+    outcome.await.unwrap_or_else(|_| failed())
+}
+
+/// Appends a batch to the log of its plane, and leaves it to be acknowledged by whoever waits for the
+/// disk of that.
+fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
+    let Batch { request_id, identity, message, mut held_bytes } = batch;
+    let begun = opened(server, &identity, &request_id).and_then(|open| {
+        let rules = server.rules().ok_or_else(|| CallRefusal::new("telemetry_unavailable"))?;
+        let bytes_max = server.parts.message_bytes_max;
+        let bytes = message.unpacked(&mut held_bytes, bytes_max, rules.held_bytes_max)?;
+        let appended = append(&open, &rules, &bytes);
+        Ok((appended.map_err(|error| failed(server, &identity, &open, error))?, open))
+    });
+    let ((pending, plane, write_id), open) = match begun {
+        Ok(begun) => begun,
+        Err(refusal) => return drop(sender.send(Err(refusal))),
+    };
+    let (server, of) = (Arc::clone(server), Arc::clone(&open));
+    open.acknowledge(pending, move |written| {
+        let _held = (plane, held_bytes); // until now
+        let outcome = match written {
+            Ok(written) => Ok(answer(&server, &identity, write_id, &written)),
+            Err(error) => Err(failed(&server, &identity, &of, Failure::Failed(error))),
+        };
+        drop(sender.send(outcome));
+    });
+}
+
+fn opened(
+    server: &Server,
+    identity: &Identity,
+    request_id: &str,
+) -> Result<Arc<OpenPlane>, CallRefusal> {
+    let opened = server.parts.planes.open(&identity.account, &identity.tenant.name);
+    opened.map_err(|error| match error {
+        Error::Unavailable { .. } | Error::Unknown { .. } => unavailable(&error),
+        // The client learns nothing of this.
+        error => {
+            let fault = format!("store cannot be opened: {error} (request {request_id})");
+            CallRefusal::fault("tenant_unavailable", fault)
+        }
+    })
+}
+
+fn append(
+    open: &OpenPlane,
+    rules: &Rules,
+    bytes: &[u8],
+) -> Result<(Pending, Arc<Plane>, String), WriteError> {
+    let plane = open.for_a_call()?;
+    let now_ns = clock::ingest_ns()?;
+    let write_id = write_id::new(now_ns)?;
+    let (batch, when) = (&rules.bounds.batch, rules.bounds.acknowledge(None));
+    let pending = catching(|| Ok(plane.append(Format::Protobuf, bytes, batch, now_ns, when)))??;
+    Ok((pending, plane, write_id))
+}
+
+/// Counts a batch that was stored, and answers it.
+fn answer(server: &Server, identity: &Identity, write_id: String, written: &Written) -> Bytes {
+    let by = (&*identity.tenant.name, &*identity.key.key_id);
+    server.parts.books.wrote(&identity.account, by, written);
+    let rejected_count = u32::try_from(written.rejected_indices.len()).unwrap_or(u32::MAX);
+    framed(&WriteResponse { write_id, accepted_count: written.accepted_count, rejected_count })
+}
+
+/// The refusal of a batch that was not stored. A plane that failed is opened anew by the next call; a
+/// full disk passes, and so does an engine that is away.
+fn failed(
+    server: &Server,
+    identity: &Identity,
+    open: &Arc<OpenPlane>,
+    error: WriteError,
+) -> CallRefusal {
+    let error = match error {
+        Failure::Refused(refusal) => return refused(refusal),
+        Failure::Failed(error) => error,
+    };
+    if !matches!(error, Error::DiskFull | Error::Unavailable { .. } | Error::Unknown { .. }) {
+        // A flush that fails is told by whoever closes unused planes.
+        drop(server.parts.planes.release(&identity.account, Some(open)));
+    }
+    unavailable(&error)
+}
+
+fn unavailable(error: &Error) -> CallRefusal {
+    CallRefusal::fault("telemetry_unavailable", format!("store unavailable: {error}"))
+}
+
+fn refused(refusal: Refusal) -> CallRefusal {
+    match refusal {
+        Refusal::TooManyRecords { .. } => CallRefusal::new("batch_too_large"),
+        Refusal::InvalidInput { field } => CallRefusal::of_field(field),
+        Refusal::TenantFull { bound } => {
+            let field = if bound == "tenant_fields_max" { "fields" } else { "tags" };
+            CallRefusal { bound: Some(bound), ..CallRefusal::of_field(field) }
+        }
+        Refusal::TypeConflict { field } => {
+            CallRefusal { code: "field_type_conflict", ..CallRefusal::of_field(&field) }
+        }
+        Refusal::BufferFull => CallRefusal::new("ingest_buffer_full"),
+        // Bodies of JSON and of lines have these alone.
+        Refusal::Faults(_) | Refusal::Dropped(_) => CallRefusal::of_field("payload"),
+    }
+}
