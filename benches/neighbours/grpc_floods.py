@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import struct
-import threading
 import time
 from contextlib import ExitStack, suppress
 
@@ -31,36 +31,36 @@ class Frames(Attack):
         raise NotImplementedError
 
     def run(self, until: float) -> None:
-        threads = [threading.Thread(target=self._send, args=(until,)) for _ in range(CONNECTIONS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        asyncio.run(self._run(until))
 
-    def _send(self, until: float) -> None:
-        while time.monotonic() < until:
-            with suppress(OSError), self._connected() as connection:
-                self.count["connections"] += 1
-                self._bursts(connection, until)
+    async def _run(self, until: float) -> None:
+        await asyncio.gather(*(self._send(until) for _ in range(CONNECTIONS)))
 
-    def _bursts(self, connection: ssl.SSLSocket, until: float) -> None:
-        drain = threading.Thread(target=_drain, args=(connection,), daemon=True)
-        drain.start()
-        turn = 0
-        while (now := time.monotonic()) < until and drain.is_alive():
-            connection.sendall(self.burst(turn))
-            self.count["bursts"] += 1
-            turn += 1
-            time.sleep(max(now + self.burst_seconds - time.monotonic(), 0.0))
-
-    def _connected(self) -> ssl.SSLSocket:
+    async def _send(self, until: float) -> None:
         context = ssl.create_default_context(cafile=self.target.grpc_ca)
         context.set_alpn_protocols(["h2"])
         host, _, port = self.target.grpc.rpartition(":")
-        plain = socket.create_connection((host, int(port)), timeout=10)
-        connection = context.wrap_socket(plain, server_hostname=host)
-        connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
-        return connection
+        while time.monotonic() < until:
+            with suppress(OSError):
+                reader, writer = await asyncio.open_connection(host, int(port), ssl=context)
+                self.count["connections"] += 1
+                writer.write(PREFACE + frame(SETTINGS, 0, 0))
+                await self.speak(reader, writer, until)
+                writer.transport.abort()
+
+    async def speak(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, until: float
+    ) -> None:
+        """Sends bursts until the service ends the connection."""
+        drain = asyncio.create_task(_drain(reader))
+        turn = 0
+        while (now := time.monotonic()) < until and not drain.done():
+            writer.write(self.burst(turn))
+            await writer.drain()
+            self.count["bursts"] += 1
+            turn += 1
+            await asyncio.sleep(max(now + self.burst_seconds - time.monotonic(), 0.0))
+        drain.cancel()
 
 
 class RefusedCalls(Frames):
@@ -99,7 +99,9 @@ class Pings(Frames):
 class Handshakes(Frames):
     """Handshakes of TLS without end."""
 
-    def _bursts(self, connection: ssl.SSLSocket, until: float) -> None:
+    async def speak(
+        self, _reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _until: float
+    ) -> None:
         """Nothing follows a handshake."""
 
 
@@ -117,7 +119,7 @@ class SilentConnections(Attack):
             time.sleep(max(until - time.monotonic(), 0.0))
 
 
-def _drain(connection: ssl.SSLSocket) -> None:
+async def _drain(reader: asyncio.StreamReader) -> None:
     with suppress(OSError):
-        while connection.recv(65_536):
+        while await reader.read(65_536):
             pass

@@ -32,6 +32,11 @@ class EndedCalls:
         self._thread = threading.Thread(target=self._run, name="grpc-ended", daemon=True)
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        """True while events are taken: calls that are refused wait for that."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """Takes the last events; for a front that has stopped."""
         self._stopping.set()

@@ -59,7 +59,7 @@ async def serve(
         front = open_front(services, listener, socket)
         ended = EndedCalls(services, front)
         ready()
-        signs = asyncio.create_task(_give_signs(front, lives))
+        signs = asyncio.create_task(_give_signs(front, ended, lives))
         await stop.wait()
         readiness.leaving.set()
         await asyncio.to_thread(front.stop, _STOP_SECONDS)
@@ -85,9 +85,9 @@ def _own_socket(run: Path) -> Iterator[Path]:
         os.close(folder)
 
 
-async def _give_signs(front: GrpcFront, lives: Callable[[], None]) -> None:
+async def _give_signs(front: GrpcFront, ended: EndedCalls, lives: Callable[[], None]) -> None:
     while True:
-        if await asyncio.to_thread(front.is_alive, _ANSWER_SECONDS):
+        if await asyncio.to_thread(front.is_alive, _ANSWER_SECONDS) and ended.is_alive:
             lives()
         await asyncio.sleep(_ALIVE_SECONDS)
 

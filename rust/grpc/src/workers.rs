@@ -40,10 +40,11 @@ impl Workers {
         receiver
     }
 
-    /// Does `job` in a thread.
+    /// Does `job` in a thread; drops it if there is none, and none can be made.
     pub(crate) fn put(&self, owner: &Owner, job: impl FnOnce() + Send + 'static) {
-        self.provide();
-        self.queue.put(Lane { owner: owner.clone(), kind: () }, Box::new(job));
+        if self.provide() {
+            self.queue.put(Lane { owner: owner.clone(), kind: () }, Box::new(job));
+        }
     }
 
     /// Waits for the jobs that were begun or wait.
@@ -55,18 +56,20 @@ impl Workers {
         }
     }
 
-    /// Has as many threads as there are jobs, or as there may be; with one all is done in time.
-    fn provide(&self) {
+    /// Has as many threads as there are jobs with one more, or as there may be. False without any;
+    /// with one all is done in time.
+    fn provide(&self) -> bool {
         let mut state = lock(&self.state);
-        state.jobs += 1;
-        if state.threads.len() >= state.jobs.min(self.queue.threads_max()) {
-            return;
+        let wanted = (state.jobs + 1).min(self.queue.threads_max());
+        if state.threads.len() < wanted {
+            let (queue, shared) = (Arc::clone(&self.queue), Arc::clone(&self.state));
+            let name = format!("{}-{}", self.name, state.threads.len());
+            let thread = thread::Builder::new().name(name).spawn(move || work(&queue, &shared));
+            state.threads.extend(thread);
         }
-        let (queue, shared) = (Arc::clone(&self.queue), Arc::clone(&self.state));
-        let name = format!("{}-{}", self.name, state.threads.len());
-        if let Ok(thread) = thread::Builder::new().name(name).spawn(move || work(&queue, &shared)) {
-            state.threads.push(thread);
-        }
+        let is_provided = !state.threads.is_empty();
+        state.jobs += usize::from(is_provided);
+        is_provided
     }
 }
 
