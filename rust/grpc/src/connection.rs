@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::call::Connection;
+use crate::call::{Answering, Connection};
 use crate::dispatch::serve as serve_call;
 use crate::flood::Metered;
 
@@ -30,8 +31,8 @@ const WINDOW_BYTES: u32 = 4 << 20;
 const UNSENT_BYTES_MAX: usize = 256 << 10;
 /// Streams that were reset and are remembered: frames for them may be on their way.
 const REMEMBERED_STREAMS: usize = 1_024;
-/// Streams that a client resets before they are looked at (CVE-2023-44487).
-const UNSEEN_RESETS_MAX: usize = 128;
+/// Streams that a client resets before they are looked at (CVE-2023-44487); more end the connection.
+const UNSEEN_RESETS_MAX: usize = 20;
 
 pub(crate) const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
 const PING_PAUSE: Duration = Duration::from_mins(1);
@@ -72,7 +73,11 @@ where
                 continue;
             }
             accepted = connection.accept() => {
-                let Some(Ok((request, answer))) = accepted else { return };
+                let Some(Ok((request, mut answer))) = accepted else { return };
+                if is_reset(&mut answer) {
+                    of.seat.note_reset();
+                    continue;
+                }
                 tokio::spawn(serve_call(of.clone(), request, answer));
                 continue;
             }
@@ -95,6 +100,12 @@ fn builder() -> Builder {
         .max_concurrent_reset_streams(REMEMBERED_STREAMS)
         .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX);
     builder
+}
+
+/// Returns true for a call that its client has reset already: it costs nothing more, and is none.
+fn is_reset(answer: &mut Answering) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    answer.poll_reset(&mut context).is_ready()
 }
 
 /// Ends when the client answers a PING no more.
