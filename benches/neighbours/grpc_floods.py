@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from benches.neighbours.attack import CONNECTIONS, Attack
-from tests.grpc.hostile import END_STREAM_AND_HEADERS, PREFACE, SETTINGS, call_of, frame
+from tests.grpc.hostile import PREFACE, SETTINGS, call_of, frame
 from tests.grpc.station import INGEST
 
 WRITE = f"/{INGEST}/Write".encode()
@@ -84,7 +84,7 @@ class ResetCalls(Frames):
         for number in range(turn * BURST, (turn + 1) * BURST):
             stream = 2 * number + 1
             call = bytearray(call_of(WRITE, stream, x_api_key=BAD_KEY))
-            call[4] = call[4] & ~(END_STREAM_AND_HEADERS & 1)  # no end of the stream
+            call[4] = HEADERS_ONLY  # no end of the stream
             frames += [bytes(call), frame(RST_STREAM, 0, stream, CANCEL)]
         return b"".join(frames)
 

@@ -17,8 +17,8 @@ def keep_large_buffers() -> None:
     """Raises glibc's mmap threshold to 32 MiB and its trim threshold to 64 MiB for this process.
 
     By default a body of several hundred KB is mapped and unmapped for every request, which costs
-    about 150 page faults each time: a third of the CPU of the whole HTTP path, a fifth of what
-    gRPC takes to receive a message. Other C libraries are left as they are.
+    about 150 page faults each time: a third of the CPU of the whole HTTP path. Other C libraries
+    are left as they are.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

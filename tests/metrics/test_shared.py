@@ -110,6 +110,7 @@ def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
     for number in range(tenants):
         for _ in range(2):
             surface.began()
+            surface.left()
             surface.ended("POST", "/telemetry", 202, 0.001, account_id=f"a{number}")
         writes.stored(f"t{number}", accepted=3, rejected=0, clamped=0, commit_seconds=0.001)
     requests = AccountRequests(shared)

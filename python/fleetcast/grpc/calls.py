@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import grpc
 import grpc.aio
@@ -29,7 +29,7 @@ def unary(handler: Unary) -> Unary:
         try:
             return await handler(requests, context)
         except Exception as error:  # noqa: BLE001 - whatever it raises, its text is not for clients
-            return await _abort(context, error)
+            await _abort(context, error)
 
     return serve
 
@@ -62,7 +62,7 @@ async def message(context: Context, seconds: float) -> bytes:
     raise refused("invalid_input", field="payload")
 
 
-async def _abort(context: Context, error: Exception) -> bytes:
+async def _abort(context: Context, error: Exception) -> Never:
     """Ends a call with the status of an error; the front adds when it may be sent again."""
     code, details = "internal", "internal"
     if isinstance(error, Refused):
@@ -72,4 +72,3 @@ async def _abort(context: Context, error: Exception) -> bytes:
     else:
         logger.error("unexpected error", exc_info=error)
     await context.abort(grpc.StatusCode[ERROR_CODES[code].grpc], details)
-    raise AssertionError

@@ -57,7 +57,7 @@ class EndedCalls:
             logger.log(level, event.event, extra={"problem": event.problem})
             return
         account, tenant, key_id = event.identity or (None, None, None)
-        self._requests.counted(
+        self._requests.ended(
             "grpc",
             event.route,
             event.status,

@@ -55,11 +55,10 @@ class FrontOptions(NamedTuple):
 
 
 def open_front(services: GrpcServices, listener: Listener, backend: Path) -> GrpcFront:
-    """A front that serves. Raises `OSError`, that names the file for a faulty certificate."""
+    """A front that serves. Raises `OSError`, which names the file for a faulty certificate."""
     settings = services.settings()
-    counters = Counters(
-        services.counters.shared
-    )  # a row of its own: the engine adds without our lock
+    # A row of its own: the engine adds without our lock.
+    counters = Counters(services.counters.shared)
     requests, writes = Requests(counters, "grpc"), Writes(counters, "grpc")
 
     def rules() -> WriteRules:

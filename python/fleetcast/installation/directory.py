@@ -61,24 +61,29 @@ class DataDirectory:
         return self.root / "serve.lock"
 
     @property
+    def run(self) -> Path:
+        """Files of a running service; of no use after it."""
+        return self.root / "run"
+
+    @property
     def limiter(self) -> Path:
         """Counts that the workers of a running service share; of no use after it."""
-        return self.root / "run" / "limiter"
+        return self.run / "limiter"
 
     @property
     def adapter_limiter(self) -> Path:
         """As `limiter`, of the requests to the adapters."""
-        return self.root / "run" / "adapters"
+        return self.run / "adapters"
 
     @property
     def console_limiter(self) -> Path:
         """Failed operator tokens by address; of no use after the service."""
-        return self.root / "run" / "console"
+        return self.run / "console"
 
     @property
     def upkeep(self) -> Path:
         """Notes of the accounts whose upkeep is under way."""
-        return self.root / "run" / "upkeep"
+        return self.run / "upkeep"
 
     @property
     def audit_log(self) -> Path:

@@ -83,8 +83,8 @@ class Requests:
         """A request is being answered from now on."""
         self._counters.add(self.in_flight)
 
-    def interrupted(self) -> None:
-        """Takes `began` back: the connection ended before a request was there."""
+    def left(self) -> None:
+        """A request is under way no longer: it has its answer, or the connection ended before."""
         self._counters.add(self.in_flight, -1)
 
     def ended(
@@ -101,20 +101,6 @@ class Requests:
 
         It counts for the usage of `account_id`, if a valid key came with it.
         """
-        self._counters.add(self.in_flight, -1)
-        self.counted(method, route, status, seconds, code=code, account_id=account_id)
-
-    def counted(
-        self,
-        method: str,
-        route: str,
-        status: object,
-        seconds: float,
-        *,
-        code: str | None = None,
-        account_id: str | None = None,
-    ) -> None:
-        """As `ended`, of a request that was counted as under way elsewhere."""
         total = self._total(method, route, status)
         changes = [(total, 1), *self._durations(route).changes(seconds)]
         if account_id is not None:
@@ -133,7 +119,7 @@ class Requests:
         self._counters.add(self._counters.counter(self._over_share))
 
     def indexes(self, method: str, route: str, status: object, account_id: str) -> RequestIndexes:
-        """Indexes for one who counts requests by himself, as `began` and `ended` do."""
+        """Indexes for one who counts requests by himself, as `began`, `left` and `ended` do."""
         return RequestIndexes(
             self.in_flight,
             self._total(method, route, status),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from fleetcast.composition.services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.grpc.front import Listener
 from fleetcast.grpc.server import serve
-from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
 
@@ -16,16 +16,9 @@ from fleetcast.supervisor.child import begin, report_alive, report_ready
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     configuration = begin("grpc")
-    keep_large_buffers()
     directory = configuration.directory
     shared_settings = SharedSettings(configuration.settings_fd)
     settings = shared_settings.read().grpc
-    assert configuration.listener_fd is not None  # noqa: S101 - as the table of children has it
-    listener = Listener(
-        configuration.listener_fd,
-        directory.root / settings.certificate,
-        directory.root / settings.private_key,
-    )
     counters = Counters(Shared(configuration.counters_fd))
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="grpc"))
 
@@ -36,8 +29,13 @@ def main() -> None:
     def lives() -> None:
         report_alive(configuration)
 
-    with grpc_services(directory, configuration.master_key, shared_settings, counters) as services:
-        asyncio.run(serve(services, listener, directory.root / "run", ready, lives))
+    files = directory.root / settings.certificate, directory.root / settings.private_key
+    with (
+        socket.socket(fileno=configuration.listener_fd) as listening,
+        grpc_services(directory, configuration.master_key, shared_settings, counters) as services,
+    ):
+        listener = Listener(listening.fileno(), *files)
+        asyncio.run(serve(services, listener, directory.run, ready, lives))
 
 
 if __name__ == "__main__":

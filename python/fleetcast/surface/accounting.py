@@ -32,10 +32,11 @@ class Accounting:
 
     def interrupt(self) -> None:
         """Forgets a request that is not whole yet: it begins anew when it is."""
-        self._requests.interrupted()
+        self._requests.left()
 
     def end(self, served: Served, account_id: str | None) -> None:
         """Counts and logs a request that has its answer, for its account if it is known."""
+        self._requests.left()
         self._requests.ended(
             served.method,
             served.route,

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 
 use crate::connections::Seat;
 use crate::event::EndedCall;
-use crate::message::{CANCELLED, HEAD_BYTES};
+use crate::message::HEAD_BYTES;
 use crate::server::{OVER_SHARE_PAUSE, Server};
 use crate::status::{CallRefusal, Status, details, trailers};
 
@@ -54,7 +54,7 @@ impl Call {
     pub(crate) fn begin(of: Connection, route: Arc<str>) -> Self {
         let parts = &of.server.parts;
         let under_way = UnderWay::begin(&parts.books, parts.in_flight);
-        let request_id = new_request_id().iter().map(|digit| char::from(*digit)).collect();
+        let request_id = new_request_id();
         let (identity, bad_key, bytes_in) = (None, None, 0);
         let began = Instant::now();
         Self { of, request_id, identity, bad_key, bytes_in, route, began, _under_way: under_way }
@@ -95,7 +95,7 @@ impl Call {
 
     /// Counts, logs and answers a call that is refused.
     pub(crate) async fn refuse(self, answer: &mut Answering, refusal: CallRefusal) {
-        if refusal.code == CANCELLED {
+        if refusal.is_cancelled() {
             return self.end_cancelled().await;
         }
         if refusal.is_over_share {

@@ -26,8 +26,6 @@ use crate::connections::{Connected, Connections, client};
 use crate::event::Event;
 use crate::server::{Parts, Server};
 
-/// A handshake, or a large message, on one of them does not stop the calls on the other.
-const LOOPS: usize = 1;
 /// The pause after a connection that could not be accepted, for want of a descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,7 +68,7 @@ impl Front {
     pub fn start(options: Options, parts: Parts) -> io::Result<Self> {
         let certificate = Arc::new(Certificate::open(options.certificate)?);
         let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(LOOPS)
+            .worker_threads(1) // more would pass pieces of a message between their caches
             .thread_name("grpc-loop")
             .enable_all()
             .build()?;
@@ -100,7 +98,7 @@ impl Front {
         self.runtime.block_on(self.server.events.next(patience))
     }
 
-    /// Returns true if the loops serve: a task ends within `patience`.
+    /// Returns true if the loop serves: a task ends within `patience`.
     #[must_use]
     pub fn is_alive(&self, patience: Duration) -> bool {
         let (sender, receiver) = blocking::channel();

@@ -56,10 +56,9 @@ impl Body<'_> {
         mut self,
         take: impl FnOnce(u64) -> Option<Part>,
     ) -> Result<(Message, Part), CallRefusal> {
-        let faulty = || CallRefusal::of_field("payload");
-        let mut first = self.data().await?.ok_or_else(faulty)?;
+        let mut first = self.data().await?.ok_or_else(CallRefusal::faulty)?;
         while first.len() < HEAD_BYTES {
-            let next = self.data().await?.ok_or_else(faulty)?;
+            let next = self.data().await?.ok_or_else(CallRefusal::faulty)?;
             let mut joined = BytesMut::from(first);
             joined.put(next);
             first = joined.freeze();
@@ -67,7 +66,7 @@ impl Body<'_> {
         let is_packed = match first.get_u8() {
             0 => false,
             1 => true,
-            _ => return Err(faulty()),
+            _ => return Err(CallRefusal::faulty()),
         };
         let length = first.get_u32() as usize;
         if length > self.bytes_max {
@@ -75,15 +74,15 @@ impl Body<'_> {
         }
         let part = take(length as u64).ok_or_else(CallRefusal::over_share)?;
         let bytes = self.rest(first, length).await?;
-        let packing = if is_packed { Some(self.packing.ok_or_else(faulty)?) } else { None };
+        let packing =
+            if is_packed { Some(self.packing.ok_or_else(CallRefusal::faulty)?) } else { None };
         Ok((Message { bytes, packing }, part))
     }
 
     /// The bytes of a message of which `first` has come, and the end of the body.
     async fn rest(&mut self, first: Bytes, length: usize) -> Result<Bytes, CallRefusal> {
-        let faulty = || CallRefusal::of_field("payload");
         if first.len() > length {
-            return Err(faulty());
+            return Err(CallRefusal::faulty());
         }
         let whole = if first.len() == length {
             first // in one frame, and not copied
@@ -91,9 +90,9 @@ impl Body<'_> {
             let mut whole = BytesMut::with_capacity(length);
             whole.put(first);
             while whole.len() < length {
-                let next = self.data().await?.ok_or_else(faulty)?;
+                let next = self.data().await?.ok_or_else(CallRefusal::faulty)?;
                 if whole.len() + next.len() > length {
-                    return Err(faulty());
+                    return Err(CallRefusal::faulty());
                 }
                 whole.put(next);
             }
@@ -101,7 +100,7 @@ impl Body<'_> {
         };
         while let Some(more) = self.data().await? {
             if !more.is_empty() {
-                return Err(faulty());
+                return Err(CallRefusal::faulty());
             }
         }
         Ok(whole)
@@ -110,14 +109,11 @@ impl Body<'_> {
     /// The next bytes; the client may send as many more.
     async fn data(&mut self) -> Result<Option<Bytes>, CallRefusal> {
         let Some(data) = self.stream.data().await else { return Ok(None) };
-        let data = data.map_err(|_| CallRefusal::new(CANCELLED))?;
+        let data = data.map_err(|_| CallRefusal::cancelled())?;
         let _ = self.stream.flow_control().release_capacity(data.len());
         Ok(Some(data))
     }
 }
-
-/// No code of a refusal: the client has ended the call.
-pub(crate) const CANCELLED: &str = "";
 
 impl Message {
     /// The message unpacked, within `bytes_max` and the share that `part` is of, whose bound is
@@ -151,7 +147,7 @@ fn unpack(
             return Err(CallRefusal::over_share());
         }
         let piece = (&mut packed).take(PIECE_BYTES as u64).read_to_end(&mut unpacked);
-        let count = piece.map_err(|_| CallRefusal::of_field("payload"))?;
+        let count = piece.map_err(|_| CallRefusal::faulty())?;
         if unpacked.len() > bytes_max {
             return Err(CallRefusal::new("batch_too_large"));
         }

@@ -113,9 +113,23 @@ impl CallRefusal {
         Self { code, ..Self::default() }
     }
 
-    pub(crate) fn of_field(field: &str) -> Self {
-        let field = Some(field.chars().take(FIELD_CHARACTERS_MAX).collect());
-        Self { field, ..Self::new("invalid_input") }
+    pub(crate) fn of_field(code: &'static str, field: Option<&str>) -> Self {
+        let field = field.map(|field| field.chars().take(FIELD_CHARACTERS_MAX).collect());
+        Self { field, ..Self::new(code) }
+    }
+
+    /// The body is not one message.
+    pub(crate) fn faulty() -> Self {
+        Self::of_field("invalid_input", Some("payload"))
+    }
+
+    /// The client has ended the call: it is told nothing.
+    pub(crate) fn cancelled() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.code.is_empty()
     }
 
     pub(crate) fn over_share() -> Self {

@@ -121,7 +121,7 @@ fn failed(
     error: WriteError,
 ) -> CallRefusal {
     let error = match error {
-        Failure::Refused(refusal) => return refused(refusal),
+        Failure::Refused(refusal) => return refused(&refusal),
         Failure::Failed(error) => error,
     };
     if !matches!(error, Error::DiskFull | Error::Unavailable { .. } | Error::Unknown { .. }) {
@@ -135,19 +135,7 @@ fn unavailable(error: &Error) -> CallRefusal {
     CallRefusal::fault("telemetry_unavailable", format!("store unavailable: {error}"))
 }
 
-fn refused(refusal: Refusal) -> CallRefusal {
-    match refusal {
-        Refusal::TooManyRecords { .. } => CallRefusal::new("batch_too_large"),
-        Refusal::InvalidInput { field } => CallRefusal::of_field(field),
-        Refusal::TenantFull { bound } => {
-            let field = if bound == "tenant_fields_max" { "fields" } else { "tags" };
-            CallRefusal { bound: Some(bound), ..CallRefusal::of_field(field) }
-        }
-        Refusal::TypeConflict { field } => {
-            CallRefusal { code: "field_type_conflict", ..CallRefusal::of_field(&field) }
-        }
-        Refusal::BufferFull => CallRefusal::new("ingest_buffer_full"),
-        // Bodies of JSON and of lines have these alone.
-        Refusal::Faults(_) | Refusal::Dropped(_) => CallRefusal::of_field("payload"),
-    }
+fn refused(refusal: &Refusal) -> CallRefusal {
+    let bound = if let Refusal::TenantFull { bound } = refusal { Some(*bound) } else { None };
+    CallRefusal { bound, ..CallRefusal::of_field(refusal.code(), refusal.field()) }
 }

@@ -47,6 +47,18 @@ impl Workers {
         }
     }
 
+    /// Count of the threads that there may be.
+    #[cfg(test)]
+    pub(crate) fn threads_max(&self) -> usize {
+        self.queue.threads_max()
+    }
+
+    /// Count of the jobs that wait or are being done.
+    #[cfg(test)]
+    pub(crate) fn jobs(&self) -> usize {
+        lock(&self.state).jobs
+    }
+
     /// Waits for the jobs that were begun or wait.
     pub(crate) fn close(&self) {
         self.queue.close();

@@ -1,10 +1,10 @@
 //! `TelemetryIngest.Write`: the key first, then the message, then the key once more.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
-use fleetcast_service::accounts::{Identity, Rejection};
+use fleetcast_service::accounts::{Identity, Rejection, wall_seconds};
 use fleetcast_service::admission::{TELEMETRY, admit_known, check_rights};
 use h2::RecvStream;
 use http::HeaderMap;
@@ -93,7 +93,7 @@ async fn look_up(
     let lookups = lookups.ok_or_else(CallRefusal::over_share)?;
     let (key, shared) = (key.map(str::to_owned), Arc::clone(&server));
     let found = server.key_workers.run(&owner, move || {
-        let found = shared.parts.authenticator.identify(key.as_deref(), seconds());
+        let found = shared.parts.authenticator.identify(key.as_deref(), wall_seconds());
         drop(lookups); // not before, though nobody may wait any more
         found
     });
@@ -148,10 +148,4 @@ fn timeout_of(head: &HeaderMap) -> Option<Duration> {
         _ => return None,
     };
     Some(unit * amount)
-}
-
-/// The wall clock, in seconds since 1970.
-fn seconds() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    i64::try_from(now).unwrap_or(i64::MAX)
 }

@@ -85,38 +85,29 @@ pub(crate) fn failure<R: Raise>(py: Python<'_>, failure: Failure<R>) -> PyErr {
 
 impl Raise for Refusal {
     fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
-        let context = PyDict::new(py);
-        let code = match self {
+        let (code, context) = (self.code(), PyDict::new(py));
+        if let Some(field) = self.field() {
+            context.set_item("field", field)?;
+        }
+        match self {
             Self::Faults(faults) | Self::Dropped(faults) => {
                 let detail = PyList::empty(py);
                 for fault in &faults {
                     detail.append(fault_item(py, fault)?)?;
                 }
                 context.set_item("detail", detail)?;
-                "schema_faults"
             }
             Self::TooManyRecords { received, max } => {
                 context.set_item("max", max)?;
                 context.set_item("received", received)?;
-                "batch_too_large"
-            }
-            Self::InvalidInput { field } => {
-                context.set_item("field", field)?;
-                "invalid_input"
             }
             Self::TenantFull { bound } => {
-                let field = if bound == "tenant_fields_max" { "fields" } else { "tags" };
-                context.set_item("field", field)?;
-                let error = TenantFull::new_err(("invalid_input", context.unbind()));
+                let error = TenantFull::new_err((code, context.unbind()));
                 error.value(py).setattr("bound", bound)?;
                 return Ok(error);
             }
-            Self::TypeConflict { field } => {
-                context.set_item("field", field)?;
-                "field_type_conflict"
-            }
-            Self::BufferFull => "ingest_buffer_full",
-        };
+            Self::InvalidInput { .. } | Self::TypeConflict { .. } | Self::BufferFull => {}
+        }
         Ok(refused(code, context))
     }
 }

@@ -195,3 +195,31 @@ pub enum Refusal {
     /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full`.
     BufferFull,
 }
+
+impl Refusal {
+    /// The error code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Faults(_) | Self::Dropped(_) => "schema_faults",
+            Self::TooManyRecords { .. } => "batch_too_large",
+            Self::InvalidInput { .. } | Self::TenantFull { .. } => "invalid_input",
+            Self::TypeConflict { .. } => "field_type_conflict",
+            Self::BufferFull => "ingest_buffer_full",
+        }
+    }
+
+    /// The field that the answer names beside the code, if it names one.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::InvalidInput { field } => Some(field),
+            Self::TenantFull { bound: "tenant_fields_max" } => Some("fields"),
+            Self::TenantFull { .. } => Some("tags"),
+            Self::TypeConflict { field } => Some(field),
+            Self::Faults(_) | Self::Dropped(_) | Self::TooManyRecords { .. } | Self::BufferFull => {
+                None
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::runtime::Builder;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::*;
@@ -13,18 +14,10 @@ fn run<F: Future<Output = ()>>(test: F) {
     builder.enable_all().start_paused(true).build().unwrap().block_on(test);
 }
 
-/// A connection that is served by the runtime of the test, and ends with this task.
-fn served(house: &House) -> (DuplexStream, tokio::task::JoinHandle<()>) {
-    let (ours, theirs) = duplex(1 << 16);
-    let connected = house.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
-    let of = Connection {
-        server: Arc::clone(&house.server),
-        seat: Arc::clone(&connected.seat),
-        client: "ipv4:192.0.2.1:5".into(),
-        address: connected.address.clone(),
-    };
-    let stopping = house.stopping.subscribe();
-    (theirs, tokio::spawn(connection::serve(ours, of, stopping)))
+/// A connection that is served by the runtime of the test.
+fn served(house: &House) -> (DuplexStream, JoinHandle<()>) {
+    let (theirs, task) = house.connection();
+    (theirs, tokio::spawn(task))
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! B4, O6: frames that no library sends.
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
@@ -9,6 +9,7 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
+const GOAWAY: u8 = 7;
 const END_HEADERS: u8 = 4;
 const END_STREAM_AND_HEADERS: u8 = 5;
 
@@ -31,6 +32,16 @@ fn head(flags: u8, stream: u32, path: &str, key: &str) -> Vec<u8> {
     let text = |text: &str| [&[text.len().try_into().unwrap()], text.as_bytes()].concat();
     let fields = fields.iter().map(|(name, value)| [vec![0], text(name), text(value)].concat());
     frame(HEADERS, flags, stream, &fields.collect::<Vec<_>>().concat())
+}
+
+/// Takes the next frame that the service sends; its kind.
+async fn kind_of_next(connection: &mut DuplexStream) -> u8 {
+    let mut head = [0; 9];
+    connection.read_exact(&mut head).await.unwrap();
+    let [high, middle, low, kind, ..] = head;
+    let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]) as usize];
+    connection.read_exact(&mut payload).await.unwrap();
+    kind
 }
 
 /// Sends rounds of frames until the connection ends; the count of rounds that it took.
@@ -108,6 +119,8 @@ fn a_path_that_nobody_serves_and_bytes_that_are_no_text_end_no_other_call() {
         let at = broken.windows(4).position(|bytes| bytes == b"xxxx").unwrap();
         broken[at] = 0xff;
         odd.write_all(&broken).await.unwrap();
+        // Frames are taken in their order: with this answer both paths have been looked at.
+        while !matches!(kind_of_next(&mut odd).await, RST_STREAM | GOAWAY) {}
         assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, Status::OK);
     });
     assert!(house.ended().is_empty(), "they are no calls");

@@ -224,8 +224,8 @@ impl House {
         }
     }
 
-    /// The other end of a connection that is served.
-    fn connect(&self) -> DuplexStream {
+    /// The other end of a connection, and the task that serves it.
+    fn connection(&self) -> (DuplexStream, impl Future<Output = ()> + use<>) {
         let (ours, theirs) = duplex(1 << 20);
         let connected = self.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
         let of = Connection {
@@ -235,10 +235,17 @@ impl House {
             address: connected.address.clone(),
         };
         let stopping = self.stopping.subscribe();
-        self.runtime.spawn(async move {
+        let task = async move {
             connection::serve(ours, of, stopping).await;
             drop(connected);
-        });
+        };
+        (theirs, task)
+    }
+
+    /// The other end of a connection that is served.
+    fn connect(&self) -> DuplexStream {
+        let (theirs, task) = self.connection();
+        self.runtime.spawn(task);
         theirs
     }
 

@@ -18,19 +18,19 @@ use crate::arguments::BatchLimits;
 use crate::errors::store_error;
 use crate::front::own;
 use crate::planes::OpenPlanes;
-use crate::service::{Authenticator, Books};
+use crate::service::{Authenticator, Books, asked};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct GrpcFront(grpc::Front);
 
-/// `grpc.services.WriteRules`.
+/// `grpc.front.WriteRules`.
 #[derive(FromPyObject)]
 struct WriteRules {
     write_limits: BatchLimits,
     held_bytes_max: u64,
 }
 
-/// `grpc.services.FrontOptions`.
+/// `grpc.front.FrontOptions`.
 #[derive(FromPyObject)]
 struct FrontOptions {
     listener: RawFd,
@@ -57,12 +57,9 @@ impl GrpcFront {
         options: FrontOptions,
     ) -> PyResult<Self> {
         let renew = move || {
-            Python::attach(|py| {
-                let rules = rules.call0(py).and_then(|rules| rules.extract::<WriteRules>(py));
-                let rules = rules.map_err(|error| error.write_unraisable(py, None)).ok()?;
-                let WriteRules { write_limits, held_bytes_max } = rules;
-                Some(grpc::Rules { bounds: write_limits.bounds(), held_bytes_max }.into())
-            })
+            let WriteRules { write_limits, held_bytes_max } =
+                asked(|py| rules.call0(py)?.extract(py))?;
+            Some(grpc::Rules { bounds: write_limits.bounds(), held_bytes_max }.into())
         };
         let status = |(code, (name, retry_seconds)): (String, (String, Option<i64>))| {
             let unknown = || PyValueError::new_err(format!("no status {name}"));

@@ -83,8 +83,8 @@ impl PyIndexes {
     }
 }
 
-/// The result of a call of Python; a fault is shown, and the request is counted nowhere.
-fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+/// The result of a call of Python; a fault is shown, and there is none.
+pub(crate) fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     Python::attach(|py| call(py).map_err(|error| error.write_unraisable(py, None)).ok())
 }
 

@@ -16,7 +16,7 @@ mod rules;
 mod serving;
 
 pub(crate) use authenticator::Authenticator;
-pub(crate) use books::Books;
+pub(crate) use books::{Books, asked};
 pub(crate) use decision::Decision;
 pub(crate) use serving::Serving;
 

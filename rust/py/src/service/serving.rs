@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use fleetcast_service::renewed::Renewed;
 use fleetcast_service::serving;
 
-use super::books::Books;
+use super::books::{Books, asked};
 use super::rules::Service;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -24,11 +24,8 @@ impl Serving {
     #[new]
     fn new(renew: Py<PyAny>, books: Books) -> PyResult<Self> {
         let renew = move || {
-            Python::attach(|py| {
-                let rules = renew.call0(py).and_then(|rules| Ok(rules.extract::<Py<Service>>(py)?));
-                let rules = rules.map_err(|error| error.write_unraisable(py, None)).ok()?;
-                Some(rules.get().shared())
-            })
+            let rules = asked(|py| Ok(renew.call0(py)?.extract::<Py<Service>>(py)?))?;
+            Some(rules.get().shared())
         };
         let rules = Renewed::new(Box::new(renew));
         Ok(Self(Arc::new(serving::Serving::new(rules, books.open()?))))

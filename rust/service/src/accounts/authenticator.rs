@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::records::{Mark, RecordStore};
@@ -142,6 +143,13 @@ impl Authenticator {
         known.insert(key_id.to_owned(), Arc::clone(&found));
         Ok(Some(found))
     }
+}
+
+/// The wall clock, in seconds since 1970.
+#[must_use]
+pub fn wall_seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 fn decoded<T: DeserializeOwned>(record: &[u8], what: &'static str) -> Result<T, Error> {

@@ -8,6 +8,6 @@ mod authenticator;
 #[cfg(test)]
 mod tests;
 
-pub use authenticator::{Authenticator, Rejection};
+pub use authenticator::{Authenticator, Rejection, wall_seconds};
 pub use key_text::KeyText;
 pub use records::{ApiKey, Identity, KEYS, TENANTS, Tenant};

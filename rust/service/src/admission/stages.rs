@@ -1,7 +1,6 @@
 //! The stages, in the order that decides which refusal wins.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::Error;
 
@@ -10,7 +9,7 @@ use super::decision::{Cause, Decision, Grant};
 use super::keys::KeyPlaces;
 use super::request::Asking;
 use super::routes::Route;
-use crate::accounts::{Authenticator, Identity, KeyText, Rejection};
+use crate::accounts::{Authenticator, Identity, KeyText, Rejection, wall_seconds};
 use crate::clients::{ClientAddresses, ClientLimits};
 use crate::planes::OpenPlanes;
 use crate::refusal::{Refusal, Value};
@@ -148,7 +147,7 @@ impl Admission {
             return Ok(None);
         }
         let key = self.keys.find(|name| request.field(name));
-        match self.authenticator.identify(key.as_deref(), seconds()) {
+        match self.authenticator.identify(key.as_deref(), wall_seconds()) {
             Ok(identity) => decision.identity = Some(identity),
             Err(rejection) => {
                 if matches!(rejection, Rejection::InvalidKey) {
@@ -257,7 +256,7 @@ pub fn admit_known(
     key: &str,
     route: &Route,
 ) -> Option<Arc<Identity>> {
-    let identity = authenticator.identify_known(key, seconds())?;
+    let identity = authenticator.identify_known(key, wall_seconds())?;
     check_rights(route, &identity).is_ok().then_some(identity)
 }
 
@@ -272,12 +271,6 @@ pub fn check_rights(route: &Route, identity: &Identity) -> Result<(), Refusal> {
 
 fn is_authenticated(decision: &Decision) -> bool {
     decision.route.is_some_and(|route| route.is_authenticated)
-}
-
-/// The wall clock, in seconds since 1970.
-fn seconds() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 /// The key must carry the scope of the route: `insufficient_scope`.

@@ -15,6 +15,6 @@ mod tests;
 
 pub use counters::{Counters, Histogram};
 pub use log_line::{Served, Status, write_line, write_timestamp};
-pub use request_id::{RequestId, new_request_id};
+pub use request_id::new_request_id;
 pub use requests::{Books, Entry, Indexes, RequestIndexes, UnderWay, WriteIndexes};
 pub use unreadable::{Source, note_unreadable};

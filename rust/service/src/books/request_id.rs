@@ -3,26 +3,19 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// 128 random bits as 32 hexadecimal digits.
-pub type RequestId = [u8; 32];
-
 thread_local! {
     /// State of this thread's generator. The hasher's keys are random, and other ones each time.
     static STATE: Cell<[u64; 2]> = Cell::new([(); 2].map(|()| RandomState::new().hash_one(0)));
 }
 
-/// A new id: no secret, so the kernel is not asked.
+/// A new id, 128 random bits as 32 hexadecimal digits: no secret, so the kernel is not asked.
 #[must_use]
-pub fn new_request_id() -> RequestId {
+pub fn new_request_id() -> String {
     let [high, low] = STATE.get().map(|state| state.wrapping_add(0x9e37_79b9_7f4a_7c15));
     // Two generators that step alike, each with a start of its own.
     STATE.set([high, low]);
     let bits = u128::from(mixed(high)) << 64 | u128::from(mixed(low));
-    let digits =
-        (0..32).map(|digit| b"0123456789abcdef"[(bits >> (124 - 4 * digit)) as usize & 15]);
-    let mut id = [0; 32];
-    id.iter_mut().zip(digits).for_each(|(place, digit)| *place = digit);
-    id
+    format!("{bits:032x}")
 }
 
 /// The output function of `SplitMix64`, by Sebastiano Vigna.

@@ -47,7 +47,7 @@ impl Serving {
         let asked = Asked {
             identity: Arc::clone(identity),
             plane: Arc::clone(plane),
-            request_id: new_request_id().iter().map(|digit| char::from(*digit)).collect(),
+            request_id: new_request_id(),
             books: Arc::clone(&self.books),
             began,
             route: route.path,
