@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use super::file::{self, DIRECTORY, LogFile};
 use super::files::Files;
 use super::flaw::{self, Part};
-use super::gathering::Patience;
 use super::index::Index;
 use super::marks::{self, Marks};
 use super::recovery::{self, End, Taken};
@@ -17,8 +16,9 @@ use super::tail::Tail;
 use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::{ByteLocks, locked};
+use crate::storage::store::committer::Committer;
 use crate::storage::store::entries::{Counts, NewBlock};
-use crate::storage::store::group_commit::GroupCommit;
+use crate::storage::store::gathering::Patience;
 
 /// The log of one plane. Several processes may have it open at once, each once.
 pub(in crate::storage::store) struct Log {
@@ -27,7 +27,10 @@ pub(in crate::storage::store) struct Log {
     pub(super) marks: Marks,
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
-    pub(super) appends: GroupCommit<Vec<NewBlock>, u64>,
+    /// Batches on their way into the file, with the end of the frame that has them.
+    pub(super) appends: Committer<Vec<NewBlock>, u64>,
+    /// Positions that threads of this process want to be durable.
+    pub(super) syncs: Committer<u64>,
     pub(super) patience: Patience,
     /// Failed syncs when this was opened: one more, and nothing can be promised from here.
     pub(super) failures: u64,
@@ -103,7 +106,8 @@ impl Opening {
             files,
             shared,
             marks: Marks::on(Arc::clone(locks)),
-            appends: GroupCommit::default(),
+            appends: Committer::default(),
+            syncs: Committer::default(),
             patience: Patience::default(),
             is_poisoned: AtomicBool::new(false),
             plane: self.plane,

@@ -10,10 +10,8 @@ mod tail;
 mod file;
 mod files;
 mod frame;
-mod futex;
 mod marks;
 
-mod gathering;
 mod mutex;
 mod turns;
 

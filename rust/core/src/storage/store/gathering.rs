@@ -1,50 +1,50 @@
-//! A moment before a sync, for those who are about to write again.
+//! A moment before a commit, for writers that are about to write again.
 //!
-//! Writers that one sync has acknowledged write again while the next one is under way, and wait for
-//! the one after it: so they fall into two halves, and each waits for two syncs. Whoever is about to
-//! sync therefore waits until as many batches are there as the last turn has acknowledged and left
-//! behind, for a part of what a sync takes at most. Where as many are there nobody waits, nor where
-//! a sync takes no longer than waking somebody up.
+//! Writers that one commit has acknowledged write again while the next commit is under way, and wait
+//! for the commit after it. So they fall into two halves, and each half waits for two commits. A
+//! leader therefore waits until as many batches are there as the last commit has acknowledged and
+//! left behind, for half the time of a commit at most. It does not wait if the batches are there, or
+//! if a commit takes no longer than waking a thread.
 //!
-//! The words are shared by processes, and may be any number: they only tell how long to wait.
+//! The words may be shared by processes, and may be any number: they only tell how long to wait.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::futex;
 
-/// Batches by which a word may tell of more to come: more have never waited.
+/// Greatest number of batches that a word may announce: more have never waited.
 const WANTED_MAX: u32 = 4_096;
-/// A sync that takes less is not waited before.
-const SYNC_MIN: Duration = Duration::from_micros(200);
+/// A commit that takes less time is not waited before.
+const COMMIT_MIN: Duration = Duration::from_micros(200);
 const PATIENCE_MAX: Duration = Duration::from_millis(5);
-/// Turns that are not waited before once nobody came.
-const TURNS_SKIPPED: u32 = 16;
+/// Commits that begin at once after a wait in which no batch came.
+const COMMITS_SKIPPED: u32 = 16;
 
-/// Words in shared memory.
+/// Counts of batches, in memory that processes may share.
 #[derive(Default)]
 #[repr(C, align(64))]
-pub(super) struct Gathering {
+pub struct Gathering {
     /// Batches that were written, modulo 2^32.
     written: AtomicU32,
-    /// Their number when the last turn began.
+    /// Their number when the last commit began.
     begun: AtomicU32,
     /// Their number once all have come that are likely to.
     wanted: AtomicU32,
-    /// Not 0 while somebody waits for them.
+    /// Not 0 while a leader waits for them.
     is_awaited: AtomicU32,
 }
 
 impl Gathering {
-    /// Notes batches that were written, and wakes who waits for them.
-    pub(super) fn note_written(&self, count: u32) {
+    /// Notes batches that were written, and wakes the leader that waits for them.
+    pub fn note_written(&self, count: u32) {
         let written = self.written.fetch_add(count, Ordering::SeqCst).wrapping_add(count);
         if self.is_awaited.load(Ordering::SeqCst) != 0 && self.missing(written) == 0 {
-            futex::wake(&self.written, 1, u32::MAX);
+            futex::wake(&self.written, 1);
         }
     }
 
-    /// Waits for those who are likely to come; false where nobody did.
+    /// Waits for the batches that are likely to come. Returns false if none came.
     fn wait(&self, patience: Duration) -> bool {
         let first = self.written.load(Ordering::SeqCst);
         if self.missing(first) == 0 {
@@ -58,7 +58,7 @@ impl Gathering {
             if self.missing(written) == 0 || left.is_zero() {
                 break written;
             }
-            futex::wait(&self.written, written, left, u32::MAX);
+            futex::wait(&self.written, written, left);
         };
         self.is_awaited.store(0, Ordering::SeqCst);
         last != first
@@ -69,48 +69,63 @@ impl Gathering {
         if missing > WANTED_MAX { 0 } else { missing }
     }
 
-    /// Begins a turn; returns how many batches it acknowledges.
-    pub(super) fn begin(&self) -> u32 {
+    /// Begins a commit. Returns the number of batches that it acknowledges.
+    fn begin(&self) -> u32 {
         let written = self.written.load(Ordering::Relaxed);
         written.wrapping_sub(self.begun.swap(written, Ordering::Relaxed))
     }
 
-    /// Ends a turn that acknowledged some batches, before anybody learns of it.
-    pub(super) fn end(&self, acknowledged: u32) {
+    /// Ends a commit that acknowledged some batches, before their writers learn of it.
+    fn end(&self, acknowledged: u32) {
         let written = self.written.load(Ordering::Relaxed);
         self.wanted.store(written.wrapping_add(acknowledged), Ordering::Relaxed);
     }
 }
 
-/// Time that this process found syncs to take, and turns before which it does not wait.
+/// Time that this process found commits to take, and commits before which it does not wait.
 #[derive(Default)]
-pub(super) struct Patience {
-    sync_ns: AtomicU64,
+pub struct Patience {
+    commit_ns: AtomicU64,
     skipped: AtomicU32,
 }
 
 impl Patience {
-    /// Waits before a sync, where that is likely to be worth it.
-    pub(super) fn gather(&self, gathering: &Gathering) {
-        let sync = Duration::from_nanos(self.sync_ns.load(Ordering::Relaxed));
-        if sync < SYNC_MIN {
+    /// Waits before a commit if that is likely to be worth it.
+    pub fn gather(&self, gathering: &Gathering) {
+        let commit = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed));
+        if commit < COMMIT_MIN {
             return;
         }
         let skipped = self.skipped.load(Ordering::Relaxed);
         let skipped = match skipped.checked_sub(1) {
             Some(left) => left,
-            None if gathering.wait((sync / 2).min(PATIENCE_MAX)) => 0,
-            None => TURNS_SKIPPED,
+            None if gathering.wait((commit / 2).min(PATIENCE_MAX)) => 0,
+            None => COMMITS_SKIPPED,
         };
         self.skipped.store(skipped, Ordering::Relaxed);
     }
 
-    /// Notes what a sync took.
-    pub(super) fn note(&self, sync: Duration) {
-        let now = u64::try_from(sync.as_nanos()).unwrap_or(u64::MAX);
-        let before = self.sync_ns.load(Ordering::Relaxed);
+    /// Runs a commit. Notes its time, and how many writers are likely to write again.
+    ///
+    /// # Errors
+    /// Those of `commit`.
+    pub fn timed<E>(
+        &self,
+        gathering: &Gathering,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (acknowledged, began) = (gathering.begin(), Instant::now());
+        commit()?;
+        self.note(began.elapsed());
+        gathering.end(acknowledged);
+        Ok(())
+    }
+
+    fn note(&self, commit: Duration) {
+        let now = u64::try_from(commit.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.commit_ns.load(Ordering::Relaxed);
         let weighed = if before == 0 { now } else { before - before / 4 + now / 4 };
-        self.sync_ns.store(weighed, Ordering::Relaxed);
+        self.commit_ns.store(weighed, Ordering::Relaxed);
     }
 }
 
@@ -123,7 +138,7 @@ mod tests {
     /// Longer than any test may take.
     const LONG: Duration = Duration::from_millis(999);
 
-    fn after_a_turn_of(batches: u32) -> Gathering {
+    fn after_a_commit_of(batches: u32) -> Gathering {
         let gathering = Gathering::default();
         gathering.note_written(batches);
         let acknowledged = gathering.begin();
@@ -133,18 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_once_as_many_are_there_as_were_acknowledged() {
-        let gathering = after_a_turn_of(3);
+    fn a_leader_does_not_wait_once_as_many_are_there_as_were_acknowledged() {
+        let gathering = after_a_commit_of(3);
         gathering.note_written(3);
         assert!(gathering.wait(LONG) && gathering.is_awaited.load(Ordering::SeqCst) == 0);
         assert_eq!(gathering.begin(), 3);
     }
 
-    /// The wait itself is not what is measured: it ends by the last one that comes.
+    /// The wait ends by the last batch, not by its patience.
     #[test]
-    fn who_waits_is_woken_by_the_last_one() {
+    fn a_leader_is_woken_by_the_last_batch() {
         for _ in 0..50 {
-            let gathering = after_a_turn_of(8);
+            let gathering = after_a_commit_of(8);
             thread::scope(|scope| {
                 let waiting = scope.spawn(|| {
                     assert!(gathering.wait(LONG));
@@ -159,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_waited_during_a_turn_count_for_the_next() {
+    fn batches_that_came_during_a_commit_count_for_the_next() {
         let gathering = Gathering::default();
         gathering.note_written(5);
         let acknowledged = gathering.begin();
@@ -169,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn one_who_waits_in_vain_waits_no_more_for_some_turns() {
-        let (gathering, patience) = (after_a_turn_of(2), Patience::default());
-        patience.note(2 * SYNC_MIN);
+    fn a_leader_that_waited_in_vain_does_not_wait_for_some_commits() {
+        let (gathering, patience) = (after_a_commit_of(2), Patience::default());
+        patience.note(2 * COMMIT_MIN);
         patience.gather(&gathering);
-        assert_eq!(patience.skipped.load(Ordering::Relaxed), TURNS_SKIPPED);
+        assert_eq!(patience.skipped.load(Ordering::Relaxed), COMMITS_SKIPPED);
         patience.gather(&gathering);
-        assert_eq!(patience.skipped.load(Ordering::Relaxed), TURNS_SKIPPED - 1);
+        assert_eq!(patience.skipped.load(Ordering::Relaxed), COMMITS_SKIPPED - 1);
     }
 
     #[test]

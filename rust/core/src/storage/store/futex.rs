@@ -4,27 +4,27 @@ use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Waits until somebody wakes one of `bits`, unless the word is not `value`, or no longer than
-/// `patience`; or for no reason at all.
-pub(super) fn wait(word: &AtomicU32, value: u32, patience: Duration, bits: u32) {
+/// Waits until another thread calls [`wake`], for less than a second. Returns at once if the word is
+/// not `value`, and may return without a reason.
+pub(super) fn wait(word: &AtomicU32, value: u32, patience: Duration) {
     let until = instant_in(patience);
     let none = ptr::null::<u32>();
     // SAFETY: the call reads the word and `until`, both of which outlive it.
     #[expect(unsafe_code, reason = "the standard library waits within a process only")]
     unsafe {
         let (word, wait) = (word.as_ptr(), libc::FUTEX_WAIT_BITSET);
-        libc::syscall(libc::SYS_futex, word, wait, value, &raw const until, none, bits);
+        libc::syscall(libc::SYS_futex, word, wait, value, &raw const until, none, u32::MAX);
     }
 }
 
-/// Wakes `count` of those who wait for one of `bits`.
-pub(super) fn wake(word: &AtomicU32, count: i32, bits: u32) {
+/// Wakes `count` of the threads that wait for the word.
+pub(super) fn wake(word: &AtomicU32, count: i32) {
     let none = ptr::null::<u32>();
     // SAFETY: the call uses the address of the word, which is mapped as long as it is borrowed.
     #[expect(unsafe_code, reason = "the standard library waits within a process only")]
     unsafe {
-        let (word, wake) = (word.as_ptr(), libc::FUTEX_WAKE_BITSET);
-        libc::syscall(libc::SYS_futex, word, wake, count, none, none, bits);
+        let (word, wake) = (word.as_ptr(), libc::FUTEX_WAKE);
+        libc::syscall(libc::SYS_futex, word, wake, count, none, none, 0);
     }
 }
 
