@@ -4,6 +4,8 @@
 //! `loom` runs each model once for every order in which its threads can take their steps. A thread
 //! that is never woken is a deadlock, which `loom` reports with the steps that led to it.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that has its own `main`")]
+
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "the part that the models use")]
 #[path = "../src/storage/store/committer.rs"]
 mod committer;

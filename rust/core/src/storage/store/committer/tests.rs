@@ -51,7 +51,7 @@ fn a_group_is_bounded_in_items_and_bytes() {
 #[test]
 fn the_last_of_many_items_waits_for_as_many_groups_as_it_takes() {
     let committer = Committer::default();
-    let seats: Vec<_> = (0..2 * GROUP_ITEMS_MAX + 1).map(|item| committer.enter(item, 1)).collect();
+    let seats: Vec<_> = (0..=2 * GROUP_ITEMS_MAX).map(|item| committer.enter(item, 1)).collect();
     let sizes = Mutex::new(Vec::new());
     let commit = |items: &[usize]| {
         sizes.lock().unwrap().push(items.len());
