@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use heed::{
-    CommitOrAbort, CompactionOption, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError,
-    OnCommit, RoTxn, RwTxn, WithoutTls,
+    CommitOrAbort, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn,
+    WithoutTls,
 };
 
 use super::check;
@@ -366,12 +366,6 @@ impl Environment {
     #[cfg(test)]
     pub(super) fn info(&self) -> heed::EnvInfo {
         self.env.info()
-    }
-
-    /// Copies what is in use into an empty file.
-    pub(super) fn copy_to(&self, file: &mut File) -> Result<()> {
-        let copied = self.env.copy_to_file(file, CompactionOption::Enabled);
-        copied.map_err(|error| database_error("copy the store", error))
     }
 
     /// Bytes of a page.

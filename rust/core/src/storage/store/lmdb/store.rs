@@ -74,8 +74,8 @@ impl Store for LmdbStore {
                 return Ok(None);
             }
             let mut head = self.tables.head(txn)?;
-            let first = self.tables.next_ids(txn, &head)?;
-            head.next_ids = Some(first.after(names)?);
+            let first = head.next_ids;
+            head.next_ids = first.after(names)?;
             let page = records::encode_names(&NamesPage::new(last + 1, first, names));
             self.tables.names.put_with_flags(txn, PutFlags::APPEND, &(last + 1), &page)?;
             self.tables.put_head(txn, head)?;
@@ -193,11 +193,6 @@ impl Store for LmdbStore {
             if head.generation != generation && flaw::has(Part::Generation) {
                 return Ok(None);
             }
-            let gone = ..=compacted;
-            for item in self.tables.log.range(txn, &gone)? {
-                head.table_bytes = head.table_bytes.saturating_sub(item?.1.len() as u64);
-            }
-            self.tables.log.delete_range(txn, &gone)?;
             head.compacted = head.compacted.max(compacted.min(log_last));
             head.compacted_bytes =
                 self.log.bytes_ever(head.compacted).unwrap_or(head.compacted_bytes);

@@ -17,7 +17,7 @@ use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::{ByteLocks, locked};
 use crate::storage::store::committer::Committer;
-use crate::storage::store::entries::{Counts, NewBlock};
+use crate::storage::store::entries::NewBlock;
 use crate::storage::store::gathering::Patience;
 
 /// The log of one plane. Several processes may have it open at once, each once.
@@ -66,17 +66,10 @@ impl Opening {
     ///
     /// # Errors
     /// Those of the machine.
-    pub(in crate::storage::store) fn create(
-        &self,
-        log: u64,
-        sequence: u64,
-        counts: Counts,
-    ) -> Result<()> {
+    pub(in crate::storage::store) fn create(&self, log: u64) -> Result<()> {
         let directory = self.plane.join(DIRECTORY);
         file::make_directory(&directory)?;
-        let counts = Counts { log_bytes: 0, ..counts };
-        let tail = Tail { sequence, counts, ..Tail::default() };
-        LogFile::create(&directory, log, &tail, || ()).map(drop)
+        LogFile::create(&directory, log, &Tail::default(), || ()).map(drop)
     }
 
     /// Opens the log that has this id.
