@@ -37,7 +37,6 @@ pub use gathering::{Gathering, Patience};
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};
-pub use log::flaw;
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};
 pub use peeked::Peeked;

@@ -14,7 +14,6 @@ use crate::storage::store::entries::{Counts, LogEntry, NewBlock, View};
 use crate::storage::store::interface::{
     CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
 };
-use crate::storage::store::log::flaw::{self, Part};
 use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
@@ -184,13 +183,10 @@ impl Store for LmdbStore {
         self.log.follow()?;
         let stored = records::encode_manifest(manifest);
         let (log_end, log_last, _) = self.log.seen();
-        if !flaw::has(Part::ManifestFirst) {
-            drop(self.log.trim(log::Taken { compacted, cursors: log_end }));
-        }
         self.segments.sync_names()?;
         let replaced = self.write("replace the manifest", |txn| {
             let mut head = self.tables.head(txn)?;
-            if head.generation != generation && flaw::has(Part::Generation) {
+            if head.generation != generation {
                 return Ok(None);
             }
             head.compacted = head.compacted.max(compacted.min(log_last));

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::file::{CORRUPT, LogFile};
-use super::flaw::{self, Part};
 use super::frame::{self, Head};
 use super::handle::Log;
 use super::shared::Syncing;
@@ -108,7 +107,7 @@ impl Log {
         let appending = self.shared.lock_appending()?;
         self.check_sound()?;
         let file = self.settle(&mut writer).inspect_err(|_| drop(self.poisoned()))?;
-        let file = if file.offset(writer.tail.end) >= flaw::bound(FILE_BYTES_MAX, 1 << 10) {
+        let file = if file.offset(writer.tail.end) >= FILE_BYTES_MAX {
             self.rotate(&mut writer, &file)?
         } else {
             file
@@ -118,9 +117,7 @@ impl Log {
         let (needed, start) = (bytes.len(), writer.tail.end);
         bytes.resize(needed + writer.space_after(&file, &tail), 0);
         locked(&self.plane, self.marks.mark(&(start..tail.end)))?;
-        if flaw::has(Part::Reservation) {
-            self.shared.reserve(tail.end);
-        }
+        self.shared.reserve(tail.end);
         match file.write(start, &bytes, needed) {
             Ok(()) => {}
             Err(Error::DiskFull) => {
@@ -183,7 +180,6 @@ impl Log {
         let (live, written) = (self.shared.live(), self.shared.written());
         let file = match &writer.file {
             Some(file) if file.base == live && writer.tail.end == written => Arc::clone(file),
-            Some(file) if !flaw::has(Part::WriterLooks) => Arc::clone(file),
             _ => {
                 let file = self.files.get(live)?;
                 writer.tail = tail_at(&file, self.shared.last())?;
@@ -193,13 +189,12 @@ impl Log {
                 file
             }
         };
-        if writer.tail.end != written && flaw::has(Part::WriterLooks) {
+        if writer.tail.end != written {
             return Err(CORRUPT);
         }
         if self.shared.reserved() != written {
             // A frame that is whole is taken in, any other is written over.
-            let left = frame::read(&file, &writer.tail, true)?;
-            if let Some(frame) = left.filter(|_| flaw::has(Part::WriterSettles)) {
+            if let Some(frame) = frame::read(&file, &writer.tail, true)? {
                 self.shared.publish_written(frame.start, frame.tail.end);
                 writer.tail = frame.tail;
                 writer.space_end = live + file.bytes()?;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use super::file::{self, DIRECTORY, LogFile};
 use super::files::Files;
-use super::flaw::{self, Part};
 use super::index::Index;
 use super::marks::{self, Marks};
 use super::recovery::{self, End, Taken};
@@ -142,17 +141,13 @@ impl Log {
     /// [`Error::Io`].
     pub(super) fn sync_written(&self) -> Result<()> {
         // In this order: had another file become the live one in between, then this was synced.
-        let mut written = self.shared.written();
+        let written = self.shared.written();
         self.shared.note_sync();
         let file = self.live_file()?;
-        let synced = if flaw::has(Part::GroupSync) { file.sync() } else { Ok(()) };
-        if !flaw::has(Part::WrittenBefore) {
-            written = self.shared.written();
-        }
-        if synced.is_ok() || !flaw::has(Part::SyncError) {
+        let synced = file.sync();
+        if synced.is_ok() {
             self.shared.publish_synced(written);
-            return Ok(());
-        } else if flaw::has(Part::Poison) {
+        } else {
             self.shared.note_failure();
             self.is_poisoned.store(true, Ordering::Release);
         }

@@ -4,7 +4,6 @@
 //! A group of batches is one positioned write and one sync. Groups reach across processes: appending
 //! needs a short lock, and whoever syncs covers all that was written before, by anybody.
 
-pub mod flaw;
 mod tail;
 
 mod file;

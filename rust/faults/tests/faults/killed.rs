@@ -105,7 +105,6 @@ impl Writer {
 #[ignore = "it is started by another test"]
 fn pour() {
     flaws::plant();
-    end_files_soon();
     let root = PathBuf::from(std::env::var_os(DIRECTORY).unwrap());
     let first: u32 = std::env::var(FIRST).unwrap().parse().unwrap();
     let mut client = Client::open(&root.join(PLANE), first).unwrap();

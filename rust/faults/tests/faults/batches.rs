@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
-use fleetcast_core::plane::{Extent, Plane};
-use fleetcast_core::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
+use fleetcast_faults::model::aggregate::{Aggregation, Interval};
+use fleetcast_faults::model::time::{SECOND_NS, write_rfc3339};
+use fleetcast_faults::plane::{Extent, Plane};
+use fleetcast_faults::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
 
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 const HOUR_NS: i64 = 3_600 * SECOND_NS;
@@ -132,7 +132,7 @@ impl Expected {
     }
 
     fn read(&self, plane: &Plane, verdict: &mut Verdict) -> Result<(), String> {
-        let failed = |error: fleetcast_core::model::error::Error| error.to_string();
+        let failed = |error: fleetcast_faults::model::error::Error| error.to_string();
         let raw = plane.series(query(None), AnswerBounds::NONE, NOW_NS).map_err(failed)?;
         let mut found: BTreeMap<u32, u32> = BTreeMap::new();
         for batch in batches_of(&raw) {

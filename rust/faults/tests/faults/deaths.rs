@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-use fleetcast_core::plane::Due;
-use fleetcast_core::storage::store::Directory;
+use fleetcast_faults::plane::Due;
+use fleetcast_faults::storage::store::Directory;
 
 use super::batches::NOW_NS;
 use super::*;
@@ -24,7 +24,6 @@ fn start(role: &str, root: &Path, call: u64, is_torn: bool) -> Child {
 /// In a process that [`dying`] started: where to work, and the call of its fault.
 fn doom() -> (PathBuf, u64) {
     flaws::plant();
-    end_files_soon();
     let root = PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
     (root, std::env::var(DYING_CALL).unwrap().parse().unwrap())
 }

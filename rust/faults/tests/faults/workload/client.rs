@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fleetcast_core::model::error::Error;
-use fleetcast_core::plane::{Pending, Plane};
-use fleetcast_core::storage::store::Directory;
+use fleetcast_faults::model::error::Error;
+use fleetcast_faults::plane::{Pending, Plane};
+use fleetcast_faults::storage::store::Directory;
 
 use super::{CALLS_FAIL_MAX, MASTER_KEY, expected_at};
 use crate::batches::{Event, Expected, Verdict, extent};

@@ -1,38 +1,31 @@
 //! The proof put to the proof: parts of the durable path are left out, one at a time, and each must
-//! be missed by one of the tests.
+//! be missed by one of the tests. The edits that leave them out are in `../../flaws.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fleetcast_core::storage::store::flaw::{Part, leave_out};
+use fleetcast_faults::FLAWS;
 
 use super::bits::flips;
 use super::deaths::{a_compactor_that_dies, a_writer_that_is_killed};
 use super::failing::{aftermath, failing_syncs, heads_in_doubt, short_writes};
 use super::*;
 
-/// Numbers of the parts that are left out.
+/// Names of the parts that are left out.
 const PARTS: &str = "FLEETCAST_TEST_PARTS";
 /// Processes that look for faults at once.
 const PROCESSES: usize = 2;
 /// Parts that stand in for each other: without one of them nothing is wrong, as what it guards
 /// against cannot come to be, or another one finds it as well.
-const PAIRS: [(Part, Part); 1] = [(Part::CompactionLock, Part::Generation)];
+const PAIRS: [(&str, &str); 1] = [("CompactionLock", "Generation")];
 /// Parts of which one alone is not missed. A frame at a wrong position fails its checksum; a frame
 /// that is missing before the last file is refused by the first read as well. Chain and clearing
 /// guard against a frame that is written twice alike, which takes a test of the log alone. A second
 /// look is needed by a compactor that waited in another process alone, which nothing here waits for.
-const NOT_ALONE: [Part; 7] = [
-    Part::Chain,
-    Part::Clearing,
-    Part::Position,
-    Part::Gap,
-    Part::Join,
-    Part::Generation,
-    Part::LookLocked,
-];
+const NOT_ALONE: [&str; 7] =
+    ["Chain", "Clearing", "Position", "Gap", "Join", "Generation", "LookLocked"];
 
 static IMAGES: AtomicU64 = AtomicU64::new(0);
 
@@ -44,15 +37,13 @@ pub(crate) fn count_image() {
 /// Leaves out what this process was started to leave out.
 pub(crate) fn plant() {
     let Ok(parts) = std::env::var(PARTS) else { return };
-    for number in parts.split_terminator(',') {
-        leave_out(Part::ALL[number.parse::<usize>().unwrap()]);
-    }
+    parts.split_terminator(',').for_each(fleetcast_faults::plant);
 }
 
 /// Each part that is left out is missed, and with all of them nothing is.
 #[test]
 fn what_is_left_out_is_missed() {
-    let single = Part::ALL.iter().filter(|part| !NOT_ALONE.contains(part)).map(|part| vec![*part]);
+    let single = FLAWS.iter().filter(|part| !NOT_ALONE.contains(part)).map(|part| vec![*part]);
     let pairs = PAIRS.iter().map(|(first, second)| vec![*first, *second]);
     let all: Vec<_> = single.chain(pairs).collect();
     let count = if is_full() { all.len() } else { 1 };
@@ -82,13 +73,11 @@ fn what_is_left_out_is_missed() {
 }
 
 /// Exit code and last line of a process that works without `parts`.
-fn hunt_without(parts: &[Part]) -> (Option<i32>, String) {
-    let number = |part: &Part| Part::ALL.iter().position(|other| other == part).unwrap();
-    let numbers: Vec<String> = parts.iter().map(|part| number(part).to_string()).collect();
+fn hunt_without(parts: &[&str]) -> (Option<i32>, String) {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program
         .args(["--exact", "flaws::hunt", "--ignored", "--nocapture"])
-        .env(PARTS, numbers.join(","));
+        .env(PARTS, parts.join(","));
     let output = program.stderr(Stdio::null()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let report = text.lines().filter_map(|line| line.split_once("report: "));

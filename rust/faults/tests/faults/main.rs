@@ -28,10 +28,9 @@ mod omissions;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
-use fleetcast_core::model::error::Error;
-use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::store::Directory;
-use fleetcast_core::storage::store::flaw::end_files_soon;
+use fleetcast_faults::model::error::Error;
+use fleetcast_faults::plane::Plane;
+use fleetcast_faults::storage::store::Directory;
 use tempfile::TempDir;
 
 use self::batches::{Event, Expected, Verdict};
@@ -131,8 +130,6 @@ impl Record {
 
 /// A directory for one image; in memory where there is one, as nothing here is worth a real sync.
 fn scratch() -> TempDir {
-    // Files of a log that end soon are what rotations and removals need.
-    end_files_soon();
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }

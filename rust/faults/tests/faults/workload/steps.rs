@@ -1,9 +1,9 @@
 //! Steps of the work, each with its promises and what follows where it fails.
 
-use fleetcast_core::model::error::Error;
-use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Due, Pending, WriteError};
-use fleetcast_core::wire::Format;
+use fleetcast_faults::model::error::Error;
+use fleetcast_faults::model::limits::WriteLimits;
+use fleetcast_faults::plane::{Acknowledge, Due, Pending, WriteError};
+use fleetcast_faults::wire::Format;
 
 use super::client::Client;
 use crate::batches::{self, Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
