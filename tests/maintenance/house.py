@@ -6,9 +6,9 @@ import time
 from concurrent.futures import wait
 
 from fleetcast.accounts import ControlStore, Tenants
-from fleetcast.composition.crash_notes import CrashNotes
-from fleetcast.composition.maintenance import Maintenance
 from fleetcast.engine import Engine, encode_records
+from fleetcast.maintenance.crash_notes import CrashNotes
+from fleetcast.maintenance.stores import Maintenance
 from fleetcast.metrics import Counters, Totals, sample
 
 MASTER_KEY = bytes(32)

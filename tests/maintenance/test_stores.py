@@ -55,7 +55,7 @@ def test_tenants_behind_one_that_fails_are_compacted(house, failure):
 ENDING = """
 import os, sys
 from pathlib import Path
-from tests.composition.house import House
+from tests.maintenance.house import House
 
 def end(account_id):
     if account_id == house.accounts["alpha"]:

@@ -6,8 +6,8 @@ from concurrent.futures import wait
 
 import pytest
 
-from fleetcast.composition.crash_notes import CrashNotes
-from fleetcast.composition.maintenance import Maintenance
+from fleetcast.maintenance.crash_notes import CrashNotes
+from fleetcast.maintenance.stores import Maintenance
 from fleetcast.metrics import Counters
 
 from .house import House

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, TenantList
-from fleetcast.composition.upkeep import Moment, Upkeep
 from fleetcast.engine import is_clock_believed
 from fleetcast.errors import StoreUnreachable
+from fleetcast.maintenance.upkeep import Moment, Upkeep
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import ControlStore, Tenant
-    from fleetcast.composition.crash_notes import CrashNotes
     from fleetcast.engine import Engine, Plane
+    from fleetcast.maintenance.crash_notes import CrashNotes
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
