@@ -26,6 +26,7 @@ mod limiter;
 mod text;
 mod write_arrow;
 
+#[cfg_attr(not(feature = "cluster"), path = "no_cluster.rs")]
 mod cluster;
 
 mod plane;

@@ -14,6 +14,7 @@ use fleetcast_core::storage::store::{self, Directory, Link};
 use fleetcast_service::planes;
 
 use crate::arguments::{key_of, saved_files};
+#[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::door::leave;
 use crate::plane::Plane;
@@ -44,6 +45,7 @@ impl Planes {
         Self { planes: Arc::new(Directory::new(&directory)), folder: Some(directory) }
     }
 
+    #[cfg(feature = "cluster")]
     #[staticmethod]
     fn in_cluster(cluster: &Cluster) -> Self {
         Self { planes: cluster.planes(), folder: None }

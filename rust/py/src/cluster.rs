@@ -1,12 +1,5 @@
 //! The backend of many machines: a database.
 
-#[cfg(not(feature = "cluster"))]
-mod absent;
-#[cfg(not(feature = "cluster"))]
-use absent as backend;
-#[cfg(feature = "cluster")]
-use fleetcast_cluster as backend;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +11,7 @@ use crate::door::leave;
 use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store;
 
-use backend::{ClusterPlanes, Durability, Installed, Settings};
+use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, Installed, Settings};
 
 /// Version, standbys that are waited for, those that stream, bytes, microseconds since 1970.
 type Answers = (String, String, i64, i64, i64);
