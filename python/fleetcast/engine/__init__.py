@@ -59,12 +59,10 @@ from fleetcast._core import (
     format_time,
     is_acceptable,
     is_clock_believed,
-    is_precision,
     note_unreadable,
     parse_time,
     routes,
     time_ns,
-    unpack_snappy,
     write_served,
 )
 from fleetcast.engine.glances import Glance, State, peek
@@ -133,13 +131,11 @@ __all__ = [
     "format_time",
     "is_acceptable",
     "is_clock_believed",
-    "is_precision",
     "note_unreadable",
     "parse_time",
     "peek",
     "routes",
     "time_ns",
-    "unpack_snappy",
     "write_served",
 ]
 

@@ -28,7 +28,6 @@ logger = logging.getLogger(__name__)
 class ListenerRules(NamedTuple):
     """All that `Service` takes out of the settings."""
 
-    is_adapters: bool
     trusted_proxies: list[str]
     exempt: list[str]
     rates: LimiterFile
@@ -45,6 +44,7 @@ class ListenerRules(NamedTuple):
     raw_span_seconds: int
     simulates: bool
     mapping: NameMapping | None
+    """Names of other protocols, on the listener for these."""
 
 
 def public_rules(
@@ -69,7 +69,7 @@ def adapter_rules(
     rates = _limiter_file(own_limiter, own, faults)
     lockouts = _limiter_file(limiter, settings.limits, faults)
     rules = _rules(settings, rates, lockouts, adapters.body_bytes_max, adapters.records_max)
-    return rules._replace(is_adapters=True, mapping=mapping)
+    return rules._replace(mapping=mapping)
 
 
 def _rules(
@@ -81,7 +81,6 @@ def _rules(
 ) -> ListenerRules:
     limits = settings.limits
     return ListenerRules(
-        is_adapters=False,
         trusted_proxies=_networks(settings.http.trusted_proxies),
         exempt=_networks(limits.exempt),
         rates=rates,

@@ -124,7 +124,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<write_arrow::ArrowWrites>()?;
     module.add_class::<text::TextFormat>()?;
     module.add_class::<adapted::NameMapping>()?;
-    module.add_function(wrap_pyfunction!(adapted::unpack_snappy, module)?)?;
     limits::add_to(module)?;
     service::add_to(module)?;
     errors::add_to(module)

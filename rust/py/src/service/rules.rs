@@ -1,20 +1,21 @@
 //! The rules of a listener, out of the settings.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use fleetcast_core::model::clock;
 use fleetcast_core::plane::LatestAnswer;
 use fleetcast_core::query::{SeriesJson, SeriesLimits};
 use fleetcast_limiter::{Error, Rules};
-use fleetcast_service::admission::{
-    ADAPTER_ROUTES, Admission, BodyRules, KeyPlaces, PUBLIC_ROUTES, Route,
-};
+use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
 use fleetcast_service::answers::{ReadFailure, latest, series};
 use fleetcast_service::clients::{self, ClientAddresses, ClientLimits, Networks};
-use fleetcast_service::serving::{self, CommonFields};
+use fleetcast_service::serving::{self, CommonFields, Faulty};
 
 use super::authenticator::Authenticator;
 use super::context::refused;
@@ -22,12 +23,14 @@ use super::decision::Decision;
 use super::environ_request::EnvironRequest;
 use crate::adapted::NameMapping;
 use crate::arguments::BatchLimits;
+use crate::body::{AnyBody, RequestBody};
 use crate::door::leave;
 use crate::errors::{failure, store_error};
 use crate::long_answer::LongAnswer;
 use crate::pieces::views;
 use crate::plane::Plane;
 use crate::planes::OpenPlanes;
+use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct LimiterFile(Arc<clients::LimiterFile>);
@@ -76,7 +79,6 @@ impl Service {
 /// `http.rules.ListenerRules`, by the names that it has there.
 #[derive(FromPyObject)]
 struct ListenerRules {
-    is_adapters: bool,
     trusted_proxies: Vec<String>,
     exempt: Vec<String>,
     rates: Py<LimiterFile>,
@@ -102,7 +104,7 @@ impl Service {
             Arc::clone(&rules.rates.get().0),
             Arc::clone(&rules.lockouts.get().0),
         );
-        let (routes, keys) = if rules.is_adapters {
+        let (routes, keys) = if rules.mapping.is_some() {
             (ADAPTER_ROUTES, KeyPlaces::Adapters)
         } else {
             (PUBLIC_ROUTES, KeyPlaces::Public)
@@ -155,6 +157,41 @@ impl Service {
         self.0.fields.of(request_id, origin.map(str::as_bytes), allow)
     }
 
+    fn content<'py>(
+        &self,
+        py: Python<'py>,
+        body: Bound<'py, PyAny>,
+        content_encoding: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let packed: AnyBody<'_> = body.extract()?;
+        let (packed, coding) = (packed.as_slice(), content_encoding.map(str::as_bytes));
+        let content = leave(py, || Ok(self.0.content(packed, coding)))?;
+        match content.map_err(|refusal| refused(py, &refusal))? {
+            Cow::Borrowed(_) => Ok(body),
+            Cow::Owned(content) => Ok(Bound::new(py, RequestBody::new(content))?.into_any()),
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        plane: &Plane,
+        path: &str,
+        query: &str,
+        content: AnyBody<'_>,
+    ) -> PyResult<WriteResult> {
+        let route = self.0.admission.routes.iter().find(|route| route.path == path);
+        let language = route.and_then(|route| route.language);
+        let language = language.ok_or_else(|| PyValueError::new_err("a path without writes"))?;
+        let (asked, content) = ((language, query), content.as_slice());
+        plane.answered(py, |plane| {
+            let now_ns = clock::ingest_ns()?;
+            let pending = self.0.append(plane, asked, content, now_ns, Faulty::LeftOut)?;
+            Ok(WriteResult::new(pending.wait()?, now_ns)?)
+        })
+    }
+
     #[staticmethod]
     fn latest<'py>(py: Python<'py>, plane: &Plane, query: &str) -> PyResult<Bound<'py, PyAny>> {
         match answered(py, plane, |plane| latest(plane, query))? {
@@ -201,18 +238,9 @@ type RouteParts =
 pub(crate) fn routes(is_adapters: bool) -> Vec<RouteParts> {
     let routes = if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES };
     let parts = |route: &Route| {
-        let codings = match route.body {
-            Some(BodyRules::Adapted { codings, .. }) => codings.to_vec(),
-            _ => Vec::new(),
-        };
+        let codings = route.language.map_or(Vec::new(), |language| language.codings().to_vec());
         let (methods, is_ingest) = (route.allowed(), route.is_ingest());
         (route.path, methods, route.is_authenticated, route.scope, is_ingest, codings)
     };
     routes.iter().map(parts).collect()
-}
-
-/// Tells if a version of lines knows a precision, which may be empty.
-#[pyfunction]
-pub(crate) fn is_precision(version: u8, precision: &str) -> bool {
-    serving::lines_protocol(version, precision).is_some()
 }

@@ -31,7 +31,7 @@ enum Body {
 /// Answers a read, or hands it on if it comes to nothing.
 pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
-    let entry = asked.begin("GET", STATUS.0);
+    let entry = asked.begin(STATUS.0);
     let query = request.head().map_or("", |head| head.query());
     let body = match body(&asked.service, &plane, read, query) {
         Ok(Some(body)) => body,
@@ -46,26 +46,32 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     drop(plane);
     let keep = request.keeps();
     let origin = request.head().and_then(|head| head.field("ORIGIN"));
-    let length = match &body {
-        Body::Whole(pieces) => BodyLength::Bytes(pieces.iter().map(Vec::len).sum()),
-        Body::Long(_) => BodyLength::Chunked,
+    let bytes = match &body {
+        Body::Whole(pieces) => Some(pieces.iter().map(Vec::len).sum()),
+        Body::Long(_) => None,
     };
+    let is_head = asked.method == "HEAD";
+    let length = match bytes {
+        _ if is_head => BodyLength::Unsaid,
+        Some(bytes) => BodyLength::Bytes(bytes),
+        None => BodyLength::Chunked,
+    };
+    let bytes_text = bytes.filter(|_| is_head).map(|bytes: usize| bytes.to_string());
+    let own = bytes_text.as_deref().map(|text| ("content-length", text));
     let request_id = &asked.request_id;
-    let head = Head { status: STATUS.1, request_id, origin, is_json: true, length, keep };
+    let head = Head { status: STATUS.1, request_id, origin, own, is_json: true, length, keep };
     let mut answer = asked.service.head(&head);
     match body {
+        _ if is_head => asked.end(entry, STATUS.0, (0, 0)),
         Body::Whole(pieces) => {
-            let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
             for piece in pieces {
                 add_piece(&mut answer, piece);
             }
-            asked.end(entry, ("GET", STATUS.0), (0, bytes));
+            asked.end(entry, STATUS.0, (0, bytes.unwrap_or_default() as u64));
         }
         Body::Long(pieces) => {
             let mut long = LongAnswer::new(pieces);
-            long.when_over(Box::new(move |bytes| {
-                asked.end(entry, ("GET", STATUS.0), (0, bytes));
-            }));
+            long.when_over(Box::new(move |bytes| asked.end(entry, STATUS.0, (0, bytes))));
             answer = Answer { rest: Some(Box::new(long)), ..answer };
         }
     }

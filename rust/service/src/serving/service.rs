@@ -57,6 +57,8 @@ pub(super) struct Head<'t> {
     pub(super) status: &'static str,
     pub(super) request_id: &'t str,
     pub(super) origin: Option<&'t [u8]>,
+    /// A field of its own, which the application would set before those of all answers.
+    pub(super) own: Option<(&'static str, &'t str)>,
     pub(super) is_json: bool,
     pub(super) length: BodyLength,
     pub(super) keep: bool,
@@ -67,7 +69,8 @@ impl Service {
     pub(super) fn head(&self, head: &Head<'_>) -> Answer {
         let fields = self.fields.of(head.request_id, head.origin, None);
         let content_type = head.is_json.then_some(("content-type", "application/json"));
-        let fields = fields.into_iter().chain(content_type);
+        let own = head.own.into_iter();
+        let fields = own.chain(fields).chain(content_type);
         let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         // No origin of the settings breaks a line.
         let bytes = answer_head(head.status.as_bytes(), head.keep, fields, head.length);
