@@ -1,5 +1,6 @@
 //! One call, from its head to its status.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use h2::Reason;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use crate::connections::Seat;
+use crate::connections::{Connected, Seat, client};
 use crate::event::EndedCall;
 use crate::message::HEAD_BYTES;
 use crate::server::{OVER_SHARE_PAUSE, Server};
@@ -27,11 +28,24 @@ const RESET_AGE: Duration = Duration::from_secs(1);
 
 /// The facts about a connection that its calls need.
 #[derive(Clone)]
-pub(crate) struct Connection {
+pub struct Connection {
     pub(crate) server: Arc<Server>,
     pub(crate) seat: Arc<Seat>,
     pub(crate) client: Arc<str>,
     pub(crate) address: Owner,
+}
+
+impl Connection {
+    /// One of `peer`, which is counted already.
+    #[must_use]
+    pub fn new(server: &Arc<Server>, peer: SocketAddr, connected: &Connected) -> Self {
+        Self {
+            server: Arc::clone(server),
+            seat: Arc::clone(&connected.seat),
+            client: client(peer).into(),
+            address: connected.address.clone(),
+        }
+    }
 }
 
 /// A call under way.

@@ -44,7 +44,7 @@ const GRACE: Duration = Duration::from_secs(30);
 const LAST_ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
-pub(crate) async fn serve<S>(stream: S, of: Connection, mut stopping: watch::Receiver<bool>)
+pub async fn serve<S>(stream: S, of: Connection, mut stopping: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {

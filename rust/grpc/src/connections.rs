@@ -19,7 +19,7 @@ const RESETS_MAX: u32 = 200;
 const IPV6_PREFIX_BITS: u32 = 64;
 
 /// All connections of clients of this process.
-pub(crate) struct Connections {
+pub struct Connections {
     total_max: usize,
     address_max: usize,
     /// The turn of the address whose handshake is computed.
@@ -52,7 +52,7 @@ pub(crate) struct Seat {
 }
 
 /// A connection that is counted until this is dropped.
-pub(crate) struct Connected {
+pub struct Connected {
     connections: Arc<Connections>,
     pub(crate) address: Owner,
     pub(crate) handshakes: Arc<Semaphore>,
@@ -61,7 +61,8 @@ pub(crate) struct Connected {
 
 impl Connections {
     /// Bounds for a process that may have so many descriptors, half of which are for files of stores.
-    pub(crate) fn new(descriptors_max: usize) -> Arc<Self> {
+    #[must_use]
+    pub fn new(descriptors_max: usize) -> Arc<Self> {
         let total_max = (descriptors_max / 2).clamp(2, CONNECTIONS_MAX);
         let address_max = ADDRESS_CONNECTIONS_MAX.min(total_max / 2);
         let handshakes = Semaphore::new(1);
@@ -69,7 +70,7 @@ impl Connections {
     }
 
     /// Counts a connection of `peer`; `None` if there is no room for it.
-    pub(crate) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Connected> {
+    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Connected> {
         let address = owner(peer);
         let mut state = self.state();
         let held = state.addresses.get(&address).map_or(0, |address| address.seats.len());

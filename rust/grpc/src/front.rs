@@ -18,11 +18,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::backend::Backend;
 use crate::call::Connection;
 use crate::certificate::{Certificate, CertificateFiles};
 use crate::connection::{self, PREFACE_PATIENCE};
-use crate::connections::{Connected, Connections, client};
+use crate::connections::{Connected, Connections};
 use crate::event::Event;
 use crate::server::{Parts, Server};
 
@@ -72,7 +71,7 @@ impl Front {
             .thread_name("grpc-loop")
             .enable_all()
             .build()?;
-        let server = Server::new(parts, Backend::new(options.backend));
+        let server = Server::new(parts, options.backend);
         let (stopping, is_stopping) = watch::channel(false);
         let (alive, ended) = mpsc::channel(1);
         let tasks = Tasks {
@@ -95,7 +94,7 @@ impl Front {
     /// Waits for the next events; none if there are none after `patience`. Calls that have ended are
     /// answered once this is called again.
     pub fn next_events(&self, patience: Duration) -> Vec<Event> {
-        self.runtime.block_on(self.server.events.next(patience))
+        self.runtime.block_on(self.server.next_events(patience))
     }
 
     /// Returns true if the loop serves: a task ends within `patience`.
@@ -142,12 +141,7 @@ impl Tasks {
         if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
             return;
         }
-        let of = Connection {
-            server: self.server,
-            seat: Arc::clone(&connected.seat),
-            client: client(peer).into(),
-            address: connected.address.clone(),
-        };
+        let of = Connection::new(&self.server, peer, &connected);
         connection::serve(stream, of, self.stopping).await;
     }
 

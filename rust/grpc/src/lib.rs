@@ -43,8 +43,11 @@ mod front;
 #[cfg(test)]
 mod tests;
 
+pub use call::Connection;
 pub use certificate::CertificateFiles;
+pub use connection::serve;
+pub use connections::{Connected, Connections};
 pub use event::{EndedCall, Event, Notice};
 pub use front::{Front, Options};
-pub use server::{Parts, Rules};
+pub use server::{Parts, Rules, Server};
 pub use status::{Status, Statuses};

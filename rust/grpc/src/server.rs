@@ -1,6 +1,7 @@
 //! The parts that all calls of a process stand on.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use fleetcast_service::renewed::Renewed;
 use fleetcast_service::serving::BatchBounds;
 
 use crate::backend::Backend;
-use crate::event::Events;
+use crate::event::{Event, Events};
 use crate::status::Statuses;
 use crate::workers::Workers;
 
@@ -64,7 +65,7 @@ pub struct Parts {
 }
 
 /// The state that calls share.
-pub(crate) struct Server {
+pub struct Server {
     pub(crate) parts: Parts,
     pub(crate) backend: Backend,
     pub(crate) events: Events,
@@ -82,10 +83,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(parts: Parts, backend: Backend) -> Arc<Self> {
+    /// A server before the one at the Unix socket `backend`.
+    #[must_use]
+    pub fn new(parts: Parts, backend: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             parts,
-            backend,
+            backend: Backend::new(backend),
             events: Events::new(),
             owners: KeyOwners::default(),
             calls: Arc::default(),
@@ -95,6 +98,12 @@ impl Server {
             key_workers: Workers::new("grpc-key", KEY_LOOKUPS_MAX),
             write_workers: Workers::new("grpc-write", WRITES_MAX),
         })
+    }
+
+    /// The next events, as [`Front::next_events`](crate::Front::next_events) gives them. To be called by
+    /// one task at a time.
+    pub async fn next_events(&self, patience: Duration) -> Vec<Event> {
+        self.events.next(patience).await
     }
 
     /// The rules in force; `None` if they could not be made.

@@ -4,22 +4,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RST_STREAM: u8 = 3;
+pub(super) const SETTINGS: u8 = 4;
 const PING: u8 = 6;
-const GOAWAY: u8 = 7;
-const END_HEADERS: u8 = 4;
+pub(super) const GOAWAY: u8 = 7;
+pub(super) const END_HEADERS: u8 = 4;
 const END_STREAM_AND_HEADERS: u8 = 5;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, length @ ..] = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// The frame of a head, whose fields no table keeps (RFC 7541, 6.2.2).
-fn head(flags: u8, stream: u32, path: &str, key: &str) -> Vec<u8> {
+pub(super) fn head(flags: u8, stream: u32, path: &str, key: &str) -> Vec<u8> {
     let fields = [
         (":method", "POST"),
         (":scheme", "https"),

@@ -2,8 +2,10 @@
 //! own.
 
 mod ages;
+mod behind;
 mod hostile;
 mod messages;
+mod streams;
 mod writes;
 
 use std::collections::HashMap;
@@ -34,7 +36,6 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::backend::Backend;
 use crate::call::Connection;
 use crate::connection;
 use crate::connections::Connections;
@@ -204,11 +205,10 @@ impl House {
             statuses: statuses(),
             rules: Renewed::new(Box::new(rules)),
             settings: SettingsVersion::map(&memory()).unwrap(),
-            handed_on: HashMap::new(),
+            handed_on: HashMap::from([("/behind".to_owned(), "behind".into())]),
             message_bytes_max: MESSAGE_BYTES_MAX,
         };
-        let backend = Backend::new(folder.path().join("none"));
-        let server = Server::new(parts, backend);
+        let server = Server::new(parts, folder.path().join("behind"));
         let (ended, is_over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let noting = note(&server, &ended, &is_over);
         Self {
@@ -228,12 +228,7 @@ impl House {
     fn connection(&self) -> (DuplexStream, impl Future<Output = ()> + use<>) {
         let (ours, theirs) = duplex(1 << 20);
         let connected = self.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
-        let of = Connection {
-            server: Arc::clone(&self.server),
-            seat: Arc::clone(&connected.seat),
-            client: "ipv4:192.0.2.1:5".into(),
-            address: connected.address.clone(),
-        };
+        let of = Connection::new(&self.server, "192.0.2.1:5".parse().unwrap(), &connected);
         let stopping = self.stopping.subscribe();
         let task = async move {
             connection::serve(ours, of, stopping).await;
@@ -272,7 +267,7 @@ fn note(
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         while !is_over.load(Ordering::Relaxed) {
-            let events = runtime.block_on(server.events.next(Duration::from_millis(10)));
+            let events = runtime.block_on(server.next_events(Duration::from_millis(10)));
             for event in events {
                 if let Event::Ended(call) = event {
                     ended.lock().unwrap().push(*call);
