@@ -92,8 +92,8 @@ fn for_each_region(mut visit: impl FnMut(&mut [u8])) {
     for &(address, count) in &*REGIONS.lock().expect("no panic holds it") {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
         // SAFETY: LLVM gave these bounds; the array lives for ever. Instrumented code writes to it
-        // without synchronisation, but only one thread runs, and this one runs none meanwhile
-        // whose loss of a count would matter.
+        // without synchronisation. Other threads are those of a target, which wait for work by now;
+        // one that has not come to that yet may lose a count, which does not matter.
         visit(unsafe { std::slice::from_raw_parts_mut(start, count) });
     }
 }

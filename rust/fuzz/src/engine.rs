@@ -1,8 +1,9 @@
 //! The loop: change an input, run it, keep it if it reached a branch that none reached before.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::allocations::peak_bytes;
@@ -18,9 +19,8 @@ const FINDINGS_MAX: usize = 16;
 /// Bytes that any input may cost, however short, under the limits of the targets.
 const COST_CONSTANT_BYTES: usize = 1 << 20;
 
-thread_local! {
-    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-}
+/// The text of the last panic of any thread: tasks and threads of a target catch theirs.
+static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// End of a run.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub struct Report {
 /// Lets panics of targets be findings instead of text on stderr. Call it once.
 pub fn catch_panics() {
     std::panic::set_hook(Box::new(|info| {
-        PANIC.with(|text| *text.borrow_mut() = info.to_string());
+        *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
     }));
 }
 
@@ -104,10 +104,12 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
         outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     });
     report.peak_bytes = report.peak_bytes.max(bytes);
-    let cost = target.cost.filter(|_| outcome.is_ok()).map(|cost| cost(input));
+    let panic = mem::take(&mut *PANIC.lock().unwrap_or_else(PoisonError::into_inner));
+    let has_panicked = outcome.is_err() || !panic.is_empty();
+    let cost = target.cost.filter(|_| !has_panicked).map(|cost| cost(input));
     let cost_max = COST_PER_BYTE_MAX * input.len() + COST_CONSTANT_BYTES;
-    let finding = if outcome.is_err() {
-        PANIC.with(RefCell::take)
+    let finding = if has_panicked {
+        panic
     } else if bytes > target.memory_bytes_max {
         format!("more than {} bytes of memory", target.memory_bytes_max)
     } else if let Some(cost) = cost.filter(|cost| cost.max() > cost_max) {

@@ -7,6 +7,7 @@
 pub mod allocations;
 pub mod cost;
 pub mod coverage;
+mod house;
 pub mod messages;
 mod mutate;
 mod producer;

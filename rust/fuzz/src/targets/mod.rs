@@ -18,6 +18,10 @@ mod sealed;
 mod segment;
 mod texts;
 
+mod calls;
+
+mod frames;
+
 pub use target::Target;
 
 /// All targets.
@@ -37,4 +41,6 @@ pub const TARGETS: &[Target] = &[
     names::TARGET,
     sealed::BLOB,
     sealed::KEY_FILE,
+    calls::TARGET,
+    frames::TARGET,
 ];
