@@ -39,12 +39,12 @@ pub(crate) fn a_compactor_that_dies() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let mut died = 0;
-    // Each call in four ways: the next write is read by the same handle, or by a new one, and the
-    // days are in another turn.
+    // Each call in six ways: the next write is read by the same handle, or by a new one, and it has
+    // each of three turns: days have turns, and so have series that nobody knows.
     for number in 0.. {
-        let call = number / 4;
+        let call = number / 6;
         client.work(&[Step::Write]);
-        if number % 4 == 2 {
+        while client.batches() % 3 != number % 3 {
             client.work(&[Step::Write]);
         }
         let status = dying("compactor", root.path(), call).wait().unwrap();
