@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias, final
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias, dataclass_transform, final
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -150,6 +150,9 @@ def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bo
     Each has its path, all methods, true if it needs a key, the scope that it needs, true if it is a
     write, and the content codings of a body of another protocol.
     """
+
+def key_fields(is_adapters: bool) -> list[str]:
+    """Header fields that a key may stand in: the first that a request has decides."""
 
 def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
     """True where a tenant without a series or a field could write a `WriteRequest` of at most
@@ -507,19 +510,13 @@ class _ConnectionLimits(Protocol):
     @property
     def unsent_wait_seconds(self) -> float: ...
 
-IdentityParts: TypeAlias = tuple[
-    tuple[str, str, str, str], list[str], tuple[str, bool, bool, int | None, int]
-]
-"""Account, tenant, key id, environment; scopes; plan, live ingest, disabled, retention in seconds,
-seconds since 1970 of the creation."""
-
 @final
 class Authenticator:
     """Checks keys for one environment. Safe to share between threads."""
 
     def __new__(cls, records: Records, pepper: bytes, environment: str) -> Self:
         """Keys and tenants are in `records`; `pepper` is the key of the hashes of secrets."""
-    def identify(self, key: str | None, *, now: int) -> IdentityParts:
+    def identify(self, key: str | None, *, now: int) -> Identity:
         """The identity behind the text of a key, as of `now` in seconds since 1970.
 
         Raises `InvalidKey`, `Refused` (`auth_failed` without a key, `tenant_unknown`,
@@ -537,7 +534,7 @@ class Decision:
     def path(self) -> str | None:
         """The path of its route, `None` if it has none."""
     @property
-    def identity(self) -> IdentityParts | None:
+    def identity(self) -> Identity | None:
         """The identity, once it was found."""
     @property
     def plane(self) -> Plane | None:
@@ -1560,8 +1557,8 @@ class Records:
 
         Raises `RecordsUnavailable`.
         """
-    def unsealed(self, space: str) -> list[tuple[bytes, bytes]]:
-        """Records of a store without a seal, none of another store. Raises `RecordsUnavailable`."""
+    def unsealed_accounts(self) -> list[str]:
+        """Accounts of a store without a seal. Raises `RecordsUnavailable`."""
     def take_over(self, facts: Sequence[bytes]) -> bool:
         """Seals the records that fleetcast 0.3.0 wrote without a seal, in one transaction.
 
@@ -1624,3 +1621,142 @@ class RecordsTransaction:
         """Keys that begin with `prefix`, ascending from `first` on, and their values."""
     def count(self, space: str) -> int:
         """Number of records of a space."""
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class _Record:
+    """A record of accounts, made of its members as keywords. Times are whole seconds since 1970.
+
+    Records are equal if all members are. A hash is the keyed one of a secret, in hexadecimal.
+    """
+
+    SPACE: Final[str]
+    """The space of these records."""
+
+    def replace(self, **changes: Any) -> Self:  # noqa: ANN401 - as of the members
+        """The record with other values of these members. Raises `TypeError`."""
+    def encode(self) -> bytes:
+        """The bytes of the record, JSON."""
+    @classmethod
+    def get(cls, view: RecordsTransaction, key: str) -> Self | None:
+        """The record of a key, `None` also for a text that cannot be a key.
+
+        Raises `RecordsUnavailable`.
+        """
+    @classmethod
+    def all(cls, view: RecordsTransaction, prefix: str = "") -> dict[str, Self]:
+        """All records by their keys, ascending. Raises `RecordsUnavailable`."""
+    def put(self, view: RecordsTransaction) -> None:
+        """Adds or replaces it under its name or id.
+
+        Raises `RecordsUnavailable`, and `ValueError` if the transaction only reads.
+        """
+    @classmethod
+    def delete(cls, view: RecordsTransaction, key: str) -> None:
+        """Deletes the record of a key, if it is there. Raises as `put`."""
+
+@final
+class Tenant(_Record):
+    """A customer: `name` is its slug and its `tenant_key`, `account_id` names its data plane."""
+
+    name: str
+    account_id: str
+    plan: str
+    live_ingest: bool
+    retention_seconds: int | None
+    disabled: bool
+    created_at: int
+
+    @property
+    def status(self) -> Literal["active", "disabled"]: ...
+
+@final
+class ApiKey(_Record):
+    """A key. `replaced_by` is the id of the key that it was last rotated to."""
+
+    key_id: str
+    tenant: str
+    name: str
+    scopes: list[str]
+    environment: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    hash: str
+    replaced_by: str | None = None
+
+    def ended(self, now: int) -> Literal["revoked", "expired"] | None:
+        """The way in which it has ended."""
+
+@final
+class OperatorToken(_Record):
+    """A token that opens the console."""
+
+    token_id: str
+    name: str
+    created_at: int
+    expires_at: int
+    revoked_at: int | None
+    hash: str
+
+    def ended(self, now: int) -> Literal["revoked", "expired"] | None:
+        """The way in which it has ended."""
+
+@final
+class ConsoleSession(_Record):
+    """A session at the console."""
+
+    session_id: str
+    token_id: str
+    address: str
+    opened_at: int
+    used_at: int
+    expires_at: int
+    hash: str
+
+    def ended(self, now: int) -> bool:
+        """Returns true if it is over, or was not used for half an hour, or was used more than a
+        minute from now, under a wrong clock."""
+
+@final
+class UsageRecord(_Record):
+    """Requests of an account, `counted` of them in the run named `run`.
+
+    Its key is the account, or the account, a slash and a node.
+    """
+
+    requests: int
+    run: str
+    counted: int
+
+    def put(self, view: RecordsTransaction, key: str) -> None:  # type: ignore[override] # takes its key
+        """Adds or replaces it under this key."""
+
+@final
+class Identity:
+    """The tenant and the key of a request."""
+
+    tenant: Tenant
+    key: ApiKey
+
+@final
+class SecretText:
+    """The text of a `key`, of an operator's `token` or of a console `session`: an id and a secret.
+
+    `str` gives it.
+    """
+
+    id: str
+    """Id of the record."""
+
+    def __new__(cls, kind: Literal["key", "token", "session"], environment: str = "") -> Self:
+        """A new id and a new secret; `environment` is that of a key.
+
+        Raises `ValueError` for what can be no environment, `StoreError` without random bytes.
+        """
+    @classmethod
+    def read(cls, kind: Literal["key", "token", "session"], text: str) -> Self | None:
+        """A text of this kind, `None` if it is none."""
+    def hash(self, pepper: bytes) -> str:
+        """HMAC-SHA-256 of the secret under `pepper`, in hexadecimal."""
+    def proves(self, pepper: bytes, kept: str | None) -> bool:
+        """Returns true if `kept` is the hash. `None` costs the same hash and comparison."""

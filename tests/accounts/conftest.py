@@ -1,7 +1,7 @@
 import pytest
 
-from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
-from fleetcast.engine import Engine
+from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
+from fleetcast.engine import Authenticator, Engine
 from tests.clock import Clock
 
 
@@ -40,8 +40,9 @@ def keys(store, clock, master_key):
 
 
 @pytest.fixture
-def authenticator(store, clock, master_key):
-    return Authenticator(store, key_pepper(master_key), "sandbox", clock)
+def identify(store, clock, master_key):
+    authenticator = Authenticator(store.records, key_pepper(master_key), "sandbox")
+    return lambda text: authenticator.identify(text, now=int(clock()))
 
 
 @pytest.fixture

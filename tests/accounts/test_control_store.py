@@ -5,17 +5,18 @@ import sys
 import pytest
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
-from fleetcast.engine import Records
+from fleetcast.engine import Records, Tenant
 from fleetcast.errors import OperatorError
 
 READS_TENANT = """
 import sys
 from pathlib import Path
 from fleetcast.accounts import ControlStore
+from fleetcast.engine import Tenant
 store = ControlStore.embedded(Path(sys.argv[1]), bytes(range(32)))
 for _ in sys.stdin:
-    with store.read() as tables:
-        tenant = tables.tenant("acme")
+    with store.read() as view:
+        tenant = Tenant.get(view, "acme")
     print(None if tenant is None else tenant.plan, flush=True)
 """
 
@@ -46,8 +47,8 @@ def test_a_change_that_raises_is_undone(store, tenants):
     tenants.create("acme")
 
     def interrupted():
-        with store.write() as tables:
-            tables.delete_tenant("acme")
+        with store.write() as view:
+            Tenant.delete(view, "acme")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

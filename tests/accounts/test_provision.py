@@ -30,13 +30,13 @@ def provision(tenants, keys, tmp_path):
     return provision
 
 
-def test_it_makes_tenants_and_keys(provision, authenticator, tenants, tmp_path):
+def test_it_makes_tenants_and_keys(provision, identify, tenants, tmp_path):
     outcome = provision(FILE)
     assert [row["action"] for row in [*outcome.tenants, *outcome.keys]] == ["created"] * 3
     file = tmp_path / "gateway.key"
     assert file.stat().st_mode & 0o777 == 0o600
-    assert authenticator.authenticate(file.read_text().strip()).scopes == {"telemetry:write"}
-    assert authenticator.authenticate(outcome.keys[1]["key"]).tenant_key == "acme"
+    assert identify(file.read_text().strip()).key.scopes == ["telemetry:write"]
+    assert identify(outcome.keys[1]["key"]).tenant.name == "acme"
     assert tenants.get("acme").retention_seconds == 400 * 86_400
     assert [path.name for path in tmp_path.glob(".gateway*")] == []
 
@@ -51,7 +51,7 @@ def test_again_it_changes_nothing(provision, keys, tmp_path):
 
 
 def test_changed_scopes_and_attributes_apply_and_absent_ones_stay(
-    provision, tenants, authenticator, tmp_path
+    provision, tenants, identify, tmp_path
 ):
     provision(FILE)
     provision(
@@ -61,8 +61,8 @@ def test_changed_scopes_and_attributes_apply_and_absent_ones_stay(
     tenant = tenants.get("acme")
     assert (tenant.plan, tenant.live_ingest) == ("enterprise", False)
     assert tenant.retention_seconds == 400 * 86_400
-    identity = authenticator.authenticate((tmp_path / "gateway.key").read_text().strip())
-    assert identity.scopes == {"topology:read"}
+    identity = identify((tmp_path / "gateway.key").read_text().strip())
+    assert identity.key.scopes == ["topology:read"]
 
 
 def test_a_key_whose_file_is_gone_is_kept_with_a_warning(provision, keys, tmp_path):

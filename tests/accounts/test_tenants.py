@@ -1,7 +1,7 @@
 import pytest
 
-from fleetcast.accounts import InvalidKey, Tenants
-from fleetcast.errors import OperatorError, StoreError, StoreMissing
+from fleetcast.accounts import Tenants
+from fleetcast.errors import InvalidKey, OperatorError, StoreError, StoreMissing
 
 
 def test_a_tenant_has_a_plane_of_its_own(tenants, engine, tmp_path):
@@ -42,7 +42,7 @@ def test_no_record_without_a_plane(store, engine):
     assert Tenants(store, engine).all() == []
 
 
-def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, authenticator):  # B17
+def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, identify):  # B17
     first = tenants.create("acme")
     text, _ = issue()
     engine.plane(first.account_id, "acme")
@@ -50,12 +50,12 @@ def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, au
     with pytest.raises(StoreMissing):
         engine.plane(first.account_id, "acme")
     with pytest.raises(InvalidKey):
-        authenticator.authenticate(text)
+        identify(text)
     second = tenants.create("acme")
     assert second.account_id != first.account_id
     assert keys.all("acme") == []
     with pytest.raises(InvalidKey):
-        authenticator.authenticate(text)
+        identify(text)
 
 
 def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenants, engine, issue):

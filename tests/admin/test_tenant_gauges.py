@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
-from fleetcast.engine import Engine, encode_records, peek
+from fleetcast.admin.tenant_gauges import TenantGauges
+from fleetcast.engine import Engine, Tenant, encode_records, peek
 from fleetcast.engine.glances import FolderGlance
 from tests.clock import Clock
 from tests.maintenance.stopped_writer import stopped_writer
@@ -37,7 +37,18 @@ def patient(monkeypatch):
 
 @pytest.fixture
 def tenants(engine):
-    return [GaugedTenant(name, str(engine.folder(name))) for name in NAMES]
+    return [
+        Tenant(
+            name=name,
+            account_id=str(engine.folder(name)),
+            plan="pro",
+            live_ingest=True,
+            retention_seconds=None,
+            disabled=False,
+            created_at=0,
+        )
+        for name in NAMES
+    ]
 
 
 def glance(folder, counts=peek):
@@ -66,7 +77,7 @@ def test_they_follow_the_stores(engine, tenants):
 def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
     """Every scrape waited for the writer's lock of each store."""
     engine.plane("beta", "beta").write_json(BODY)
-    with stopped_writer(Path(tenants[0].store), MASTER_KEY):
+    with stopped_writer(Path(tenants[0].account_id), MASTER_KEY):
         found = TenantGauges(lambda: tenants, glance).lines()
     assert found["fleetcast_tenant_up"] == [f'fleetcast_tenant_up{{tenant="{n}"}} 1' for n in NAMES]
     assert found["fleetcast_tenant_rows"][1:] == [line("beta", 1), line("gamma", 0)]

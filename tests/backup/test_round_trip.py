@@ -11,9 +11,8 @@ from contextlib import closing
 import pytest
 
 from fleetcast.accounts import ControlStore
-from fleetcast.accounts.records import UsageRecord
 from fleetcast.backup.listing import Listing
-from fleetcast.engine import Engine
+from fleetcast.engine import Engine, UsageRecord
 from fleetcast.security.master_key import read_master_key
 from tests.golden.make import HERE, MASTER_KEY
 from tests.golden.test_golden import STORES, assert_answers
@@ -193,12 +192,12 @@ def test_usage_comes_back(data, call, folder, tmp_path):
     """The count of requests of an account, which nothing but the control store has."""
     account_id = call("tenant", "show", "idle")["account_id"]
     record = UsageRecord(requests=7, run="first", counted=3)
-    with opened_store(data) as store, store.write() as tables:
-        tables.put_usage(account_id, record)
+    with opened_store(data) as store, store.write() as view:
+        record.put(view, account_id)
     call("backup", folder)
     call("restore", folder, "--data", tmp_path / "new", "--master-key", data / "master.key")
-    with opened_store(tmp_path / "new") as store, store.read() as tables:
-        assert tables.usage(account_id) == record
+    with opened_store(tmp_path / "new") as store, store.read() as view:
+        assert UsageRecord.get(view, account_id) == record
 
 
 def opened_store(data):

@@ -12,13 +12,13 @@ from email.message import Message
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Keys, key_pepper
-from fleetcast.accounts.key_text import read_key_text
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from fleetcast.security.master_key import load_master_key
 from tests.http.client import Client, Response
+from tests.key_text import id_of
 from tests.service.service import ALL_SCOPES
 
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ class Accounts:
         self._installation.tenants.delete(tenant.name)
 
     def revoke(self, key: str) -> None:
-        text = read_key_text(key)
-        assert text is not None
-        self._installation.keys.revoke(text.key_id)
+        self._installation.keys.revoke(id_of(key))
         self.be_heard()
 
     def be_heard(self) -> None:

@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from fleetcast.accounts.key_text import KeyText, read_key_text
+from fleetcast.engine import Tenant
+from tests.key_text import id_of, key_text, secret_of
 from tests.waiting import until_well
 
 from .api import at, record, refusal
@@ -49,9 +50,9 @@ def test_a_key_that_is_not_one_of_ours(service, tenant, change):
 
 def test_a_key_with_a_changed_secret_and_a_right_checksum(service, accounts, tenant):
     """Two genuine keys, the id of one and the secret of the other."""
-    one, two = read_key_text(tenant.key), read_key_text(accounts.key(tenant.name))
-    mixed = str(KeyText("sandbox", one.key_id, two.secret))
-    unknown = str(KeyText("sandbox", "a" * len(one.key_id), two.secret))
+    key_id, secret = id_of(tenant.key), secret_of(accounts.key(tenant.name))
+    mixed = key_text("sandbox", key_id, secret)
+    unknown = key_text("sandbox", "a" * len(key_id), secret)
     for key in (mixed, unknown):
         for answer in everywhere(service, key):
             assert refusal(answer) == NO_KEY
@@ -82,14 +83,14 @@ def test_b17_a_disabled_tenant_is_403_until_it_is_enabled(service, accounts, ten
 
 
 def test_b17_a_key_without_its_tenant_is_404(service, accounts, tenant):
-    with accounts.store.write() as tables:
-        kept = tables.tenant(tenant.name)
-        tables.delete_tenant(tenant.name)
+    with accounts.store.write() as view:
+        kept = Tenant.get(view, tenant.name)
+        Tenant.delete(view, tenant.name)
     accounts.be_heard()
     for answer in everywhere(service, tenant.key):
         assert refusal(answer) == (404, {"error": "tenant_unknown"})
-    with accounts.store.write() as tables:
-        tables.put_tenant(kept)
+    with accounts.store.write() as view:
+        kept.put(view)
     assert tenant.get("/topology").status == 200
 
 

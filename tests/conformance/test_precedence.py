@@ -13,6 +13,8 @@ import socket
 
 import pytest
 
+from fleetcast.engine import Tenant
+
 from .api import at, raw, record, refusal
 
 # In the order of the stages. A part of the request that two faults both set keeps them apart.
@@ -84,8 +86,8 @@ def keys(accounts):
                 if kind == "disabled":
                     accounts.tenants.change(tenant.name, disabled=True)
                 elif kind == "unknown":
-                    with accounts.store.write() as tables:
-                        tables.delete_tenant(tenant.name)
+                    with accounts.store.write() as view:
+                        Tenant.delete(view, tenant.name)
                     accounts.be_heard()
                 elif kind == "no plane":
                     undo.enter_context(accounts.away(tenant))

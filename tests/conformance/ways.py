@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fleetcast.accounts.key_text import new_key_text, read_key_text
+from fleetcast.engine import SecretText
 from tests.service.service import ask as ask_admin
 from tests.service.service import running
 from tests.waiting import PATIENCE_SECONDS, until
@@ -167,7 +167,7 @@ class Way:
             "second": accounts.key(name, ("telemetry:write",)),
             "reader": accounts.key(name, ("topology:read",)),
             "elsewhere": accounts.key(name, environment="production"),
-            "unknown": str(new_key_text("sandbox")),
+            "unknown": str(SecretText("key", "sandbox")),
             "mistyped": "ftk_sandbox_",
         }
         self._issued = list(self._keys.values())
@@ -371,9 +371,9 @@ class Way:
 
     def _masked(self, text: str) -> str:
         for number, key in enumerate(self._issued):
-            known = read_key_text(key)
+            known = SecretText.read("key", key)
             if known is not None:
-                text = text.replace(known.key_id, f"key {number}")
+                text = text.replace(known.id, f"key {number}")
         for number, address in enumerate(self._addresses):
             text = text.replace(f'"{address}"', f'"client {number}"')
         text = text.replace(self._tenant.name, "tenant").replace(self._tenant.plane.name, "account")

@@ -9,13 +9,12 @@ import pytest
 
 from fleetcast.accounts import ConsoleSessions, ControlStore, Operators
 from fleetcast.accounts.console_sessions import LIFETIME_SECONDS, SESSIONS_PER_TOKEN_MAX
-from fleetcast.accounts.records import SESSION_IDLE_SECONDS
-from fleetcast.accounts.token_text import read_token_text
 from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.guesses import FAILURES_MAX, Guesses
 from fleetcast.console.sessions import Sessions
-from fleetcast.engine import time_ns
+from fleetcast.engine import ConsoleSession, time_ns
 from tests.clock import Clock
+from tests.key_text import id_of, secret_of
 from tests.service.service import FLEETCAST, command
 from tests.waiting import until
 
@@ -23,6 +22,7 @@ from .conftest import Operator
 from .fleet import operator_token
 
 MASTER_KEY = bytes(range(32))
+SESSION_IDLE_SECONDS = 30 * 60
 VIEWS = [
     *("session", "tenants", "storage", "processes", "refusals", "nothing"),
     *(f"tenants/acme/{view}" for view in ("entities", "channels", "forecasts", "upcoming")),
@@ -103,7 +103,7 @@ def test_a_page_of_another_site_or_port_asks_in_vain(operator, site):
 def test_a_revoked_token_ends_its_sessions_at_once(place):
     token = operator_token(place[1])
     operator = Operator(*place).sign_in(token)
-    token_id = read_token_text(token).token_id
+    token_id = id_of(token)
     command(place[1], "operator", "revoke", token_id)
     until(lambda: operator.ask("api/tenants").status == 401)
     assert operator.give(token).status == 401
@@ -134,7 +134,7 @@ def test_the_secret_of_a_token_is_nowhere_on_disk_and_in_no_log(place):
     operator = Operator(*place).sign_in(token)
     operator.read("tenants")
     assert operator.give(token[:-1] + "x").status == 401
-    secret = read_token_text(token).secret.encode()
+    secret = secret_of(token).encode()
     mac = operator.cookie.encode().rpartition(b".")[2]
     texts = {path: path.read_bytes() for path in place[1].rglob("*") if path.is_file()}
     assert [path for path, text in texts.items() if secret in text or mac in text] == []
@@ -213,10 +213,8 @@ def test_a_token_has_so_many_sessions_and_the_oldest_makes_room(
     assert all(map(sessions.find, [beside, *cookies]))
     clock.now += SESSION_IDLE_SECONDS
     signed_in(sessions, token)
-    with store.read() as tables:
-        assert [each.session_id for each in tables.sessions()] == [
-            each.record.session_id for each in kept.all()
-        ]
+    with store.read() as view:
+        assert list(ConsoleSession.all(view)) == [each.record.session_id for each in kept.all()]
 
 
 def test_a_session_ends_with_its_token(operators, sessions, clock):

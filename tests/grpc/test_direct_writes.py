@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from fleetcast.accounts.key_text import read_key_text
+from fleetcast.engine import ApiKey
 from tests.conformance.api import HOUR_S, accounts_of
+from tests.key_text import id_of
 from tests.service.service import ask, running
 
 from .messages import SECOND_NS, encode, record
@@ -69,9 +69,9 @@ def test_the_next_write_knows_of_every_change(watched):  # B16, L15, L3
     assert [write(key).status for key in (key, ending, tenant.key, other.key)] == ["OK"] * 4
     accounts.revoke(key)
     assert write(key).refusal == NO_KEY
-    with accounts.store.write() as tables:
-        stored = tables.key(read_key_text(ending).key_id)
-        tables.put_key(replace(stored, expires_at=stored.created_at))
+    with accounts.store.write() as view:
+        stored = ApiKey.get(view, id_of(ending))
+        stored.replace(expires_at=stored.created_at).put(view)
     assert write(ending).refusal == NO_KEY
     accounts.tenants.change(tenant.name, disabled=True)
     assert write().details == "tenant_disabled"

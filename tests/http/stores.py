@@ -3,12 +3,11 @@
 import shutil
 import tempfile
 import weakref
-from dataclasses import replace
 from pathlib import Path
 
-from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
+from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
 from fleetcast.accounts.keys import SCOPES
-from fleetcast.engine import Engine, Service
+from fleetcast.engine import Authenticator, Engine, Service, Tenant
 
 MASTER_KEY = bytes(range(32))
 
@@ -27,7 +26,7 @@ class Stores:
         self.tenants = Tenants(self.control, self.engine)
         pepper = key_pepper(MASTER_KEY)
         self.keys = Keys(self.control, pepper)
-        self.authenticator = Authenticator(self.control, pepper, "sandbox")
+        self.authenticator = Authenticator(self.control.records, pepper, "sandbox")
         self.texts = {}
         self.renew("acme")
 
@@ -49,9 +48,9 @@ class Stores:
             self.key(name, name)
         none = self.key("none", "idle")
         self.tenants.change("off", disabled=True)
-        with self.control.write() as tables:
-            tables.delete_tenant("gone")
-            tables.put_key(replace(none, scopes=()))
+        with self.control.write() as view:
+            Tenant.delete(view, "gone")
+            none.replace(scopes=()).put(view)
 
     def text(self, key):
         """The text of a key; another text than a name is itself."""
@@ -61,7 +60,7 @@ class Stores:
         return self.engine.plane(self.tenant.account_id, self.tenant.name)
 
     def service(self, rules):
-        return Service(self.authenticator.engine, self.engine.open_planes, rules)
+        return Service(self.authenticator, self.engine.open_planes, rules)
 
     def move(self, name, away):
         """Moves the control store or the planes away, or back."""

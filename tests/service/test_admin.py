@@ -11,6 +11,7 @@ from contextlib import closing
 import pytest
 
 from fleetcast.accounts import ControlStore
+from fleetcast.engine import UsageRecord
 from fleetcast.security.master_key import read_master_key
 from tests.conformance.api import raw
 from tests.waiting import until, until_well
@@ -238,6 +239,5 @@ def test_requests_are_durable_within_a_second_of_a_kill(tmp_path):  # J6
 
 def stored_requests(data):
     store = ControlStore.embedded(data / "control", read_master_key(data / "master.key"))
-    with closing(store), store.read() as tables:
-        usages = [tables.usage(tenant.account_id) for tenant in tables.tenants()]
-    return sum(usage.requests for usage in usages if usage is not None)
+    with closing(store), store.read() as view:
+        return sum(usage.requests for usage in UsageRecord.all(view).values())

@@ -6,27 +6,22 @@ everywhere at once. Of the text that the browser has, only a keyed hash is kept.
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts.records import ConsoleSession
-from fleetcast.accounts.secret_hash import SecretHasher
-from fleetcast.accounts.secret_text import random_id, random_secret
-from fleetcast.accounts.tables import ControlStoreUnavailable
+from fleetcast.accounts.store import ControlStoreUnavailable
 from fleetcast.accounts.tenants import unaudited
+from fleetcast.engine import ConsoleSession, OperatorToken, SecretText
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.accounts.records import OperatorToken
     from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tables import Tables
     from fleetcast.accounts.tenants import Audit
+    from fleetcast.engine import RecordsTransaction
 
 LIFETIME_SECONDS = 12 * 3600
 SESSIONS_PER_TOKEN_MAX = 100
@@ -34,7 +29,6 @@ SESSIONS_PER_TOKEN_MAX = 100
 NOTED_EVERY_SECONDS = 60
 """A request notes that its session is in use when the last note is this old."""
 _PEPPER_LABEL = "fleetcast console session pepper 1"
-_TEXT = re.compile(r"([a-z2-7]{16})\.([a-z2-7]{32})")
 
 
 class OpenSession(NamedTuple):
@@ -55,7 +49,7 @@ class ConsoleSessions:
         audit: Audit = unaudited,
     ) -> None:
         self._store = store
-        self._hasher = SecretHasher(derive(master_key, _PEPPER_LABEL))
+        self._pepper = derive(master_key, _PEPPER_LABEL)
         self._clock = clock
         self._audit = audit
 
@@ -65,88 +59,87 @@ class ConsoleSessions:
         Forgets the sessions that have ended. Raises `ControlStoreUnavailable`.
         """
         now = int(self._clock())
-        secret = random_secret()
+        text = SecretText("session")
         record = ConsoleSession(
-            session_id=random_id(),
+            session_id=text.id,
             token_id=token.token_id,
             address=address,
             opened_at=now,
             used_at=now,
             expires_at=min(now + LIFETIME_SECONDS, token.expires_at),
-            hash=self._hasher.hash(secret),
+            hash=text.hash(self._pepper),
         )
-        with self._store.write() as tables:
-            mine = self._swept(tables, token)
+        with self._store.write() as view:
+            mine = self._swept(view, token)
             if len(mine) >= SESSIONS_PER_TOKEN_MAX:
-                tables.delete_session(mine[0].session_id)
-            tables.put_session(record)
+                ConsoleSession.delete(view, mine[0].session_id)
+            record.put(view)
         session = OpenSession(record, token)
         self._note("console opened", session)
-        return session, f"{record.session_id}.{secret}"
+        return session, str(text)
 
     def find(self, text: str) -> OpenSession | None:
         """The session of a text, which counts as in use; `None` where it has ended.
 
         Raises `ControlStoreUnavailable`.
         """
-        parts = _TEXT.fullmatch(text)
-        if parts is None:
+        given = SecretText.read("session", text)
+        if given is None:
             return None
-        session = self._good(parts[1], parts[2])
+        session = self._good(given)
         if session is None and self._store.renew():  # another node may have made it just now
-            session = self._good(parts[1], parts[2])
+            session = self._good(given)
         if session and self._clock() - session.record.used_at >= NOTED_EVERY_SECONDS:
             self._use(session.record.session_id)
         return session
 
     def all(self) -> list[OpenSession]:
         """All sessions that have not ended, oldest first. Raises `ControlStoreUnavailable`."""
-        with self._store.read() as tables:
-            living = [self._living(tables, record) for record in tables.sessions()]
+        with self._store.read() as view:
+            records = ConsoleSession.all(view).values()
+            living = [self._living(view, record) for record in records]
         found = [session for session in living if session is not None]
         return sorted(found, key=lambda each: (each.record.opened_at, each.record.session_id))
 
     def end(self, session_id: str) -> OpenSession:
         """Ends a session at once. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        with self._store.write() as tables:
-            record = tables.session(session_id) if session_id.isascii() and session_id else None
-            session = record and self._living(tables, record)
+        with self._store.write() as view:
+            record = ConsoleSession.get(view, session_id)
+            session = record and self._living(view, record)
             if not session:
                 message = f"there is no console session {session_id}"
                 raise OperatorError(message)
-            tables.delete_session(session_id)
+            ConsoleSession.delete(view, session_id)
         self._note("console session ended", session)
         return session
 
-    def _good(self, session_id: str, secret: str) -> OpenSession | None:
-        def asked(tables: Tables) -> OpenSession | None:
-            record = tables.session(session_id)
-            is_genuine = self._hasher.proves(secret, None if record is None else record.hash)
-            return self._living(tables, record) if record and is_genuine else None
+    def _good(self, given: SecretText) -> OpenSession | None:
+        with self._store.read() as view:
+            record = ConsoleSession.get(view, given.id)
+            is_genuine = given.proves(self._pepper, None if record is None else record.hash)
+            return self._living(view, record) if record and is_genuine else None
 
-        return self._store.ask(asked)
-
-    def _living(self, tables: Tables, record: ConsoleSession) -> OpenSession | None:
+    def _living(self, view: RecordsTransaction, record: ConsoleSession) -> OpenSession | None:
         """The session of a record, unless it or its token has ended."""
-        now = self._clock()
-        token = tables.operator(record.token_id)
+        now = int(self._clock())
+        token = OperatorToken.get(view, record.token_id)
         if token is None or token.ended(now) or record.ended(now):
             return None
         return OpenSession(record, token)
 
     def _use(self, session_id: str) -> None:
         # The console is most wanted while a disk is full: the session goes on, up to its idle end.
-        with suppress(ControlStoreUnavailable), self._store.write() as tables:
-            record = tables.session(session_id)
+        with suppress(ControlStoreUnavailable), self._store.write() as view:
+            record = ConsoleSession.get(view, session_id)
             if record is not None:  # it may have been ended just now
-                tables.put_session(replace(record, used_at=int(self._clock())))
+                record.replace(used_at=int(self._clock())).put(view)
 
-    def _swept(self, tables: Tables, token: OperatorToken) -> list[ConsoleSession]:
+    def _swept(self, view: RecordsTransaction, token: OperatorToken) -> list[ConsoleSession]:
         """Forgets sessions that have ended; the others of the token, oldest first."""
         mine = []
-        for record in tables.sessions():
-            if self._living(tables, record) is None:
-                tables.delete_session(record.session_id)
+        for record in ConsoleSession.all(view).values():
+            if self._living(view, record) is None:
+                ConsoleSession.delete(view, record.session_id)
             elif record.token_id == token.token_id:
                 mine.append(record)
         return sorted(mine, key=lambda record: (record.opened_at, record.session_id))

@@ -14,7 +14,7 @@ from fleetcast.errors import OperatorError, SettingsError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fleetcast.accounts.records import ApiKey
+    from fleetcast.engine import ApiKey
 
 _TENANT_WORDS = {"name", "plan", "live_ingest", "retention", "key"}
 _KEY_WORDS = {"name", "scopes", "expires", "key_file"}
@@ -25,7 +25,7 @@ class DeclaredKey:
     """A key that there should be."""
 
     name: str
-    scopes: tuple[str, ...]
+    scopes: list[str]
     lifetime_seconds: int | None
     key_file: Path | None
 
@@ -91,7 +91,7 @@ class _Reader:
         if not name:
             self._problems.append(f"{tenant}: a key needs a name")
         file = self._value(table, "key_file", str, where)
-        scopes: tuple[str, ...] = ()
+        scopes: list[str] = []
         try:
             scopes = checked_scopes(self._texts(table.get("scopes", [])))
         except OperatorError as error:

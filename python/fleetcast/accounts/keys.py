@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts.key_text import KeyText, new_key_text
-from fleetcast.accounts.records import ApiKey
-from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.accounts.tenants import known_tenant, unaudited
 from fleetcast.config.checks import environment as environment_problem
+from fleetcast.engine import ApiKey, SecretText, routes
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive
 
@@ -18,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tables import Tables
     from fleetcast.accounts.tenants import Audit
+    from fleetcast.engine import RecordsTransaction
 
-SCOPES = ("telemetry:write", "topology:read", "predictions:read")
+SCOPES = tuple(dict.fromkeys(scope for *_, scope, _, _ in routes(is_adapters=False) if scope))
+"""Rights that routes ask for, in the order of the contract."""
 _PEPPER_LABEL = "fleetcast api key pepper 1"
 
 
@@ -29,7 +27,7 @@ class IssuedKey(NamedTuple):
     """A new key: its record, and its text, which exists nowhere else."""
 
     record: ApiKey
-    text: KeyText
+    text: SecretText
 
 
 class Keys:
@@ -44,12 +42,12 @@ class Keys:
     ) -> None:
         self._audit = audit
         self._store = store
-        self._hasher = SecretHasher(pepper)
+        self._pepper = pepper
         self._clock = clock
 
-    def now(self) -> float:
+    def now(self) -> int:
         """Seconds since 1970, by the clock that ends keys."""
-        return self._clock()
+        return int(self._clock())
 
     def create(
         self,
@@ -85,10 +83,10 @@ class Keys:
         if problem:
             message = f"environment {environment!r} {problem}"
             raise OperatorError(message)
-        text = new_key_text(environment)
-        now = int(self._clock())
+        text = SecretText("key", environment)
+        now = self.now()
         record = ApiKey(
-            key_id=text.key_id,
+            key_id=text.id,
             tenant=tenant,
             name=name,
             scopes=checked_scopes(scopes),
@@ -96,30 +94,30 @@ class Keys:
             created_at=now,
             expires_at=None if lifetime_seconds is None else now + lifetime_seconds,
             revoked_at=None,
-            hash=self._hasher.hash(text.secret),
+            hash=text.hash(self._pepper),
         )
         return IssuedKey(record, text)
 
     def add(self, issued: IssuedKey) -> None:
         """Stores a prepared key. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        with self._store.write() as tables:
-            known_tenant(tables, issued.record.tenant)
-            tables.put_key(issued.record)
+        with self._store.write() as view:
+            known_tenant(view, issued.record.tenant)
+            issued.record.put(view)
         self._note("key created", issued.record)
 
     def all(self, tenant: str) -> list[ApiKey]:
         """A tenant's keys, oldest first. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        with self._store.read() as tables:
-            known_tenant(tables, tenant)
-            return tables.keys_of(tenant)
+        with self._store.read() as view:
+            known_tenant(view, tenant)
+            return keys_by_tenant(view).get(tenant, [])
 
     def revoke(self, key_id: str) -> ApiKey:
         """Ends a key at once. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        with self._store.write() as tables:
-            key = _known_key(tables, key_id)
+        with self._store.write() as view:
+            key = _known_key(view, key_id)
             if key.revoked_at is None:
-                key = replace(key, revoked_at=int(self._clock()))
-                tables.put_key(key)
+                key = key.replace(revoked_at=self.now())
+                key.put(view)
         self._note("key revoked", key)
         return key
 
@@ -128,9 +126,9 @@ class Keys:
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
-        now = int(self._clock())
-        with self._store.write() as tables:
-            old = _known_key(tables, key_id)
+        now = self.now()
+        with self._store.write() as view:
+            old = _known_key(view, key_id)
             ended = old.ended(now)
             if ended:
                 message = f"key {key_id} is {ended}: create a new one"
@@ -143,11 +141,10 @@ class Keys:
                 name=old.name,
                 lifetime_seconds=lifetime,
             )
-            tables.put_key(issued.record)
+            issued.record.put(view)
             end = now + overlap_seconds
             end = end if old.expires_at is None else min(end, old.expires_at)
-            successor = issued.record.key_id
-            tables.put_key(replace(old, expires_at=end, replaced_by=successor))
+            old.replace(expires_at=end, replaced_by=issued.record.key_id).put(view)
         self._note("key rotated", issued.record, old_key_id=key_id, old_expires_at=end)
         return issued
 
@@ -156,11 +153,11 @@ class Keys:
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
-        with self._store.write() as tables:
-            key = _known_key(tables, key_id)
+        with self._store.write() as view:
+            key = _known_key(view, key_id)
             end = None if lifetime_seconds is None else key.created_at + lifetime_seconds
-            key = replace(key, scopes=checked_scopes(scopes), expires_at=end)
-            tables.put_key(key)
+            key = key.replace(scopes=checked_scopes(scopes), expires_at=end)
+            key.put(view)
         self._note("key changed", key)
         return key
 
@@ -181,18 +178,26 @@ def key_pepper(master_key: bytes) -> bytes:
     return derive(master_key, _PEPPER_LABEL)
 
 
-def checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+def keys_by_tenant(view: RecordsTransaction) -> dict[str, list[ApiKey]]:
+    """The keys of each tenant that has any, oldest first."""
+    found: dict[str, list[ApiKey]] = {}
+    for key in sorted(ApiKey.all(view).values(), key=lambda key: (key.created_at, key.key_id)):
+        found.setdefault(key.tenant, []).append(key)
+    return found
+
+
+def checked_scopes(scopes: Sequence[str]) -> list[str]:
     """The scopes once each, in the contract's order. Raises `OperatorError`."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         problem = f"scope {unknown[0]!r} is unknown" if unknown else "a key needs a scope"
         message = f"{problem}: choose out of {', '.join(SCOPES)}"
         raise OperatorError(message)
-    return tuple(scope for scope in SCOPES if scope in scopes)
+    return [scope for scope in SCOPES if scope in scopes]
 
 
-def _known_key(tables: Tables, key_id: str) -> ApiKey:
-    key = tables.key(key_id) if key_id.isascii() and key_id else None
+def _known_key(view: RecordsTransaction, key_id: str) -> ApiKey:
+    key = ApiKey.get(view, key_id)
     if key is None:
         message = f"there is no key {key_id}"
         raise OperatorError(message)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts.records import OperatorToken
-from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.accounts.tenants import unaudited
-from fleetcast.accounts.token_text import TokenText, new_token_text, read_token_text
+from fleetcast.engine import OperatorToken, SecretText
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive
 
@@ -29,7 +26,7 @@ class IssuedToken(NamedTuple):
     """A new token: its record, and its text, which exists nowhere else."""
 
     record: OperatorToken
-    text: TokenText
+    text: SecretText
 
 
 class Operators:
@@ -43,7 +40,7 @@ class Operators:
         audit: Audit = unaudited,
     ) -> None:
         self._store = store
-        self._hasher = SecretHasher(derive(master_key, _PEPPER_LABEL))
+        self._pepper = derive(master_key, _PEPPER_LABEL)
         self._clock = clock
         self._audit = audit
 
@@ -55,39 +52,40 @@ class Operators:
         if lifetime_seconds < 1:
             message = "a token lives for 1s at least"
             raise OperatorError(message)
-        text = new_token_text()
+        text = SecretText("token")
         now = int(self._clock())
         record = OperatorToken(
-            token_id=text.token_id,
+            token_id=text.id,
             name=name,
             created_at=now,
             expires_at=now + lifetime_seconds,
             revoked_at=None,
-            hash=self._hasher.hash(text.secret),
+            hash=text.hash(self._pepper),
         )
-        with self._store.write() as tables:
-            tables.put_operator(record)
+        with self._store.write() as view:
+            record.put(view)
         self._note("operator token created", record)
         return IssuedToken(record, text)
 
     def all(self) -> list[OperatorToken]:
         """All tokens, oldest first, the ended ones too. Raises `ControlStoreUnavailable`."""
-        with self._store.read() as tables:
-            return sorted(tables.operators(), key=lambda token: (token.created_at, token.token_id))
+        with self._store.read() as view:
+            tokens = OperatorToken.all(view).values()
+        return sorted(tokens, key=lambda token: (token.created_at, token.token_id))
 
     def revoke(self, token_id: str) -> OperatorToken:
         """Ends a token, and its sessions, at once.
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
-        with self._store.write() as tables:
-            token = tables.operator(token_id) if token_id.isascii() and token_id else None
+        with self._store.write() as view:
+            token = OperatorToken.get(view, token_id)
             if token is None:
                 message = f"there is no operator token {token_id}"
                 raise OperatorError(message)
             if token.revoked_at is None:
-                token = replace(token, revoked_at=int(self._clock()))
-                tables.put_operator(token)
+                token = token.replace(revoked_at=int(self._clock()))
+                token.put(view)
         self._note("operator token revoked", token)
         return token
 
@@ -96,22 +94,23 @@ class Operators:
 
         Raises `ControlStoreUnavailable`.
         """
-        parts = read_token_text(text)
-        if parts is None:
+        given = SecretText.read("token", text)
+        if given is None:
             return None
-        found = self._good(parts)
+        found = self._good(given)
         # On another node it may have been made a moment ago.
-        return self._good(parts) if found is None and self._store.renew() else found
+        return self._good(given) if found is None and self._store.renew() else found
 
     def active(self, token_id: str) -> OperatorToken | None:
         """The token of an id, `None` where it has ended. Raises `ControlStoreUnavailable`."""
-        token = self._store.ask(lambda tables: tables.operator(token_id))
-        return None if token is None or token.ended(self._clock()) else token
+        with self._store.read() as view:
+            token = OperatorToken.get(view, token_id)
+        return None if token is None or token.ended(int(self._clock())) else token
 
-    def _good(self, parts: TokenText) -> OperatorToken | None:
-        token = self._store.ask(lambda tables: tables.operator(parts.token_id))
-        is_genuine = self._hasher.proves(parts.secret, None if token is None else token.hash)
-        return token if token and is_genuine and not token.ended(self._clock()) else None
+    def _good(self, given: SecretText) -> OperatorToken | None:
+        token = self.active(given.id)
+        is_genuine = given.proves(self._pepper, None if token is None else token.hash)
+        return token if is_genuine else None
 
     def _note(self, event: str, token: OperatorToken) -> None:
         self._audit(event, token_id=token.token_id, name=token.name, expires_at=token.expires_at)

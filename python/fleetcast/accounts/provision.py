@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts.declaration import DeclaredKey, DeclaredTenant
     from fleetcast.accounts.keys import Keys
-    from fleetcast.accounts.records import ApiKey, Tenant
     from fleetcast.accounts.tenants import Tenants
+    from fleetcast.engine import ApiKey, Tenant
 
 
 @dataclass

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from fleetcast.accounts.records import Tenant
-from fleetcast.accounts.tables import (
-    COUNTED,
-    SPACES,
-    TENANTS,
-    ControlStoreUnavailable,
-    Tables,
-    decode,
-)
-from fleetcast.engine import Records
+from fleetcast.engine import ApiKey, ConsoleSession, OperatorToken, Records, Tenant, UsageRecord
 from fleetcast.errors import OperatorError, RecordsUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
     from pathlib import Path
 
-
-Result = TypeVar("Result")
+    from fleetcast.engine import RecordsTransaction
 
 REVISION_FILE = "accounts.revision"
 """The file that tells if an older copy of a control store was put back, unless it is elsewhere."""
+SPACES = tuple(kind.SPACE for kind in (Tenant, ApiKey, UsageRecord, OperatorToken, ConsoleSession))
+COUNTED = (Tenant.SPACE, ApiKey.SPACE, OperatorToken.SPACE)
+"""Spaces that decide who is let in: an older copy of them is noticed."""
 _NAME = "fleetcast control 1"
+
+
+class ControlStoreUnavailable(Exception):
+    """The control store cannot be read or written now; the message says why."""
 
 
 class ControlStore:
@@ -64,35 +59,39 @@ class ControlStore:
             raise ControlStoreUnavailable(message) from error
         return ControlStore.embedded(directory, master_key, revision)
 
-    def read(self) -> AbstractContextManager[Tables]:
+    @contextmanager
+    def read(self) -> Iterator[RecordsTransaction]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
-        return self._transaction(write=False)
+        with self._available(), self.records.begin(write=False) as view:
+            yield view
 
-    def ask(self, question: Callable[[Tables], Result]) -> Result:
-        """As `read`, for the question of each request. Raises `ControlStoreUnavailable`."""
-        try:
-            with self.records.begin(write=False) as view:
-                return question(Tables(view))
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
+    def tenants(self) -> list[Tenant]:
+        """All tenants by name. Raises `ControlStoreUnavailable`."""
+        with self.read() as view:
+            return list(Tenant.all(view).values())
 
     def renew(self) -> bool:
         """Looks for changes that were not seen yet; true where there may be some.
 
         Raises `ControlStoreUnavailable`.
         """
-        return self._asked(self.records.renew)
+        with self._available():
+            return self.records.renew()
 
-    def write(self) -> AbstractContextManager[Tables]:
+    @contextmanager
+    def write(self) -> Iterator[RecordsTransaction]:
         """One change, durable when the block ends, undone where it raises.
 
         Raises `ControlStoreUnavailable`.
         """
-        return self._transaction(write=True)
+        with self._available(), self.records.begin(write=True) as view:
+            yield view
 
     def verify_master_key(self) -> None:
         """Raises `OperatorError` if the store was made with another master key."""
-        if not self._asked(self.records.is_of_master_key):
+        with self._available():
+            is_of_master_key = self.records.is_of_master_key()
+        if not is_of_master_key:
             made = f"the one that the control store in {self.records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
@@ -102,42 +101,35 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`, also for an older copy of the store.
         """
-        self._asked(self.records.check)
+        with self._available():
+            self.records.check()
 
     def is_sealed(self) -> bool:
         """False for a store of fleetcast 0.3.0, or one that was never used.
 
         Raises `ControlStoreUnavailable`.
         """
-        return self._asked(self.records.is_sealed)
+        with self._available():
+            return self.records.is_sealed()
 
     def unsealed_accounts(self) -> list[str]:
         """Accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
-        found = self._asked(partial(self.records.unsealed, TENANTS))
-        return [decode(Tenant, value).account_id for _, value in found]
+        with self._available():
+            return self.records.unsealed_accounts()
 
     def take_over(self) -> None:
         """Seals what fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
-        self._asked(partial(self.records.take_over, []))
+        with self._available():
+            self.records.take_over([])
 
     def close(self) -> None:
         """Releases what is open; a later use opens it again."""
         self.records.close()
 
     @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[Tables]:
+    def _available(self) -> Iterator[None]:
         try:
-            with self.records.begin(write=write) as view:
-                yield Tables(view)
+            yield
         except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
-
-    def _asked(self, question: Callable[[], Result]) -> Result:
-        try:
-            return question()
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
-
-    def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
-        message = f"the control store in {self.records.place} is unavailable: {error}"
-        return ControlStoreUnavailable(message)
+            message = f"the control store in {self.records.place} is unavailable: {error}"
+            raise ControlStoreUnavailable(message) from error

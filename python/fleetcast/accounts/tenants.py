@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fleetcast.accounts.records import Tenant
+from fleetcast.engine import ApiKey, Tenant, UsageRecord
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tables import Tables
-    from fleetcast.engine import Engine
+    from fleetcast.engine import Engine, RecordsTransaction
 
 PLANS = ("guest", "free", "pro", "enterprise")
 PLAN_DEFAULT = "pro"
@@ -73,12 +71,12 @@ class Tenants:
             disabled=False,
             created_at=int(self._clock()),
         )
-        with self._store.write() as tables:
-            _refuse_known(tables, name)
+        with self._store.write() as view:
+            _refuse_known(view, name)
             self._engine.create_plane(tenant.account_id)
             if retention_seconds is not None:
                 self._engine.set_retention(tenant.account_id, name, retention_seconds)
-            tables.put_tenant(tenant)
+            tenant.put(view)
         self._audit("tenant created", tenant=name, account_id=tenant.account_id, plan=plan)
         return tenant
 
@@ -90,26 +88,25 @@ class Tenants:
         `ControlStoreUnavailable`.
         """
         check_name(name)
-        with self._store.read() as tables:
-            _refuse_known(tables, name)
+        with self._store.read() as view:
+            _refuse_known(view, name)
         account_id, created_at = str(uuid.uuid4()), int(self._clock())
-        tenant = replace(saved, name=name, account_id=account_id, created_at=created_at)
+        tenant = saved.replace(name=name, account_id=account_id, created_at=created_at)
         restore(account_id)
-        with self._store.write() as tables:
-            _refuse_known(tables, name)
-            tables.put_tenant(tenant)
+        with self._store.write() as view:
+            _refuse_known(view, name)
+            tenant.put(view)
         self._audit("tenant restored", tenant=name, account_id=account_id, saved_as=saved.name)
         return tenant
 
     def all(self) -> list[Tenant]:
         """All tenants by name. Raises `ControlStoreUnavailable`."""
-        with self._store.read() as tables:
-            return tables.tenants()
+        return self._store.tenants()
 
     def get(self, name: str) -> Tenant:
         """The tenant of a name. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        with self._store.read() as tables:
-            return known_tenant(tables, name)
+        with self._store.read() as view:
+            return known_tenant(view, name)
 
     def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401 - as of the record
         """Replaces `plan`, `live_ingest`, `retention_seconds` or `disabled`.
@@ -117,10 +114,10 @@ class Tenants:
         A retention is in force at once, for every process. Raises `OperatorError`, `StoreError`,
         `ControlStoreUnavailable`.
         """
-        with self._store.write() as tables:
-            tenant = replace(known_tenant(tables, name), **attributes)
+        with self._store.write() as view:
+            tenant = known_tenant(view, name).replace(**attributes)
             check_attributes(tenant.plan, tenant.retention_seconds)
-            tables.put_tenant(tenant)
+            tenant.put(view)
             if "retention_seconds" in attributes:
                 self._engine.set_retention(tenant.account_id, name, tenant.retention_seconds)
         self._audit("tenant changed", tenant=name, account_id=tenant.account_id, **attributes)
@@ -134,25 +131,26 @@ class Tenants:
         """
         tenant = self.change(name, disabled=True)
         self._engine.destroy_plane(tenant.account_id)
-        with self._store.write() as tables:
-            for key in tables.keys_of(name):
-                tables.delete_key(key.key_id)
-            tables.delete_tenant(name)
-            tables.delete_usage(tenant.account_id)
+        with self._store.write() as view:
+            for key_id, key in ApiKey.all(view).items():
+                if key.tenant == name:
+                    ApiKey.delete(view, key_id)
+            Tenant.delete(view, name)
+            UsageRecord.delete(view, tenant.account_id)
         self._audit("tenant deleted", tenant=name, account_id=tenant.account_id)
         return tenant
 
 
-def _refuse_known(tables: Tables, name: str) -> None:
+def _refuse_known(view: RecordsTransaction, name: str) -> None:
     """Raises `OperatorError` where a tenant has the name."""
-    if tables.tenant(name) is not None:
+    if Tenant.get(view, name) is not None:
         message = f"tenant {name} exists already"
         raise OperatorError(message)
 
 
-def known_tenant(tables: Tables, name: str) -> Tenant:
+def known_tenant(view: RecordsTransaction, name: str) -> Tenant:
     """The tenant of a name. Raises `OperatorError` where there is none."""
-    tenant = tables.tenant(name) if _NAME.fullmatch(name) else None
+    tenant = Tenant.get(view, name)
     if tenant is None:
         message = f"there is no tenant {name}"
         raise OperatorError(message)

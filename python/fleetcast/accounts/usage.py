@@ -8,10 +8,9 @@ the supervisor loses what the last second brought.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from fleetcast.accounts.records import UsageRecord
+from fleetcast.engine import UsageRecord
 
 if TYPE_CHECKING:
     from fleetcast.accounts.store import ControlStore
@@ -30,22 +29,30 @@ class Counted(Protocol):
 
 
 class Usage:
-    """The usage of all accounts. `counted` knows the requests of the run named `run`."""
+    """The usage of all accounts. `counted` knows the requests of the run named `run`.
 
-    def __init__(self, store: ControlStore, counted: Counted, run: str) -> None:
+    When many nodes serve, each adds to records of its own `node`.
+    """
+
+    def __init__(
+        self, store: ControlStore, counted: Counted, run: str, node: str | None = None
+    ) -> None:
         self._store = store
         self._counted = counted
         self._run = run
+        self._node = node
         self._flushed: dict[str, int] = {}
 
     def requests_total(self, account_id: str) -> int:
-        """Requests with a valid key since the account was made.
+        """Requests with a valid key since the account was made, on all nodes.
 
-        Raises `ControlStoreUnavailable`.
+        Those of other nodes are as of their last second. Raises `ControlStoreUnavailable`.
         """
-        with self._store.read() as tables:
-            record = tables.usage(self._key(account_id))
-        return self._added(record, self._counted.of(account_id)).requests
+        with self._store.read() as view:
+            records = UsageRecord.all(view, account_id)
+        key = self._key(account_id)
+        records[key] = self._added(records.get(key), self._counted.of(account_id))
+        return sum(record.requests for record in records.values())
 
     def flush(self) -> None:
         """Makes new counts durable; costs nothing where there are none.
@@ -56,18 +63,18 @@ class Usage:
         changed = [name for name, count in counted.items() if self._flushed.get(name) != count]
         if not changed:
             return
-        with self._store.write() as tables:
+        with self._store.write() as view:
             for account_id in changed:
                 key = self._key(account_id)
-                tables.put_usage(key, self._added(tables.usage(key), counted[account_id]))
+                self._added(UsageRecord.get(view, key), counted[account_id]).put(view, key)
         self._flushed = counted
 
     def _key(self, account_id: str) -> str:
         """Key of the record that is added to."""
-        return account_id
+        return account_id if self._node is None else f"{account_id}/{self._node}"
 
     def _added(self, record: UsageRecord | None, counted: int) -> UsageRecord:
         record = record or _NOTHING
         held = record.counted if record.run == self._run else 0
         requests = record.requests + counted - held
-        return replace(record, requests=requests, run=self._run, counted=counted)
+        return UsageRecord(requests=requests, run=self._run, counted=counted)

@@ -20,7 +20,7 @@ from fleetcast.metrics.exposition import number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fleetcast.engine import Glance, State, Stats
+    from fleetcast.engine import Glance, State, Stats, Tenant
 
     Signature = State | None
 
@@ -28,13 +28,6 @@ _PATIENCE_SECONDS = 0.5
 _SETTLED_SECONDS = 10.0  # a compaction removes files shortly after it has changed the store
 
 logger = logging.getLogger(__name__)
-
-
-class GaugedTenant(NamedTuple):
-    """Slug of a tenant, and the name of its store."""
-
-    name: str
-    store: str
 
 
 class _Known(NamedTuple):
@@ -50,11 +43,11 @@ class _Known(NamedTuple):
 
 
 class TenantGauges:
-    """`tenants` gives every tenant, `glance` looks at the store of a name."""
+    """`tenants` gives every tenant, `glance` looks at the store of an account."""
 
     def __init__(
         self,
-        tenants: Callable[[], Iterable[GaugedTenant]],
+        tenants: Callable[[], Iterable[Tenant]],
         glance: Callable[[str], Glance],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -91,18 +84,18 @@ class TenantGauges:
 
     def _read(self) -> None:
         tenants = list(self._tenants())
-        for gone in self._known.keys() - {tenant.store for tenant in tenants}:
+        for gone in self._known.keys() - {tenant.account_id for tenant in tenants}:
             del self._known[gone]
         for tenant in tenants:
-            glance = self._glance(tenant.store)
+            glance = self._glance(tenant.account_id)
             file = _signature(glance)
-            known = self._known.get(tenant.store)
+            known = self._known.get(tenant.account_id)
             if known is None or known[:2] != (tenant.name, file):
-                self._known[tenant.store] = self._ask(tenant, glance, file, self._clock())
+                self._known[tenant.account_id] = self._ask(tenant, glance, file, self._clock())
             elif not known.settled:
-                self._known[tenant.store] = self._ask(tenant, glance, file, known.since)
+                self._known[tenant.account_id] = self._ask(tenant, glance, file, known.since)
 
-    def _ask(self, tenant: GaugedTenant, glance: Glance, file: Signature, since: float) -> _Known:
+    def _ask(self, tenant: Tenant, glance: Glance, file: Signature, since: float) -> _Known:
         settled = file is None or self._clock() - since >= _SETTLED_SECONDS
         stats = None
         values: dict[str, float] = {"fleetcast_tenant_up": 0}

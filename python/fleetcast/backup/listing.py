@@ -10,11 +10,10 @@ import hashlib
 import hmac
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
-from fleetcast.engine import SavedFile, SavedPlane
+from fleetcast.engine import ApiKey, SavedFile, SavedPlane, Tenant, UsageRecord
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive, sync_folder, write_private
 
@@ -154,9 +153,9 @@ def _decode_file(values: list[Any]) -> SavedFile:
 def _encode_tenant(tenant: SavedTenant) -> dict[str, object]:
     plane = tenant.plane
     return {
-        "tenant": asdict(tenant.record),
-        "keys": [asdict(key) for key in tenant.keys],
-        "usage": None if tenant.usage is None else asdict(tenant.usage),
+        "tenant": json.loads(tenant.record.encode()),
+        "keys": [json.loads(key.encode()) for key in tenant.keys],
+        "usage": tenant.usage and json.loads(tenant.usage.encode()),
         "rows": plane.rows,
         "values": plane.values,
         "content": plane.content.hex(),
@@ -167,8 +166,8 @@ def _encode_tenant(tenant: SavedTenant) -> dict[str, object]:
 def _decode_tenant(values: dict[str, Any]) -> SavedTenant:
     return SavedTenant(
         record=Tenant(**values["tenant"]),
-        keys=tuple(ApiKey(**(key | {"scopes": tuple(key["scopes"])})) for key in values["keys"]),
-        usage=None if values["usage"] is None else UsageRecord(**values["usage"]),
+        keys=tuple(ApiKey(**key) for key in values["keys"]),
+        usage=values["usage"] and UsageRecord(**values["usage"]),
         plane=SavedPlane(
             files=tuple(_decode_file(file) for file in values["files"]),
             rows=values["rows"],

@@ -103,12 +103,12 @@ def restore_all(
                 )
                 # A key is good under one master key: its secret is kept as a hash under that.
                 kept = saved.keys if saved_key == master_key else ()
-                with store.write() as tables:
-                    tables.put_tenant(saved.record)
+                with store.write() as view:
+                    saved.record.put(view)
                     for key in kept:
-                        tables.put_key(key)
+                        key.put(view)
                     if saved.usage is not None:
-                        tables.put_usage(account_id, saved.usage)
+                        saved.usage.put(view, account_id)
                 found = _compared(engine, account_id, folder, saved, saved_key)
                 yield Restored(saved.record.name, saved, *found, len(kept))
         finally:

@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from fleetcast.accounts.keys import keys_by_tenant
 from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant, master_key_check
 from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE
-from fleetcast.engine import SavedFile
+from fleetcast.engine import SavedFile, Tenant, UsageRecord
 from fleetcast.errors import OperatorError, StoreError, StoreFull
 from fleetcast.installation.opening import opened
 from fleetcast.security.master_key import load_master_key, sync_folder, write_private
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fleetcast.accounts import ApiKey, Tenant
-    from fleetcast.accounts.records import UsageRecord
-    from fleetcast.engine import SavedPlane
+    from fleetcast.engine import ApiKey, SavedPlane
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.opening import Installation
 
@@ -95,10 +94,11 @@ class _Saving:
         self._failed: dict[str, str] = {}
 
     def run(self) -> Summary:
-        with self._installation.store.read() as tables:
+        with self._installation.store.read() as view:
+            keys, usages = keys_by_tenant(view), UsageRecord.all(view)
             accounts = [
-                (tenant, tables.keys_of(tenant.name), tables.usage(tenant.account_id))
-                for tenant in tables.tenants()
+                (tenant, keys.get(tenant.name, []), usages.get(tenant.account_id))
+                for tenant in Tenant.all(view).values()
             ]
         own = {path: self._own_file(path) for path in OWN_FILES}
         tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
@@ -125,8 +125,8 @@ class _Saving:
         except StoreFull:
             raise
         except StoreError as error:
-            with self._installation.store.read() as tables:
-                now = tables.tenant(tenant.name)
+            with self._installation.store.read() as view:
+                now = Tenant.get(view, tenant.name)
             if now is None or now.account_id != tenant.account_id:
                 return None  # deleted meanwhile
             self._failed[tenant.name] = str(error)

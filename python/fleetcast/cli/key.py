@@ -11,7 +11,8 @@ from fleetcast.accounts import SCOPES
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import ApiKey, IssuedKey
+    from fleetcast.accounts import IssuedKey
+    from fleetcast.engine import ApiKey
 
 
 @click.group()
@@ -92,9 +93,9 @@ def _document(record: ApiKey) -> dict[str, object]:
         "key_id": record.key_id,
         "tenant": record.tenant,
         "name": record.name,
-        "status": record.ended(time.time()) or "active",
+        "status": record.ended(int(time.time())) or "active",
         "environment": record.environment,
-        "scopes": list(record.scopes),
+        "scopes": record.scopes,
         "created_at": instant(record.created_at),
         "expires_at": instant(record.expires_at),
         "revoked_at": instant(record.revoked_at),

@@ -11,7 +11,8 @@ from fleetcast.cli.common import Duration, Run, instant, table, with_run
 from fleetcast.installation.lock import seen
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import OpenSession, OperatorToken
+    from fleetcast.accounts import OpenSession
+    from fleetcast.engine import OperatorToken
 
 
 @click.group()
@@ -94,7 +95,7 @@ def _document(record: OperatorToken) -> dict[str, object]:
     return {
         "token_id": record.token_id,
         "name": record.name,
-        "status": record.ended(time.time()) or "active",
+        "status": record.ended(int(time.time())) or "active",
         "created_at": instant(record.created_at),
         "expires_at": instant(record.expires_at),
         "revoked_at": instant(record.revoked_at),

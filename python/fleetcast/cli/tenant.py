@@ -12,7 +12,7 @@ from fleetcast.durations import format_duration
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import Tenant
+    from fleetcast.engine import Tenant
     from fleetcast.installation.stores import Stores
 
 _OFF = "off"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import TenantList
 from fleetcast.admin.app import AdminApp
 from fleetcast.admin.hosts import behind_known_hosts
 from fleetcast.admin.readiness import Readiness
-from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
+from fleetcast.admin.tenant_gauges import TenantGauges
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.console_application import console_application
 from fleetcast.composition.probes import readiness_probes
@@ -42,7 +40,7 @@ def private_application(
     totals = Totals(shared, "fleetcast_")
     limits = Live(settings, lambda settings: settings.limits)
     families = Live(settings, lambda settings: settings.forecast.families)
-    gauges = TenantGauges(partial(_tenants, TenantList(stores.control)), engine.glance)
+    gauges = TenantGauges(stores.control.tenants, engine.glance)
     probes = readiness_probes(stores, families.current)
     readiness = Readiness(totals, _surfaces(settings.read()), probes)
     admin = AdminApp(totals=totals, readiness=readiness, gauges=gauges, limits=limits.current)
@@ -80,8 +78,3 @@ def _surfaces(settings: Settings) -> tuple[str, ...]:
     """Surfaces that must serve for the service to be ready."""
     addresses = {"grpc": settings.grpc.address, "adapters": settings.adapters.address}
     return ("http", *(name for name, address in addresses.items() if address != "off"))
-
-
-def _tenants(tenants: TenantList) -> list[GaugedTenant]:
-    """All tenants, by the accounts that name their stores. Raises `ControlStoreUnavailable`."""
-    return [GaugedTenant(tenant.name, tenant.account_id) for tenant in tenants.read()]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import Tenant
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -37,7 +39,7 @@ def telemetry_probes(stores: Stores) -> Mapping[str, Probe]:
     """Checks that must pass for writes to be accepted, by dependency."""
 
     def accounts() -> None:
-        with stores.control.read() as tables:
-            tables.tenant("probe")
+        with stores.control.read() as view:
+            Tenant.get(view, "probe")
 
     return {"timeseries_store": stores.probe_writes, "auth_store": accounts}

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts import Authenticator, key_pepper
+from fleetcast.accounts import key_pepper
 from fleetcast.adapters.app import create_app as create_adapter_app
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.flushing import Flusher
@@ -15,7 +15,7 @@ from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
 from fleetcast.config.name_mapping import read_names
-from fleetcast.engine import Service
+from fleetcast.engine import Authenticator, Service
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.rules import adapter_rules, public_rules
@@ -75,7 +75,7 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
         def build(settings: Settings) -> HttpParts:
             simulates = settings.topology.simulate
             rules = public_rules(settings, directory.limiter, counters, simulates=simulates)
-            service = Service(authenticator.engine, stores.engine.open_planes, rules)
+            service = Service(authenticator, stores.engine.open_planes, rules)
             application = create_app(
                 HttpServices(
                     settings=settings,
@@ -104,7 +104,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
         def build(settings: Settings) -> HttpParts:
             files = directory.limiter, directory.adapter_limiter
             rules = adapter_rules(settings, *files, counters, mapping)
-            service = Service(authenticator.engine, stores.engine.open_planes, rules)
+            service = Service(authenticator, stores.engine.open_planes, rules)
             services = HttpServices(
                 settings=settings,
                 service=service,
@@ -145,6 +145,6 @@ def _opened(
     flusher = Flusher(stores.engine, ingest.current, counters)
     try:
         with flusher.running(), closing_unused(stores.engine):
-            yield Authenticator(stores.control, key_pepper(master_key), environment)
+            yield Authenticator(stores.control.records, key_pepper(master_key), environment)
     finally:
         stores.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import ControlStoreUnavailable
@@ -73,11 +74,11 @@ class ConsoleApp:
             "processes": lambda _query: processes(services),
             "refusals": lambda _query: refusals(services),
         }
-        self._tenant_views: Mapping[str, Callable[[OpenSession, str, ConsoleQuery], Answer]] = {
-            "entities": lambda session, name, query: entities(services, session, name, query),
-            "channels": lambda session, name, query: channels(services, session, name, query),
-            "forecasts": lambda session, name, query: forecasts(services, session, name, query),
-            "upcoming": lambda session, name, _query: upcoming(services, session, name),
+        self._tenant_views: Mapping[str, Callable[[str, ConsoleQuery], Answer]] = {
+            "entities": partial(entities, services),
+            "channels": partial(channels, services),
+            "forecasts": partial(forecasts, services),
+            "upcoming": lambda name, _query: upcoming(services, name),
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -122,13 +123,13 @@ class ConsoleApp:
             return self._session(request)
         if request.method not in _READ:
             raise _not_allowed(*_READ)
-        session = self._signed_in(request)
+        self._signed_in(request)
         query = ConsoleQuery(request.query)
         if name in self._views:
             return self._views[name](query)
         tenant, _, view = name.removeprefix(_TENANTS).partition("/")
         if name.startswith(_TENANTS) and view in self._tenant_views:
-            return self._tenant_views[view](session, tenant, query)
+            return self._tenant_views[view](tenant, query)
         raise _not_found()
 
     def _session(self, request: _Request) -> Answer:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts import Identity
-from fleetcast.accounts.tenants import check_name
 from fleetcast.console.answers import ConsoleRefused
-from fleetcast.errors import OperatorError, Refused, StoreError
+from fleetcast.engine import Tenant
+from fleetcast.errors import Refused, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.accounts import OpenSession, Tenant
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Plane
 
@@ -22,41 +19,27 @@ T = TypeVar("T")
 
 def known_tenant(services: ConsoleServices, name: str) -> Tenant:
     """The tenant of a name. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
-    tenant = None
-    with suppress(OperatorError):
-        check_name(name)
-        tenant = services.control.ask(lambda tables: tables.tenant(name))
+    with services.control.read() as view:
+        tenant = Tenant.get(view, name)
     if tenant is None:
         raise ConsoleRefused(404, "tenant_unknown", "There is no such tenant: it may be deleted.")
     return tenant
 
 
-def read_plane(
-    services: ConsoleServices, session: OpenSession, name: str, read: Callable[[Plane], T]
-) -> T:
+def read_plane(services: ConsoleServices, name: str, read: Callable[[Plane], T]) -> T:
     """Result of a read of a tenant's store.
 
     Raises `ConsoleRefused`, `Refused` for what the contract refuses, `ControlStoreUnavailable`.
     """
     tenant = known_tenant(services, name)
-    identity = Identity(
-        account_id=tenant.account_id,
-        tenant_key=tenant.name,
-        key_id=session.token.token_id,
-        environment=services.settings().service.environment,
-        scopes=frozenset({"topology:read", "predictions:read"}),
-        plan=tenant.plan,
-        live_ingest=False,
-        status=tenant.status,
-    )
 
     def run() -> T:
         plane: Plane | None = None
         try:
-            plane = services.stores.open(identity, request_id="console")
+            plane = services.stores.open(tenant, request_id="console")
             return read(plane)
         except StoreError as error:
-            services.stores.release(identity, plane, error)
+            services.stores.release(tenant, plane, error)
             raise
 
     try:

@@ -6,10 +6,10 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from fleetcast.engine import GrpcNotice
+from fleetcast.engine import GrpcNotice, SecretText
 from fleetcast.log_lines import Served
+from fleetcast.logs import audit_refusal
 from fleetcast.metrics import Requests, Writes
-from fleetcast.surface.accounting import audit_key
 
 if TYPE_CHECKING:
     from fleetcast.engine import EndedCall, GrpcFront
@@ -88,11 +88,12 @@ class EndedCalls:
         if event.fault is not None:
             logger.error(event.fault, extra={"request_id": event.request_id})
         if event.bad_key is not None:
-            audit_key(
+            text = SecretText.read("key", event.bad_key)
+            audit_refusal(
                 "authentication failed",
-                event.bad_key,
                 request_id=event.request_id,
                 client=event.client,
+                key_id=text and text.id,
                 transport="grpc",
             )
         if event.bound is not None and tenant is not None:

@@ -67,7 +67,7 @@ def open_front(services: GrpcServices, listener: Listener, backend: Path) -> Grp
         return WriteRules(limits, now.ingest.buffer_bytes_max)
 
     return GrpcFront(
-        services.authenticator.engine,
+        services.authenticator,
         services.engine.open_planes,
         rules,
         engine_books(counters.shared, "grpc", requests, writes),

@@ -10,8 +10,8 @@ from fleetcast.surface.services import SurfaceServices
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fleetcast.accounts import Authenticator
     from fleetcast.config import Settings
+    from fleetcast.engine import Authenticator
     from fleetcast.surface.services import Probe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStoreUnavailable, Identity
+from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.errors import RecordsUnavailable
 from fleetcast.http.routes import ROUTES
 from fleetcast.logs import audit_refusal
@@ -76,8 +76,9 @@ class Admission:
         state.address = decision.address
         if decision.path is not None:
             state.path, state.route = decision.path, self._routes[decision.path]
-        if decision.identity is not None:
-            state.identity = Identity.of(decision.identity)
+        identity = decision.identity
+        if identity is not None:
+            state.identity = identity
         plane = decision.plane
         if plane is not None:
             state.plane = plane

@@ -43,7 +43,7 @@ def handle_errors(
     ) -> None:
         state: RequestState = request.context.state
         if isinstance(error, StoreError):
-            stores.release(state.identity, getattr(state, "plane", None), error)
+            stores.release(state.identity.tenant, getattr(state, "plane", None), error)
         answer = error_response(
             error, backend=backend, request_id=state.request_id, ingest=state.route.ingest
         )

@@ -15,7 +15,7 @@ from fleetcast.surface.accounting import Accounting
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.accounts import Identity
+    from fleetcast.engine import Identity
     from fleetcast.http.admission import Admission
     from fleetcast.http.services import HttpServices
 
@@ -80,15 +80,15 @@ class Middleware:
             state.path,
             status,
             state.code,
-            None if identity is None else identity.tenant_key,
-            None if identity is None else identity.key_id,
+            None if identity is None else identity.tenant.name,
+            None if identity is None else identity.key.key_id,
             getattr(state, "address", None) or request.remote_addr,
             seconds,
             bytes_in=int(length) if _LENGTH.fullmatch(length) else 0,
             bytes_out=0 if method == "HEAD" else _body_bytes(response),
             process=self._process,
         )
-        account_id = None if identity is None else identity.account_id
+        account_id = None if identity is None else identity.tenant.account_id
         if isinstance(response.stream, LongAnswer) and method != "HEAD":
             response.stream.when_over(lambda made: self._end_long(served, began, account_id, made))
             return

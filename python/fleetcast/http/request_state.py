@@ -11,8 +11,7 @@ from fleetcast.metrics.surfaces import OTHER
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.accounts import Identity
-    from fleetcast.engine import Plane, RequestBody
+    from fleetcast.engine import Identity, Plane, RequestBody
     from fleetcast.http.routes import Route
 
 

@@ -32,13 +32,13 @@ class Writing:
         try:
             result = self._service.write(state.plane, state.path, request.query_string, state.body)
         except TenantFull as refusal:
-            self._writes.tenant_full(state.identity.tenant_key, refusal.bound)
+            self._writes.tenant_full(state.identity.tenant.name, refusal.bound)
             raise
         self._count(state, result)
         return result
 
     def _count(self, state: RequestState, result: WriteResult) -> None:
-        tenant = state.identity.tenant_key
+        tenant = state.identity.tenant.name
         self._writes.stored(
             tenant,
             accepted=result.accepted_count,
@@ -49,4 +49,4 @@ class Writing:
         no_entity, other = result.no_entity_count, result.other_measurement_count
         if no_entity or other:
             self._writes.unreadable(tenant, no_entity=no_entity, other_measurement=other)
-            note_unreadable(tenant, state.identity.key_id, self._process, result)
+            note_unreadable(tenant, state.identity.key.key_id, self._process, result)

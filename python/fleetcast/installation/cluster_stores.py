@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.accounts import ControlStore, ControlStoreUnavailable, TenantList, Usage
-from fleetcast.accounts.node_usage import NodeUsage
-from fleetcast.accounts.tables import COUNTED, SPACES
+from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Usage
+from fleetcast.accounts.store import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
-from fleetcast.engine import Records
+from fleetcast.engine import Records, UsageRecord
 from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
@@ -56,7 +55,6 @@ class ClusterStores:
             counted=(COUNTED, directory.accounts_revision(settings)),
         )
         self.control = ControlStore(accounts)
-        self._tenants = TenantList(self.control)
         self._usage = ControlStore(self._records("usage", SPACES))
 
     @cached_property
@@ -94,7 +92,7 @@ class ClusterStores:
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts on all nodes, with those that `counted` has of the run here."""
-        return NodeUsage(self._usage, counted, run, self._directory.node_id())
+        return Usage(self._usage, counted, run, self._directory.node_id())
 
     def audit(self) -> Audit:
         """Notes changes as records."""
@@ -110,8 +108,9 @@ class ClusterStores:
         Raises `ControlStoreUnavailable`, `PredictionStoreUnavailable`.
         """
         self.predictions.forget(account_id)
-        with self._usage.write() as tables:
-            tables.delete_usage(account_id)
+        with self._usage.write() as view:
+            for key in UsageRecord.all(view, account_id):
+                UsageRecord.delete(view, key)
 
     def probe_reads(self) -> None:
         """Raises `StoreError`."""
@@ -153,7 +152,7 @@ class ClusterStores:
     def _accounts_known(self) -> set[str] | None:
         """Accounts of all tenants; `None` where that cannot be known now."""
         try:
-            return {tenant.account_id for tenant in self._tenants.read()}
+            return {tenant.account_id for tenant in self.control.tenants()}
         except ControlStoreUnavailable:
             return None
 

@@ -74,8 +74,7 @@ class Housekeeping:
             from fleetcast.forecast.serving.scoring import Scoring  # noqa: PLC0415 - slow to load
 
             self._scoring = Scoring(self._store, self._plane_of, self._counters)
-        with self._accounts.read() as tables:
-            self._names = {tenant.account_id: tenant.name for tenant in tables.tenants()}
+        self._names = {tenant.account_id: tenant.name for tenant in self._accounts.tenants()}
         self._scoring.score(now_ns, is_clock_believed=is_clock_believed())
 
     def _plane_of(self, account_id: str) -> Plane | None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.accounts import ControlStoreUnavailable, TenantList
-from fleetcast.engine import is_clock_believed
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.engine import Tenant, is_clock_believed
 from fleetcast.errors import StoreUnreachable
 from fleetcast.maintenance.upkeep import Moment, Upkeep
 from fleetcast.metrics import sample
@@ -24,7 +24,7 @@ from fleetcast.metrics import sample
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.accounts import ControlStore, Tenant
+    from fleetcast.accounts import ControlStore
     from fleetcast.engine import Engine, Plane
     from fleetcast.maintenance.crash_notes import CrashNotes
     from fleetcast.metrics import Counters
@@ -61,7 +61,6 @@ class Maintenance:
     ) -> None:
         self._store = store
         self._prefers = prefers
-        self._tenants = TenantList(store)
         self._engine = engine
         self._counters = counters
         self._after_seconds = after_seconds
@@ -85,7 +84,7 @@ class Maintenance:
         question.
         """
         try:
-            tenants = self._tenants.read()
+            tenants = self._store.tenants()
         except ControlStoreUnavailable as error:
             logger.warning("maintenance waits", problem=str(error))
             return []
@@ -246,8 +245,8 @@ class Maintenance:
         They differ where the store was restored, or a change was cut short or is being made at
         this moment. So the record is read anew, and nothing is removed before the two agree.
         """
-        with self._store.read() as tables:
-            current = tables.tenant(tenant.name)
+        with self._store.read() as view:
+            current = Tenant.get(view, tenant.name)
         if current is None or current.account_id != tenant.account_id:
             return True  # it is being deleted
         if plane.upcoming().retention_seconds == current.retention_seconds:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import Tenant
-    from fleetcast.engine import Glance, State, Upcoming
+    from fleetcast.engine import Glance, State, Tenant, Upcoming
 
 _RETRY_FIRST_SECONDS = 1.0
 _RETRY_MAX_SECONDS = 300.0

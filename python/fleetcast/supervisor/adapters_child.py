@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.adapters.app import PROCESS
 from fleetcast.composition.services import adapter_application
+from fleetcast.engine import key_fields
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http
 
@@ -21,7 +22,7 @@ def main() -> None:
             adapter_application,
             _limits,
             lambda settings: (settings.adapters.workers, settings.adapters.threads),
-            ("X-Api-Key", "Authorization"),
+            key_fields(is_adapters=True),
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.composition.services import http_application
+from fleetcast.engine import key_fields
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http
 
@@ -20,7 +21,7 @@ def main() -> None:
             http_application,
             _limits,
             lambda settings: (settings.http.workers, settings.http.threads),
-            ("X-Api-Key",),
+            key_fields(is_adapters=False),
         )
     )
 

@@ -1,12 +1,10 @@
-"""Accounts of requests: counters, usage, the access log, and the audit log of bad keys."""
+"""Accounts of requests: counters, usage and the access log."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts.key_text import read_key_text
-from fleetcast.logs import audit_refusal
 from fleetcast.metrics import Requests
 
 if TYPE_CHECKING:
@@ -51,15 +49,3 @@ class Accounting:
         """Counts and logs one that was refused before it was a request."""
         self._requests.refused(served.method, served.route, served.status, str(served.error))
         self._log(served)
-
-
-def audit_key(event: str, key: str | None, *, request_id: str, client: str, transport: str) -> None:
-    """Notes in the audit log what happened to a key, of which it tells the id alone."""
-    text = read_key_text(key or "")
-    audit_refusal(
-        event,
-        request_id=request_id,
-        client=client,
-        key_id=None if text is None else text.key_id,
-        transport=transport,
-    )

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from fleetcast.errors import StoreError, StoreFull, StoreUnreachable, refused
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import Identity
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane
+    from fleetcast.engine import Plane, Tenant
     from fleetcast.surface.services import SurfaceServices
 
 logger = logging.getLogger(__name__)
@@ -22,14 +21,14 @@ class TenantStores:
     def __init__(self, services: SurfaceServices) -> None:
         self._engine = services.engine
 
-    def open(self, identity: Identity, request_id: str) -> Plane:
+    def open(self, tenant: Tenant, request_id: str) -> Plane:
         """The open store of an account.
 
         Raises `Refused` (`tenant_unavailable`), and `StoreUnreachable` where no tenant's can be
         opened now.
         """
         try:
-            return self._engine.plane(identity.account_id, identity.tenant_key)
+            return self._engine.plane(tenant.account_id, tenant.name)
         except StoreUnreachable:
             raise
         except StoreError as error:
@@ -39,13 +38,13 @@ class TenantStores:
             )
             raise refused("tenant_unavailable") from error
 
-    def release(self, identity: Identity, plane: Plane | None, error: StoreError) -> None:
+    def release(self, tenant: Tenant, plane: Plane | None, error: StoreError) -> None:
         """Has a store that failed opened anew by the next request; none where opening failed.
 
         A full disk passes, and so does an engine that is away.
         """
         if plane is not None and not isinstance(error, StoreFull | StoreUnreachable):
-            self._engine.release(identity.account_id, plane)
+            self._engine.release(tenant.account_id, plane)
 
 
 def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:

@@ -37,6 +37,10 @@ mod adapted;
 
 mod records;
 
+mod secret_text;
+
+mod accounts;
+
 mod service;
 
 mod front;
@@ -124,6 +128,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<write_arrow::ArrowWrites>()?;
     module.add_class::<text::TextFormat>()?;
     module.add_class::<adapted::NameMapping>()?;
+    accounts::add_to(module)?;
     limits::add_to(module)?;
     service::add_to(module)?;
     errors::add_to(module)

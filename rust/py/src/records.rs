@@ -12,6 +12,7 @@ use fleetcast_core::model::error::{Error, Result, catching};
 use fleetcast_core::storage::records::{
     Item, LmdbRecords, RecordStore, SealedRecords, View, only_reads,
 };
+use fleetcast_service::accounts::{Record, Tenant};
 
 use crate::arguments::key_of;
 #[cfg(feature = "cluster")]
@@ -128,10 +129,9 @@ impl Records {
         leave(py, || self.0.is_sealed())
     }
 
-    fn unsealed(&self, py: Python<'_>, space: &str) -> PyResult<Vec<(Py<PyBytes>, Py<PyBytes>)>> {
-        let found = leave(py, || self.0.unsealed(space))?;
-        let bytes = |bytes: Vec<u8>| PyBytes::new(py, &bytes).unbind();
-        Ok(found.into_iter().map(|(key, value)| (bytes(key), bytes(value))).collect())
+    fn unsealed_accounts(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let account = |(_, value): Item| Ok(Tenant::decode(&value)?.account_id);
+        leave(py, || self.0.unsealed(Tenant::SPACE)?.into_iter().map(account).collect())
     }
 
     fn take_over(&self, py: Python<'_>, facts: Vec<PyBackedBytes>) -> PyResult<bool> {
@@ -165,10 +165,10 @@ impl Records {
 }
 
 /// `None` once it ended.
-struct Shared(Mutex<Option<View>>);
+pub(crate) struct Shared(Mutex<Option<View>>);
 
 impl Shared {
-    fn with<R: Send>(
+    pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut View) -> Result<R> + Send,
@@ -185,11 +185,15 @@ pub(crate) struct RecordsTransaction {
     #[pyo3(get)]
     version: u64,
     write: bool,
-    view: Arc<Shared>,
+    pub(crate) view: Arc<Shared>,
 }
 
 impl RecordsTransaction {
-    fn change(&self, py: Python<'_>, work: impl FnOnce(&mut View) + Send) -> PyResult<()> {
+    pub(crate) fn change(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut View) + Send,
+    ) -> PyResult<()> {
         self.view.with(py, |view| {
             if !self.write {
                 return Err(only_reads());

@@ -1,7 +1,6 @@
 //! Cost of the decision about a request: with 10,000 keys in a sealed store on disk, and an open
 //! plane.
 
-use std::fmt::Write;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +11,10 @@ use fleetcast_core::storage::records::{LmdbRecords, RecordStore, SealedRecords, 
 use fleetcast_core::storage::store::{Directory, Planes};
 use fleetcast_front::fair::Owner;
 use fleetcast_limiter::Rules;
-use fleetcast_service::accounts::{Authenticator, KEYS, TENANTS};
+use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::admission::{Admission, Asking, BodyState, KeyPlaces, PUBLIC_ROUTES};
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
 use fleetcast_service::planes::OpenPlanes;
-use ring::hmac;
 
 const KEYS_COUNT: u32 = 10_000;
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -69,15 +67,11 @@ fn key_id(number: u32) -> String {
 
 /// A sealed store of accounts in `folder`.
 fn accounts(folder: &std::path::Path) -> SealedRecords {
-    let spaces = [TENANTS.to_owned(), KEYS.to_owned()];
+    let spaces = [Tenant::SPACE.to_owned(), ApiKey::SPACE.to_owned()];
     let records = || LmdbRecords::new(folder, SealedRecords::spaces(&spaces), b"bench");
     let sealed = SealedRecords::new(Arc::new(records()), &MASTER_KEY, "bench", &spaces);
     records().create(sealed.beginning().expect("random bytes")).expect("made");
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
-    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = SecretHasher::new(b"").hash(SECRET);
     let mut view = View::new(sealed.begin(true).expect("opened"));
     for number in 0..KEYS_COUNT {
         let key_id = key_id(number);
@@ -86,11 +80,11 @@ fn accounts(folder: &std::path::Path) -> SealedRecords {
             "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
             "hash":"{hash}"}}"#
         );
-        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+        view.put(ApiKey::SPACE, key_id.as_bytes(), key.as_bytes());
     }
     let tenant = br#"{"name":"acme","account_id":"a1","plan":"pro","live_ingest":true,
         "retention_seconds":null,"disabled":false,"created_at":1}"#;
-    view.put(TENANTS, b"acme", tenant);
+    view.put(Tenant::SPACE, b"acme", tenant);
     view.commit().expect("committed");
     sealed
 }

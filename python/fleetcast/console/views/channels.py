@@ -17,7 +17,6 @@ from fleetcast.engine import INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Aggregation, Interval, Plane
@@ -32,9 +31,7 @@ _EARLIEST_NS = -(2**63)
 _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
-def channels(
-    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
-) -> Answer:
+def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
     """Three answers of the engine, by aggregation, of the `fields` asked for or of the first ones.
 
     Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
@@ -70,7 +67,7 @@ def channels(
         names = fields or _channels(answer(plane, (), "1h", "last"))
         return [answer(plane, names, _interval(seconds), each) for each in _AGGREGATIONS]
 
-    bodies = read_plane(services, session, tenant, read)
+    bodies = read_plane(services, tenant, read)
     pieces: list[bytes] = []
     for aggregation, body in zip(_AGGREGATIONS, bodies, strict=True):
         pieces += [b"," if pieces else b"{", b'"%s":' % aggregation.encode(), body]

@@ -8,7 +8,6 @@ from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
 
@@ -18,9 +17,7 @@ _FIRST_MAX = 100_000_000
 _BYTES_MAX = 2 << 20
 
 
-def entities(
-    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
-) -> Answer:
+def entities(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
     """A page of entities, by measurement and id.
 
     Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
@@ -31,7 +28,6 @@ def entities(
     entities_max = query.whole("limit", _ENTITIES, ENTITIES_MAX)
     body = read_plane(
         services,
-        session,
         tenant,
         lambda plane: plane.latest_page(
             measurement=measurement,

@@ -12,7 +12,6 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
 
@@ -22,9 +21,7 @@ _NS_PER_SECOND = 1_000_000_000
 logger = logging.getLogger(__name__)
 
 
-def forecasts(
-    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
-) -> Answer:
+def forecasts(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
     """Answers that the release in force would have given. Raises `ConsoleRefused`."""
     family = FAMILIES[query.choice("family", FAMILIES, "snr")]
     horizons = [str(minutes) for minutes in family.horizons_minutes]
@@ -38,7 +35,6 @@ def forecasts(
     try:
         band = read_plane(
             services,
-            session,
             tenant,
             lambda plane: look_back.band(plane, family, entity_id, horizon, span_minutes),
         )

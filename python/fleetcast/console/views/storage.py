@@ -10,7 +10,6 @@ from fleetcast.console.views.tables import TablePage
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Stats
@@ -79,12 +78,10 @@ def _shown(row: _StoreRow) -> dict[str, object]:
     }
 
 
-def upcoming(services: ConsoleServices, session: OpenSession, tenant: str) -> Answer:
+def upcoming(services: ConsoleServices, tenant: str) -> Answer:
     """Work that is due of one store. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     after_seconds = services.settings().store.compact_after_seconds
-    due = read_plane(
-        services, session, tenant, lambda plane: plane.upcoming(after_seconds=after_seconds)
-    )
+    due = read_plane(services, tenant, lambda plane: plane.upcoming(after_seconds=after_seconds))
     since_ns = due.log_since_ns
     return document(
         {

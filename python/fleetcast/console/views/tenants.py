@@ -10,10 +10,9 @@ from fleetcast.console.views.tables import TablePage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleetcast.accounts import Tenant
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.engine import Stats
+    from fleetcast.engine import Stats, Tenant
 
 _ORDERS = ("tenant", "rate", "rows", "bytes", "series", "rejected")
 _RATE_SECONDS = 30.0
@@ -48,11 +47,9 @@ def tenants(services: ConsoleServices, query: ConsoleQuery) -> Answer:
     page = TablePage.of(query, _ORDERS)
     rates = _Rates(*services.records.since(_RATE_SECONDS))
     stats = services.stats()
-    with services.control.read() as tables:
-        known = tables.tenants()
     rows = [
         _TenantRow(tenant, stats.get(tenant.name), rates.of("accepted", tenant.name))
-        for tenant in known
+        for tenant in services.control.tenants()
         if page.search in tenant.name
     ]
     return document(

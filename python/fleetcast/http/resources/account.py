@@ -26,21 +26,20 @@ class AccountResource:
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `StoreError`, `ControlStoreUnavailable`."""
         state: RequestState = request.context.state
-        identity = state.identity
+        tenant, key = state.identity.tenant, state.identity.key
         limits = self._services.settings.limits
         stats = state.plane.stats()
-        created_at = identity.created_at
-        requests_total = self._services.requests_total(identity.account_id)
+        requests_total = self._services.requests_total(tenant.account_id)
         response.data = encode(
             {
-                "tenant_key": identity.tenant_key,
-                "account_id": identity.account_id,
-                "environment": identity.environment,
-                "plan": identity.plan,
-                "status": identity.status,
-                "scopes": sorted(identity.scopes),
+                "tenant_key": tenant.name,
+                "account_id": tenant.account_id,
+                "environment": key.environment,
+                "plan": tenant.plan,
+                "status": tenant.status,
+                "scopes": sorted(key.scopes),
                 "entitlements": {
-                    "live_ingest": identity.live_ingest,
+                    "live_ingest": tenant.live_ingest,
                     "predictions": list(self._services.families),
                 },
                 "limits": {
@@ -64,9 +63,7 @@ class AccountResource:
                     "requests_total": requests_total,
                     "storage_bytes": stats.stored_bytes,
                     "series_count": stats.series,
-                    "period_start": None
-                    if created_at is None
-                    else format_time(created_at * _NS_PER_SECOND),
+                    "period_start": format_time(tenant.created_at * _NS_PER_SECOND),
                 },
                 "as_of_utc": format_time(self._services.clock()),
             }

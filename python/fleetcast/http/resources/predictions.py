@@ -40,7 +40,7 @@ class PredictionsResource:
         family, horizon = self._values(query)
         assert self._predictor is not None  # noqa: S101 - a family is enabled
         document = self._predictor.answer(
-            state.plane, state.identity.account_id, family, entity_ids, horizon
+            state.plane, state.identity.tenant.account_id, family, entity_ids, horizon
         )
         response.data = encode(document)
 

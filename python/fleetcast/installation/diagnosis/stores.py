@@ -20,9 +20,8 @@ from fleetcast.security.master_key import load_master_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fleetcast.accounts import Tenant
     from fleetcast.config import Settings
-    from fleetcast.engine import Engine
+    from fleetcast.engine import Engine, Tenant
     from fleetcast.installation.directory import DataDirectory
 
 _CLOCK_SLACK_SECONDS = 60
@@ -53,8 +52,7 @@ def check_stores(
             return
         try:
             stores.prepare()
-            with stores.control.read() as tables:
-                tenants = tables.tenants()
+            tenants = stores.control.tenants()
         except OperatorError as error:
             detail, _, advice = str(error).partition(": ")
             yield Finding.failure("master key", detail, advice)

@@ -9,7 +9,6 @@ mod streams;
 mod writes;
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -23,7 +22,7 @@ use fleetcast_core::plane::Plane;
 use fleetcast_core::storage::records::{Mark, MemoryRecords, RecordStore, Snapshot, View};
 use fleetcast_core::storage::store::{Directory, Planes};
 use fleetcast_front::SettingsVersion;
-use fleetcast_service::accounts::{Authenticator, KEYS, TENANTS};
+use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::books::{
     Books, Counters, Histogram, Indexes, RequestIndexes, Status as LineStatus, WriteIndexes,
 };
@@ -135,12 +134,7 @@ fn key(name: char) -> String {
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).unwrap());
-    let tag =
-        ring::hmac::sign(&ring::hmac::Key::new(ring::hmac::HMAC_SHA256, b""), SECRET.as_bytes());
-    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = SecretHasher::new(b"").hash(SECRET);
     for name in ['a', 'b'] {
         let key_id = String::from(name).repeat(16);
         let key = format!(
@@ -148,12 +142,12 @@ fn records() -> MemoryRecords {
             "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
             "hash":"{hash}"}}"#
         );
-        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+        view.put(ApiKey::SPACE, key_id.as_bytes(), key.as_bytes());
         let tenant = format!(
             r#"{{"name":"{name}","account_id":"{name}1","plan":"pro","live_ingest":true,
             "retention_seconds":null,"disabled":false,"created_at":1}}"#
         );
-        view.put(TENANTS, String::from(name).as_bytes(), tenant.as_bytes());
+        view.put(Tenant::SPACE, String::from(name).as_bytes(), tenant.as_bytes());
     }
     view.commit().unwrap();
     store

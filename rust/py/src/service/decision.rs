@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 
 use fleetcast_service::admission::{self, Grant};
 
-use super::authenticator::parts;
 use super::context::raised;
+use crate::accounts::Identity;
 use crate::plane::Plane;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -36,9 +36,8 @@ impl Decision {
     }
 
     #[getter]
-    fn identity<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let identity = self.lock().identity.clone();
-        identity.map(|found| Ok(parts(&found).into_pyobject(py)?.into_any())).transpose()
+    fn identity(&self) -> Option<Identity> {
+        self.lock().identity.as_deref().map(Identity::from)
     }
 
     #[getter]

@@ -28,6 +28,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rules::LimiterFile>()?;
     module.add_class::<rules::Service>()?;
     module.add_class::<Serving>()?;
+    module.add_function(wrap_pyfunction!(rules::key_fields, module)?)?;
     module.add_function(wrap_pyfunction!(rules::routes, module)?)?;
     module.add_function(wrap_pyfunction!(books::note_unreadable, module)?)?;
     module.add_function(wrap_pyfunction!(books::write_served, module)?)

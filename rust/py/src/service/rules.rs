@@ -104,11 +104,7 @@ impl Service {
             Arc::clone(&rules.rates.get().0),
             Arc::clone(&rules.lockouts.get().0),
         );
-        let (routes, keys) = if rules.mapping.is_some() {
-            (ADAPTER_ROUTES, KeyPlaces::Adapters)
-        } else {
-            (PUBLIC_ROUTES, KeyPlaces::Public)
-        };
+        let (routes, keys) = listener(rules.mapping.is_some());
         let admission = Admission {
             routes,
             keys,
@@ -229,6 +225,20 @@ fn answered<R: Send>(
     }
 }
 
+fn listener(is_adapters: bool) -> (&'static [Route], KeyPlaces) {
+    if is_adapters {
+        (ADAPTER_ROUTES, KeyPlaces::Adapters)
+    } else {
+        (PUBLIC_ROUTES, KeyPlaces::Public)
+    }
+}
+
+/// The header fields of a listener that a key may stand in.
+#[pyfunction]
+pub(crate) fn key_fields(is_adapters: bool) -> &'static [&'static str] {
+    listener(is_adapters).1.fields()
+}
+
 /// Path, methods, and scope of a route; whether it needs a key and is a write; codings of a body.
 type RouteParts =
     (&'static str, Vec<&'static str>, bool, Option<&'static str>, bool, Vec<&'static str>);
@@ -236,7 +246,7 @@ type RouteParts =
 /// The routes of a listener.
 #[pyfunction]
 pub(crate) fn routes(is_adapters: bool) -> Vec<RouteParts> {
-    let routes = if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES };
+    let (routes, _) = listener(is_adapters);
     let parts = |route: &Route| {
         let codings = route.language.map_or(Vec::new(), |language| language.codings().to_vec());
         let (methods, is_ingest) = (route.allowed(), route.is_ingest());

@@ -8,16 +8,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::storage::records::{Mark, RecordStore};
-use ring::hmac;
-use serde::de::DeserializeOwned;
+use fleetcast_core::storage::records::{Mark, RecordStore, View};
 
-use super::key_text::KeyText;
-use super::records::{ApiKey, Identity, KEYS, TENANTS, Tenant};
+use super::record::Record;
+use super::records::{ApiKey, Identity, Tenant};
+use super::secret_hash::{HASH_BYTES, SecretHasher, read_hash};
+use super::secret_text::{SecretKind, SecretText};
 
 /// Keys whose records are kept decoded.
 const KNOWN_MAX: usize = 4_096;
-const HASH_BYTES: usize = 32;
 
 /// The reason for which a key gives no identity.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ pub enum Rejection {
 /// Checks keys for one environment. Safe to share between threads.
 pub struct Authenticator {
     records: Arc<dyn RecordStore>,
-    pepper: hmac::Key,
+    hasher: SecretHasher,
     environment: String,
     known: RwLock<HashMap<String, Arc<Known>, foldhash::fast::RandomState>>,
 }
@@ -56,7 +55,7 @@ impl Authenticator {
     pub fn new(records: Arc<dyn RecordStore>, pepper: &[u8], environment: &str) -> Self {
         Self {
             records,
-            pepper: hmac::Key::new(hmac::HMAC_SHA256, pepper),
+            hasher: SecretHasher::new(pepper),
             environment: environment.to_owned(),
             known: RwLock::default(),
         }
@@ -70,7 +69,8 @@ impl Authenticator {
     /// # Errors
     /// The reason for which there is none.
     pub fn identify(&self, key: Option<&str>, now: i64) -> Result<Arc<Identity>, Rejection> {
-        let text = KeyText::read(key.ok_or(Rejection::NoKey)?).ok_or(Rejection::InvalidKey)?;
+        let text = SecretText::read(SecretKind::Key, key.ok_or(Rejection::NoKey)?)
+            .ok_or(Rejection::InvalidKey)?;
         match self.identity(&text, now) {
             Err(Rejection::Unavailable(error)) => Err(Rejection::Unavailable(error)),
             Err(rejection) if !self.records.renew().map_err(Rejection::Unavailable)? => {
@@ -86,22 +86,21 @@ impl Authenticator {
     ///
     /// `None` for every other key: [`Self::identify`] has more to say about it.
     pub fn identify_known(&self, key: &str, now: i64) -> Option<Arc<Identity>> {
-        let text = KeyText::read(key)?;
-        self.known(text.key_id)?;
+        let text = SecretText::read(SecretKind::Key, key)?;
+        self.known(text.id)?;
         self.identity(&text, now).ok()
     }
 
     /// The identity behind a key, as far as changes of the store are known here.
-    fn identity(&self, text: &KeyText<'_>, now: i64) -> Result<Arc<Identity>, Rejection> {
-        let known = self.records_of(text.key_id).map_err(Rejection::Unavailable)?;
-        // An unknown id costs the same hash and comparison.
-        let hash = known.as_ref().map_or([0; HASH_BYTES], |known| known.hash);
-        let is_genuine = hmac::verify(&self.pepper, text.secret.as_bytes(), &hash).is_ok();
+    fn identity(&self, text: &SecretText<'_>, now: i64) -> Result<Arc<Identity>, Rejection> {
+        let known = self.records_of(text.id).map_err(Rejection::Unavailable)?;
+        let hash = known.as_ref().map(|known| &known.hash);
+        let is_genuine = self.hasher.proves(text.secret, hash);
         let known = known.filter(|_| is_genuine).ok_or(Rejection::InvalidKey)?;
         let is_for_here = [&*known.key.environment, text.environment]
             .iter()
             .all(|environment| *environment == self.environment);
-        if known.key.has_ended(now) || !is_for_here {
+        if known.key.ended(now).is_some() || !is_for_here {
             return Err(Rejection::InvalidKey);
         }
         match &known.identity {
@@ -122,19 +121,14 @@ impl Authenticator {
         if let Some(known) = self.known(key_id).filter(|known| known.mark == mark) {
             return Ok(Some(known));
         }
-        let mut snapshot = self.records.begin(false)?;
-        let mut get = |space, key: &str| -> Result<Option<Vec<u8>>, Error> {
-            Ok(snapshot.get_all(space, &[key.as_bytes()])?.pop().flatten())
-        };
-        let Some(key) = get(KEYS, key_id)? else { return Ok(None) };
-        let key: Arc<ApiKey> = Arc::new(decoded(&key, "the record of a key")?);
-        let tenant = get(TENANTS, &key.tenant)?;
-        let tenant = tenant.map(|tenant| decoded::<Tenant>(&tenant, "the record of a tenant"));
-        let identity = tenant.transpose()?.map(|tenant| {
+        let mut view = View::new(self.records.begin(false)?);
+        let Some(key) = ApiKey::get(&mut view, key_id)? else { return Ok(None) };
+        let hash = read_hash(&key.hash).ok_or(Error::Corrupt { what: ApiKey::WHAT })?;
+        let key = Arc::new(key);
+        let identity = Tenant::get(&mut view, &key.tenant)?.map(|tenant| {
             let account = tenant.account_id.as_str().into();
-            Arc::new(Identity { account, tenant, key: Arc::clone(&key) })
+            Arc::new(Identity { account, tenant: Arc::new(tenant), key: Arc::clone(&key) })
         });
-        let hash = hash_of(&key.hash).ok_or(Error::Corrupt { what: "the record of a key" })?;
         let found = Arc::new(Known { mark, key, hash, identity });
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX {
@@ -150,22 +144,4 @@ impl Authenticator {
 pub fn wall_seconds() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(now).unwrap_or(i64::MAX)
-}
-
-fn decoded<T: DeserializeOwned>(record: &[u8], what: &'static str) -> Result<T, Error> {
-    serde_json::from_slice(record).map_err(|_| Error::Corrupt { what })
-}
-
-/// The bytes of a hash in hexadecimal.
-fn hash_of(text: &str) -> Option<[u8; HASH_BYTES]> {
-    let mut hash = [0; HASH_BYTES];
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != HASH_BYTES || !rest.is_empty() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(pairs) {
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        *byte = u8::try_from(digit(pair[0])? << 4 | digit(pair[1])?).ok()?;
-    }
-    Some(hash)
 }

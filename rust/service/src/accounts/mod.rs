@@ -1,7 +1,11 @@
 //! Accounts: tenants, their keys, and the identity behind a request.
 
-mod key_text;
+mod record;
+
 mod records;
+
+mod secret_hash;
+mod secret_text;
 
 mod authenticator;
 
@@ -9,5 +13,7 @@ mod authenticator;
 mod tests;
 
 pub use authenticator::{Authenticator, Rejection, wall_seconds};
-pub use key_text::KeyText;
-pub use records::{ApiKey, Identity, KEYS, TENANTS, Tenant};
+pub use record::Record;
+pub use records::{ApiKey, ConsoleSession, Identity, OperatorToken, Tenant, UsageRecord};
+pub use secret_hash::{SecretHasher, read_hash};
+pub use secret_text::{SecretKind, SecretText, new_secret_text};

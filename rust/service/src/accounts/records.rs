@@ -1,17 +1,22 @@
-//! Records of tenants and keys. Times are whole seconds since 1970 in UTC.
+//! Records of tenants, keys, operator tokens, console sessions and usage.
+//!
+//! Times are whole seconds since 1970 in UTC. Of a secret a record has the keyed hash alone, in
+//! hexadecimal.
 
 use std::sync::Arc;
 
 use fleetcast_front::fair::Owner;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// The space of tenants, by name.
-pub const TENANTS: &str = "tenants";
-/// The space of keys, by id.
-pub const KEYS: &str = "keys";
+use super::record::Record;
+
+/// A console session ends this long after its last request.
+const SESSION_IDLE_SECONDS: i64 = 30 * 60;
+/// Time services set a clock back by less.
+const USED_AHEAD_SECONDS_MAX: i64 = 60;
 
 /// A customer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// The slug, which is the tenant key as well.
@@ -30,8 +35,8 @@ pub struct Tenant {
     pub created_at: i64,
 }
 
-/// A key as it is stored: of its secret only a keyed hash.
-#[derive(Clone, Debug, Deserialize)]
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
     /// The id, which is a part of the text.
@@ -50,18 +55,118 @@ pub struct ApiKey {
     pub expires_at: Option<i64>,
     /// Instant of its revocation, if it was revoked.
     pub revoked_at: Option<i64>,
-    /// The keyed hash of the secret, in hexadecimal.
+    /// The hash of its secret.
     pub hash: String,
     /// The id of the key that it was last rotated to.
+    ///
+    /// Times do not say which of two keys came later: both may be of one second, or a clock was set
+    /// back in between.
     #[serde(default)]
     pub replaced_by: Option<String>,
 }
 
 impl ApiKey {
-    /// Returns true if the key is revoked or has expired.
+    /// `revoked` or `expired` if the key is no longer good.
+    #[must_use]
+    pub fn ended(&self, now: i64) -> Option<&'static str> {
+        ended(self.revoked_at, self.expires_at, now)
+    }
+}
+
+/// A token that opens the console.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorToken {
+    /// The id, which is a part of the text.
+    pub token_id: String,
+    /// A name for people.
+    pub name: String,
+    /// Instant of its creation.
+    pub created_at: i64,
+    /// Instant of its end.
+    pub expires_at: i64,
+    /// Instant of its revocation, if it was revoked.
+    pub revoked_at: Option<i64>,
+    /// The hash of its secret.
+    pub hash: String,
+}
+
+impl OperatorToken {
+    /// `revoked` or `expired` if the token is no longer good.
+    #[must_use]
+    pub fn ended(&self, now: i64) -> Option<&'static str> {
+        ended(self.revoked_at, Some(self.expires_at), now)
+    }
+}
+
+/// A session at the console.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsoleSession {
+    /// The id, which is a part of the text.
+    pub session_id: String,
+    /// The id of the token that opened it.
+    pub token_id: String,
+    /// The address of the client.
+    pub address: String,
+    /// Instant of its opening.
+    pub opened_at: i64,
+    /// Instant of its last request that was noted.
+    pub used_at: i64,
+    /// Instant of its end.
+    pub expires_at: i64,
+    /// The hash of its secret.
+    pub hash: String,
+}
+
+impl ConsoleSession {
+    /// Returns true if the session is over, or was not used for half an hour.
+    ///
+    /// A session that was used more than a minute from now was used under a wrong clock: the instant
+    /// of that is not known, so it has ended.
     #[must_use]
     pub fn has_ended(&self, now: i64) -> bool {
-        self.revoked_at.is_some() || self.expires_at.is_some_and(|end| end <= now)
+        let idle_seconds = now.saturating_sub(self.used_at);
+        let is_in_use = (-USED_AHEAD_SECONDS_MAX..SESSION_IDLE_SECONDS).contains(&idle_seconds);
+        now >= self.expires_at || !is_in_use
+    }
+}
+
+/// Requests of an account, under its id or under its id, a slash and the id of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageRecord {
+    /// All requests.
+    pub requests: u64,
+    /// The name of the run that was added last.
+    pub run: String,
+    /// Requests of that run.
+    pub counted: u64,
+}
+
+/// Kinds of records, the space of each, and what it is called.
+macro_rules! records {
+    ($($kind:ty, $space:literal, $what:literal;)*) => {$(
+        impl Record for $kind {
+            const SPACE: &'static str = $space;
+            const WHAT: &'static str = $what;
+        }
+    )*};
+}
+
+records! {
+    Tenant, "tenants", "the record of a tenant";
+    ApiKey, "keys", "the record of a key";
+    OperatorToken, "operators", "the record of an operator token";
+    ConsoleSession, "sessions", "the record of a console session";
+    UsageRecord, "usage", "the record of a usage";
+}
+
+fn ended(revoked_at: Option<i64>, expires_at: Option<i64>, now: i64) -> Option<&'static str> {
+    match (revoked_at, expires_at) {
+        (Some(_), _) => Some("revoked"),
+        (None, Some(end)) if end <= now => Some("expired"),
+        _ => None,
     }
 }
 
@@ -71,7 +176,7 @@ pub struct Identity {
     /// The account, which names the data plane and owns shares.
     pub account: Owner,
     /// The tenant.
-    pub tenant: Tenant,
+    pub tenant: Arc<Tenant>,
     /// The key.
     pub key: Arc<ApiKey>,
 }

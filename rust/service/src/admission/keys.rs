@@ -21,15 +21,22 @@ pub enum KeyPlaces {
 }
 
 impl KeyPlaces {
+    /// The fields, of which the first that a request has decides.
+    #[must_use]
+    pub const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Public => &["X_API_KEY"],
+            Self::Adapters => &["X_API_KEY", "AUTHORIZATION"],
+        }
+    }
+
     /// The text of the key that came with a request, `None` if there is none.
     pub(super) fn find<'r>(self, field: impl Fn(&str) -> Option<&'r [u8]>) -> Option<Cow<'r, str>> {
-        if let Some(key) = field("X_API_KEY") {
-            return Some(text(key));
+        let (name, value) = self.fields().iter().find_map(|name| Some((name, field(name)?)))?;
+        if *name == "X_API_KEY" {
+            return Some(text(value));
         }
-        if self == Self::Public {
-            return None;
-        }
-        let authorization = field("AUTHORIZATION").filter(|value| !value.is_empty())?;
+        let authorization = Some(value).filter(|value| !value.is_empty())?;
         let authorization = text(authorization);
         let (scheme, credentials) = authorization.split_once(' ').unwrap_or((&authorization, ""));
         Some(match &*scheme.to_ascii_lowercase() {

@@ -9,7 +9,7 @@ use super::decision::{Cause, Decision, Grant};
 use super::keys::KeyPlaces;
 use super::request::Asking;
 use super::routes::Route;
-use crate::accounts::{Authenticator, Identity, KeyText, Rejection, wall_seconds};
+use crate::accounts::{Authenticator, Identity, Rejection, SecretKind, SecretText, wall_seconds};
 use crate::clients::{ClientAddresses, ClientLimits};
 use crate::planes::OpenPlanes;
 use crate::refusal::{Refusal, Value};
@@ -153,8 +153,8 @@ impl Admission {
                 if matches!(rejection, Rejection::InvalidKey) {
                     self.limits.record_failure(&decision.address);
                     decision.events.push("authentication failed");
-                    let text = key.as_deref().and_then(KeyText::read);
-                    decision.key_id = text.map(|text| text.key_id.to_owned());
+                    let read = |key| SecretText::read(SecretKind::Key, key);
+                    decision.key_id = key.as_deref().and_then(read).map(|text| text.id.to_owned());
                     if self.limits.check_lockout(&decision.address).is_err() {
                         decision.events.push("client locked out");
                     }

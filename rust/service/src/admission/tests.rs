@@ -1,7 +1,6 @@
 //! The order of the stages, and what each of them refuses.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +11,11 @@ use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
 use fleetcast_core::storage::store::{Directory, Planes};
 use fleetcast_front::fair::Owner;
 use fleetcast_limiter::Rules;
-use ring::hmac;
 
 use super::{
     ADAPTER_ROUTES, Admission, Asking, BodyState, Cause, Decision, KeyPlaces, PUBLIC_ROUTES,
 };
-use crate::accounts::{Authenticator, KEYS, TENANTS};
+use crate::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use crate::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
 use crate::planes::OpenPlanes;
 use crate::refusal::Value;
@@ -120,11 +118,7 @@ fn key(name: char) -> String {
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).unwrap());
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
-    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = SecretHasher::new(b"").hash(SECRET);
     let both = r#""telemetry:write","topology:read""#;
     for (name, scopes, entitled, disabled) in [
         ('a', both, true, false),
@@ -141,13 +135,13 @@ fn records() -> MemoryRecords {
             "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
             "hash":"{hash}"}}"#
         );
-        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+        view.put(ApiKey::SPACE, key_id.as_bytes(), key.as_bytes());
         let tenant = format!(
             r#"{{"name":"{name}","account_id":"{account}","plan":"pro","live_ingest":{entitled},
             "retention_seconds":null,"disabled":{disabled},"created_at":1}}"#
         );
         if name != 'e' {
-            view.put(TENANTS, String::from(name).as_bytes(), tenant.as_bytes());
+            view.put(Tenant::SPACE, String::from(name).as_bytes(), tenant.as_bytes());
         }
     }
     view.commit().unwrap();

@@ -19,7 +19,6 @@ mod tests;
 
 pub use key::DataKey;
 pub use key_file::{PlaneKey, unwrap, unwrap_unbound, wrap};
-pub(crate) use random::fill_random;
-pub use random::{PLANE_ID_LEN, random_plane_id};
+pub use random::{PLANE_ID_LEN, fill_random, random_plane_id};
 pub use sealer::{Kind, SEAL_OVERHEAD, Sealer, blob_id};
 pub use segment::SegmentSealer;

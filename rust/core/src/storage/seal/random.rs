@@ -18,7 +18,12 @@ pub fn random_plane_id() -> Result<[u8; PLANE_ID_LEN]> {
     Ok(id)
 }
 
-pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<()> {
+/// Fills `bytes` with random ones.
+///
+/// # Errors
+///
+/// As [`random_plane_id`].
+pub fn fill_random(bytes: &mut [u8]) -> Result<()> {
     SystemRandom::new().fill(bytes).map_err(|ring::error::Unspecified| Error::Io {
         what: "draw random bytes".to_owned(),
         source: std::io::Error::other("the system's source of randomness failed"),

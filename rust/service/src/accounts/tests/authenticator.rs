@@ -1,15 +1,13 @@
-//! Keys in their grammar, and identities as the records have them at each instant.
+//! Identities as the records have them at each instant.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::records::{
     LmdbRecords, MemoryRecords, RecordStore, SealedRecords, View,
 };
-use ring::hmac;
 
-use super::{Authenticator, KEYS, KeyText, Rejection, TENANTS};
+use crate::accounts::{ApiKey, Authenticator, Record, Rejection, SecretHasher, Tenant};
 
 const PEPPER: &[u8] = b"pepper";
 const NOW: i64 = 1_790_000_000;
@@ -25,11 +23,7 @@ fn key_text(environment: &str, secret: &str) -> String {
 }
 
 fn hash(secret: &str) -> String {
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, PEPPER), secret.as_bytes());
-    tag.as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    SecretHasher::new(PEPPER).hash(secret)
 }
 
 fn key_record(changes: &str) -> String {
@@ -63,8 +57,8 @@ fn put(store: &dyn RecordStore, space: &str, key: &str, record: Option<&str>) {
 }
 
 fn made(store: Arc<dyn RecordStore>) -> Authenticator {
-    put(&*store, TENANTS, "acme", Some(&tenant_record(false)));
-    put(&*store, KEYS, KEY_ID, Some(&key_record("")));
+    put(&*store, Tenant::SPACE, "acme", Some(&tenant_record(false)));
+    put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record("")));
     Authenticator::new(store, PEPPER, "sandbox")
 }
 
@@ -74,33 +68,6 @@ fn outcome(authenticator: &Authenticator, key: Option<&str>) -> String {
         Ok(identity) => identity.account.to_string(),
         Err(Rejection::Unavailable(error)) => error.to_string(),
         Err(rejection) => format!("{rejection:?}"),
-    }
-}
-
-#[test]
-fn a_key_has_its_grammar_and_its_checksum() {
-    let text = key_text("gov-development", SECRET);
-    let read = KeyText::read(&text).unwrap();
-    assert_eq!((read.environment, read.key_id, read.secret), ("gov-development", KEY_ID, SECRET));
-    let last = text.len() - 1;
-    let wrong_digit = if text.ends_with('0') { "1" } else { "0" };
-    for other in [
-        String::new(),
-        "ftk_".to_owned(),
-        format!("{}{wrong_digit}", &text[..last]),
-        text[..last].to_owned(),
-        format!("{text} "),
-        text.to_uppercase(),
-        with_checksum(&format!("ftk__{KEY_ID}_{SECRET}")),
-        with_checksum(&format!("ftk_{}_{KEY_ID}_{SECRET}", "a".repeat(64))),
-        with_checksum(&format!("ftk_san.box_{KEY_ID}_{SECRET}")),
-        with_checksum(&format!("ftk_sandbox_{}_{SECRET}", &KEY_ID[1..])),
-        with_checksum(&format!("ftk_sandbox_{KEY_ID}_{}1", &SECRET[1..])),
-        with_checksum(&format!("ftk_sandbox_{KEY_ID}_{SECRET}_")),
-        with_checksum(&format!("fto_sandbox_{KEY_ID}_{SECRET}")),
-        with_checksum(&format!("ftk_sandböx_{KEY_ID}_{SECRET}")),
-    ] {
-        assert!(KeyText::read(&other).is_none(), "{other}");
     }
 }
 
@@ -118,15 +85,15 @@ fn a_key_gives_the_identity_that_its_records_have_at_each_instant() {
         format!(r#"hash="{}""#, hash("another")),
     ] {
         assert_eq!(outcome(&authenticator, Some(&good)), "a1", "before {changes}");
-        put(&*store, KEYS, KEY_ID, Some(&key_record(&changes)));
+        put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record(&changes)));
         assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey", "{changes}");
-        put(&*store, KEYS, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
+        put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
     }
-    put(&*store, TENANTS, "acme", Some(&tenant_record(true)));
+    put(&*store, Tenant::SPACE, "acme", Some(&tenant_record(true)));
     assert_eq!(outcome(&authenticator, Some(&good)), "TenantDisabled");
-    put(&*store, TENANTS, "acme", None);
+    put(&*store, Tenant::SPACE, "acme", None);
     assert_eq!(outcome(&authenticator, Some(&good)), "TenantUnknown");
-    put(&*store, KEYS, KEY_ID, None);
+    put(&*store, ApiKey::SPACE, KEY_ID, None);
     assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey");
 }
 
@@ -144,11 +111,11 @@ fn a_record_that_is_damaged_is_no_refusal() {
     let authenticator = made(Arc::clone(&store));
     let good = key_text("sandbox", SECRET);
     for record in ["", "[]", "{}", &key_record("hash=\"00\""), &key_record("created_at=\"1\"")] {
-        put(&*store, KEYS, KEY_ID, Some(record));
+        put(&*store, ApiKey::SPACE, KEY_ID, Some(record));
         assert!(outcome(&authenticator, Some(&good)).contains("key is damaged"), "{record}");
     }
-    put(&*store, KEYS, KEY_ID, Some(&key_record("")));
-    put(&*store, TENANTS, "acme", Some(r#"{"name":"acme"}"#));
+    put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record("")));
+    put(&*store, Tenant::SPACE, "acme", Some(r#"{"name":"acme"}"#));
     assert!(outcome(&authenticator, Some(&good)).contains("tenant is damaged"));
 }
 
@@ -157,10 +124,10 @@ fn a_record_that_is_damaged_is_no_refusal() {
 fn an_unknown_id_is_compared_as_well() {
     let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
     let authenticator = made(Arc::clone(&store));
-    put(&*store, KEYS, KEY_ID, None);
+    put(&*store, ApiKey::SPACE, KEY_ID, None);
     assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "InvalidKey");
     let zeros = format!("hash=\"{}\"", "0".repeat(64));
-    put(&*store, KEYS, KEY_ID, Some(&key_record(&zeros)));
+    put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record(&zeros)));
     assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "InvalidKey");
 }
 
@@ -193,8 +160,8 @@ impl RecordStore for Behind {
 #[test]
 fn a_refusal_rests_on_the_newest_state() {
     let (known, newest) = (MemoryRecords::default(), MemoryRecords::default());
-    put(&newest, TENANTS, "acme", Some(&tenant_record(false)));
-    put(&newest, KEYS, KEY_ID, Some(&key_record("")));
+    put(&newest, Tenant::SPACE, "acme", Some(&tenant_record(false)));
+    put(&newest, ApiKey::SPACE, KEY_ID, Some(&key_record("")));
     let store = Arc::new(Behind { known, newest, is_renewed: false.into() });
     let authenticator = Authenticator::new(store, PEPPER, "sandbox");
     assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "a1");
@@ -215,10 +182,10 @@ fn a_known_key_is_identified_again_without_asking_another_machine() {
     assert_eq!(account(&key_text("sandbox", &SECRET.replace('a', "b"))), None);
     assert_eq!(account(&key_text("production", SECRET)), None);
     assert_eq!(account("nonsense"), None);
-    put(&*store, KEYS, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
+    put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record(&format!("expires_at={}", NOW + 1))));
     assert_eq!(account(&good).as_deref(), Some("a1"));
     assert!(authenticator.identify_known(&good, NOW + 1).is_none(), "it has expired");
-    put(&*store, KEYS, KEY_ID, Some(&key_record("revoked_at=5")));
+    put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record("revoked_at=5")));
     assert_eq!(account(&good), None);
     assert!(!store.is_renewed.load(std::sync::atomic::Ordering::Relaxed));
 }
@@ -226,7 +193,7 @@ fn a_known_key_is_identified_again_without_asking_another_machine() {
 #[test]
 fn sealed_records_that_another_handle_changes_are_seen_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let spaces = [TENANTS.to_owned(), KEYS.to_owned()];
+    let spaces = [Tenant::SPACE.to_owned(), ApiKey::SPACE.to_owned()];
     let path = folder.path().join("control");
     let records = || LmdbRecords::new(&path, SealedRecords::spaces(&spaces), b"test");
     let sealed = SealedRecords::new(Arc::new(records()), &[7; 32], "test", &spaces);
@@ -236,8 +203,8 @@ fn sealed_records_that_another_handle_changes_are_seen_at_once() {
     let good = key_text("sandbox", SECRET);
     for round in 0..20 {
         assert_eq!(outcome(&authenticator, Some(&good)), "a1", "round {round}");
-        put(&*store, KEYS, KEY_ID, Some(&key_record("revoked_at=5")));
+        put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record("revoked_at=5")));
         assert_eq!(outcome(&authenticator, Some(&good)), "InvalidKey", "round {round}");
-        put(&*store, KEYS, KEY_ID, Some(&key_record("")));
+        put(&*store, ApiKey::SPACE, KEY_ID, Some(&key_record("")));
     }
 }

@@ -1,0 +1,3 @@
+mod authenticator;
+mod records;
+mod secrets;
