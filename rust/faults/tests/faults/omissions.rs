@@ -12,7 +12,7 @@ use super::sites::{self, Site};
 use super::*;
 
 /// Images that are looked at until a sync that is missing counts as one that nobody misses.
-const IMAGES_MAX: usize = 2_000;
+const IMAGES_MAX: usize = 5_000;
 /// Changes by which a late one is late, at most; its absence shows within as many.
 const LATE_MAX: usize = 40;
 /// Processes that look at once.
