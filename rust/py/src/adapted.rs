@@ -11,7 +11,7 @@ use fleetcast_core::plane::AdaptedBody;
 use fleetcast_core::wire::{Mapping, Protocol, Rule};
 use fleetcast_service::serving::lines_protocol;
 
-use crate::arguments::{BatchLimits, ingest_ns};
+use crate::arguments::{bounds, ingest_ns};
 use crate::body::AnyBody;
 use crate::plane::Plane;
 use crate::results::WriteResult;
@@ -39,13 +39,7 @@ impl NameMapping {
         Self { mapping: Arc::new(Mapping::new(rules, rule_of(others))) }
     }
 
-    #[pyo3(
-        signature = (plane, protocol, body, *, is_partial=true, now_ns=None, **limits),
-        text_signature = "($self, plane, protocol, body, *, is_partial=True, \
-                          batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
-                          now_ns=None)",
-    )]
+    #[pyo3(signature = (plane, protocol, body, *, is_partial=true, now_ns=None, **limits))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write(
@@ -58,13 +52,13 @@ impl NameMapping {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
+        let limits = bounds(CALL_RECORDS_MAX, limits)?;
         let (protocol, mapping) = (protocol_of(protocol)?, &*self.mapping);
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
         plane.answered(py, |plane| {
             let now_ns = ingest_ns(now_ns)?;
             let when = limits.acknowledge(None);
-            let written = plane.append_adapted(body, &limits.of_batch(), now_ns, when)?.wait()?;
+            let written = plane.append_adapted(body, &limits.batch, now_ns, when)?.wait()?;
             Ok(WriteResult::new(written, now_ns)?)
         })
     }

@@ -1,4 +1,4 @@
-//! The one door for leaving the GIL.
+//! The one door between the interpreter and the engine, in both directions.
 
 use pyo3::prelude::*;
 
@@ -13,4 +13,9 @@ pub(crate) fn leave<R: Send>(
     work: impl FnOnce() -> Result<R> + Send,
 ) -> PyResult<R> {
     py.detach(|| catching(work)).map_err(|error| store_error(&error))
+}
+
+/// The result of a call of Python by a thread of the engine; a fault is shown, and there is none.
+pub(crate) fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+    Python::attach(|py| call(py).map_err(|error| error.write_unraisable(py, None)).ok())
 }

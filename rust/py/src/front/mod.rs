@@ -11,4 +11,4 @@ mod request;
 mod server;
 
 pub(crate) use request::Request;
-pub(crate) use server::{Front, own};
+pub(crate) use server::Front;

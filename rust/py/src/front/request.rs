@@ -108,7 +108,7 @@ impl Request {
         let environ = this.with(|request| this.environs.of(py, request))??;
         let decision = this.with(front::Request::take_decision)?;
         if let Some(decision) = decision.and_then(|decision| decision.downcast().ok()) {
-            let decision = Bound::new(py, Decision::new(*decision))?;
+            let decision = Bound::new(py, Decision(*decision))?;
             environ.set_item(intern!(py, "fleetcast.decision"), decision)?;
         } else {
             let claim = slf.getattr(intern!(py, "claim"))?;

@@ -1,7 +1,7 @@
 //! The front of one worker.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -10,8 +10,9 @@ use fleetcast_core::model::error::catching;
 use fleetcast_front as front;
 
 use super::environ::Environs;
-use super::limits::{Limits, duration};
+use super::limits::limits_of;
 use super::request::{Request, Stage};
+use crate::arguments::{duration, own};
 use crate::errors::store_error;
 use crate::service::Serving;
 
@@ -42,7 +43,7 @@ impl Front {
         py: Python<'_>,
         listeners: Vec<RawFd>,
         threads: usize,
-        limits: Limits,
+        limits: &Bound<'_, PyAny>,
         key_fields: Vec<String>,
         server: (String, u16),
         settings: Option<RawFd>,
@@ -50,8 +51,9 @@ impl Front {
     ) -> PyResult<Self> {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
-        let (limits, settings) = (limits.try_into()?, settings.as_ref());
-        let sockets = front::Front::new(listeners, threads, limits, &key_fields, settings)?;
+        let limits = limits_of(limits)?;
+        let sockets =
+            front::Front::new(listeners, threads, limits, &key_fields, settings.as_ref())?;
         let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
         if let Some(serving) = serving {
             sockets.set_fast(serving.get().shared());
@@ -71,8 +73,8 @@ impl Front {
     }
 
     #[pyo3(signature = (limits, /))]
-    fn set_limits(&self, limits: Limits) -> PyResult<()> {
-        self.sockets.set_limits(limits.try_into()?);
+    fn set_limits(&self, limits: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.sockets.set_limits(limits_of(limits)?);
         Ok(())
     }
 
@@ -129,11 +131,4 @@ impl Front {
         let held = self.sockets.held();
         (held.connections, held.queued, held.unsent_bytes, held.taken)
     }
-}
-
-/// A descriptor of its own for what `descriptor` is open on.
-#[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-pub(crate) fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: it is borrowed for one call, which fails where it is not open.
-    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }

@@ -1,8 +1,6 @@
 //! The front of one gRPC process.
 
 use std::collections::HashMap;
-use std::os::fd::RawFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -14,78 +12,60 @@ use fleetcast_grpc::{self as grpc, CertificateFiles, Options, Parts, Status, Sta
 use fleetcast_service::renewed::Renewed;
 
 use super::events::event;
-use crate::arguments::BatchLimits;
+use crate::arguments::{at, bounds, own};
+use crate::door::asked;
 use crate::errors::store_error;
-use crate::front::own;
 use crate::planes::OpenPlanes;
-use crate::service::{Authenticator, Books, asked};
+use crate::service::{Authenticator, open_books};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct GrpcFront(grpc::Front);
 
-/// `grpc.front.WriteRules`.
-#[derive(FromPyObject)]
-struct WriteRules {
-    write_limits: BatchLimits,
-    held_bytes_max: u64,
-}
-
-/// `grpc.front.FrontOptions`.
-#[derive(FromPyObject)]
-struct FrontOptions {
-    listener: RawFd,
-    settings: RawFd,
-    certificate: PathBuf,
-    private_key: PathBuf,
-    backend: PathBuf,
-    descriptors_max: usize,
-    message_bytes_max: usize,
-    in_flight: usize,
-    statuses: HashMap<String, (String, Option<i64>)>,
-    handed_on: HashMap<String, String>,
-}
-
 #[pymethods]
 impl GrpcFront {
+    /// `rules` gives `grpc.front.WriteRules`, and `options` are its `FrontOptions`.
     #[new]
     fn new(
         py: Python<'_>,
         authenticator: &Authenticator,
         planes: &OpenPlanes,
         rules: Py<PyAny>,
-        books: Books,
-        options: FrontOptions,
+        books: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let renew = move || {
-            let WriteRules { write_limits, held_bytes_max } =
-                asked(|py| rules.call0(py)?.extract(py))?;
-            Some(grpc::Rules { bounds: write_limits.bounds(), held_bytes_max }.into())
+            asked(|py| {
+                let rules = rules.bind(py).call0()?;
+                let bounds = bounds(0, Some(&at(&rules, "write_limits")?))?;
+                Ok(grpc::Rules { bounds, held_bytes_max: at(&rules, "held_bytes_max")? }.into())
+            })
         };
         let status = |(code, (name, retry_seconds)): (String, (String, Option<i64>))| {
             let unknown = || PyValueError::new_err(format!("no status {name}"));
             Ok((code, (Status::of_name(&name).ok_or_else(unknown)?, retry_seconds)))
         };
-        let statuses = options.statuses.into_iter().map(status).collect::<PyResult<_>>()?;
-        let handed_on = options.handed_on.into_iter();
+        let statuses: HashMap<_, _> = at(options, "statuses")?;
+        let statuses = statuses.into_iter().map(status).collect::<PyResult<_>>()?;
+        let handed_on: HashMap<String, String> = at(options, "handed_on")?;
         let parts = Parts {
             authenticator: authenticator.shared(),
             planes: planes.shared(),
-            books: books.open()?,
-            in_flight: options.in_flight,
+            books: open_books(books)?,
+            in_flight: at(options, "in_flight")?,
             statuses: Statuses::new(statuses),
             rules: Renewed::new(Box::new(renew)),
-            settings: SettingsVersion::map(&own(options.settings)?)?,
-            handed_on: handed_on.map(|(path, route)| (path, route.into())).collect(),
-            message_bytes_max: options.message_bytes_max,
+            settings: SettingsVersion::map(&own(at(options, "settings")?)?)?,
+            handed_on: handed_on.into_iter().map(|(path, route)| (path, route.into())).collect(),
+            message_bytes_max: at(options, "message_bytes_max")?,
         };
         let options = Options {
-            listener: own(options.listener)?,
+            listener: own(at(options, "listener")?)?,
             certificate: CertificateFiles {
-                certificate: options.certificate,
-                private_key: options.private_key,
+                certificate: at(options, "certificate")?,
+                private_key: at(options, "private_key")?,
             },
-            backend: options.backend,
-            descriptors_max: options.descriptors_max,
+            backend: at(options, "backend")?,
+            descriptors_max: at(options, "descriptors_max")?,
         };
         Ok(Self(py.detach(|| grpc::Front::start(options, parts))?))
     }

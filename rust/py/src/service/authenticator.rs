@@ -6,20 +6,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_service::accounts::{self, Identity, Rejection};
-use fleetcast_service::admission::Cause;
 
-use super::context::raised;
-use crate::errors::{InvalidKey, records_error};
+use crate::errors::{InvalidKey, not_served};
 use crate::records::Records;
 
 /// `accounts.authenticator.Identity`, in the order of its members.
-pub(super) type IdentityParts<'i> =
+type IdentityParts<'i> =
     ((&'i str, &'i str, &'i str, &'i str), &'i [String], (&'i str, bool, bool, Option<i64>, i64));
 
 /// The members of an identity.
-pub(super) fn parts(identity: &Identity) -> IdentityParts<'_> {
+pub(super) fn parts<'py>(py: Python<'py>, identity: &Identity) -> PyResult<Bound<'py, PyAny>> {
     let Identity { account, tenant, key } = identity;
-    (
+    let parts: IdentityParts<'_> = (
         (account, &tenant.name, &key.key_id, &key.environment),
         &key.scopes,
         (
@@ -29,7 +27,8 @@ pub(super) fn parts(identity: &Identity) -> IdentityParts<'_> {
             tenant.retention_seconds,
             tenant.created_at,
         ),
-    )
+    );
+    Ok(parts.into_pyobject(py)?.into_any())
 }
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -56,12 +55,11 @@ impl Authenticator {
         now: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
         match py.detach(|| self.0.identify(key, now)) {
-            Ok(identity) => Ok(parts(&identity).into_pyobject(py)?.into_any()),
+            Ok(identity) => parts(py, &identity),
             Err(Rejection::InvalidKey) => {
                 Err(InvalidKey::new_err(("auth_failed", PyDict::new(py).unbind())))
             }
-            Err(Rejection::Unavailable(error)) => Err(records_error(&error)),
-            Err(rejection) => Err(raised(py, &Cause::from(rejection))),
+            Err(rejection) => Err(not_served(py, &rejection.into())),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Reads: newest samples and series.
 
-use fleetcast_core::model::chunks::LongPieces;
+use fleetcast_core::model::chunks::Body;
 use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{Failure, LatestAnswer, Plane, ReadError};
-use fleetcast_core::query::SeriesJson;
+use fleetcast_core::plane::{Failure, Plane};
 use fleetcast_front::{Answer, BodyLength, Request, Served};
 
 use super::asked::{Asked, hand_on};
@@ -22,12 +21,6 @@ pub(super) enum Read {
     Series,
 }
 
-/// The body of an answer.
-enum Body {
-    Whole(Vec<Vec<u8>>),
-    Long(Box<dyn LongPieces>),
-}
-
 /// Answers a read, or hands it on if it comes to nothing.
 pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
@@ -37,7 +30,7 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
         Ok(Some(body)) => body,
         Ok(None) => return hand_on(request, asked.decision),
         Err(failure) => {
-            if let ReadFailure::Plane(Failure::Failed(error)) = failure {
+            if let Failure::Failed(error) = failure {
                 request.fail(Box::new(error));
             }
             return hand_on(request, asked.decision);
@@ -79,19 +72,11 @@ fn body(
     read: Read,
     query: &str,
 ) -> Result<Option<Body>, ReadFailure> {
-    let made = || {
-        Ok(match read {
-            Read::Latest => latest(plane, query).map(|answer| match answer {
-                LatestAnswer::Whole(body) => Body::Whole(vec![body]),
-                LatestAnswer::Long(pieces) => Body::Long(Box::new(pieces)),
-            }),
-            Read::Series => series(plane, query, &service.series).map(|answer| match answer {
-                SeriesJson::Whole(pieces) => Body::Whole(pieces),
-                SeriesJson::Long(pieces) => Body::Long(pieces),
-            }),
-        })
+    let made = || match read {
+        Read::Latest => latest(plane, query),
+        Read::Series => series(plane, query, &service.series),
     };
-    let body = catching(made).map_err(ReadError::from)??;
+    let body = catching(|| Ok(made()))??;
     let is_simulated = service.simulates
         && matches!(read, Read::Latest)
         && matches!(&body, Body::Whole(pieces) if pieces.iter().all(|p| p.ends_with(NOTHING)));
