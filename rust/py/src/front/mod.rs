@@ -4,8 +4,6 @@ mod limits;
 
 mod environ;
 
-mod answer;
-
 mod request;
 
 mod server;

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use fleetcast_core::model::error::catching;
 use fleetcast_front as front;
 
 use super::environ::Environs;
 use super::limits::limits_of;
 use super::request::{Request, Stage};
 use crate::arguments::{duration, own};
-use crate::errors::store_error;
+use crate::door::leave;
 use crate::service::Serving;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -26,10 +25,9 @@ impl Front {
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&front::Front) -> io::Result<R> + Send,
+        work: impl FnOnce(&front::Front) -> R + Send,
     ) -> PyResult<R> {
-        let outcome = py.detach(|| catching(|| Ok(work(&self.sockets))));
-        Ok(outcome.map_err(|error| store_error(&error))??)
+        leave(py, || Ok(work(&self.sockets)))
     }
 }
 
@@ -69,7 +67,7 @@ impl Front {
     #[pyo3(signature = (pipe, /))]
     fn watch(&self, py: Python<'_>, pipe: RawFd) -> PyResult<()> {
         let pipe = own(pipe)?;
-        self.detached(py, |front| front.watch(pipe))
+        Ok(self.detached(py, |front| front.watch(pipe))??)
     }
 
     #[pyo3(signature = (limits, /))]
@@ -81,10 +79,7 @@ impl Front {
     #[pyo3(signature = (seconds, /))]
     fn turn(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
         let patience = duration(seconds)?;
-        self.detached(py, |front| {
-            front.turn(patience)?;
-            Ok(front.failures())
-        })
+        Ok(self.detached(py, |front| front.turn(patience).map(|()| front.failures()))??)
     }
 
     #[pyo3(signature = (last=None, /))]
@@ -104,16 +99,13 @@ impl Front {
                 }
                 Stage::Gone => None,
             };
-            Ok(front.next_request(turn))
+            front.next_request(turn)
         })?;
         Ok(next.map(|request| Request::new(&self.environs, request)))
     }
 
     fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {
-        self.detached(py, |front| {
-            front.stop_accepting();
-            Ok(())
-        })
+        self.detached(py, front::Front::stop_accepting)
     }
 
     fn end_threads(&self) {
@@ -121,10 +113,7 @@ impl Front {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.detached(py, |front| {
-            front.close();
-            Ok(())
-        })
+        self.detached(py, front::Front::close)
     }
 
     fn held(&self) -> (usize, usize, u64, u64) {

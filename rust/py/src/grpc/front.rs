@@ -1,20 +1,17 @@
 //! The front of one gRPC process.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use fleetcast_core::model::error::catching;
 use fleetcast_front::SettingsVersion;
 use fleetcast_grpc::{self as grpc, CertificateFiles, Options, Parts, Status, Statuses};
 use fleetcast_service::renewed::Renewed;
 
 use super::events::event;
-use crate::arguments::{at, bounds, own};
-use crate::door::asked;
-use crate::errors::store_error;
+use crate::arguments::{at, bounds, duration, own};
+use crate::door::{asked, leave};
 use crate::planes::OpenPlanes;
 use crate::service::{Authenticator, open_books};
 
@@ -72,19 +69,20 @@ impl GrpcFront {
 
     #[pyo3(signature = (seconds, /))]
     fn next_events(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<Py<PyAny>>> {
-        let patience = Duration::from_secs_f64(seconds);
-        let found = py.detach(|| catching(|| Ok(self.0.next_events(patience))));
-        let found = found.map_err(|error| store_error(&error))?;
+        let patience = duration(seconds)?;
+        let found = leave(py, || Ok(self.0.next_events(patience)))?;
         found.into_iter().map(|each| event(py, each)).collect()
     }
 
     #[pyo3(signature = (seconds, /))]
-    fn is_alive(&self, py: Python<'_>, seconds: f64) -> bool {
-        py.detach(|| self.0.is_alive(Duration::from_secs_f64(seconds)))
+    fn is_alive(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let patience = duration(seconds)?;
+        leave(py, || Ok(self.0.is_alive(patience)))
     }
 
     #[pyo3(signature = (seconds, /))]
-    fn stop(&self, py: Python<'_>, seconds: f64) {
-        py.detach(|| self.0.stop(Duration::from_secs_f64(seconds)));
+    fn stop(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let patience = duration(seconds)?;
+        leave(py, || Ok(self.0.stop(patience)))
     }
 }

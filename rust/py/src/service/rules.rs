@@ -15,7 +15,7 @@ use fleetcast_service::serving::{self, CommonFields};
 
 use super::authenticator::Authenticator;
 use super::decision::Decision;
-use super::environ_request::EnvironRequest;
+use super::environ_request::request_of;
 use crate::adapted::NameMapping;
 use crate::arguments::{at, bounds};
 use crate::limiter::LimiterFile;
@@ -83,7 +83,7 @@ impl Service {
         environ: &Bound<'_, PyDict>,
         body_bytes: usize,
     ) -> PyResult<Decision> {
-        let mut request = EnvironRequest::read(environ, body_bytes)?;
+        let mut request = request_of(environ, body_bytes)?;
         Ok(Decision(py.detach(|| self.0.admission.decide(&mut request))))
     }
 

@@ -1,14 +1,16 @@
 //! Reads: newest samples and series.
 
+use std::sync::Arc;
+
 use fleetcast_core::model::chunks::Body;
 use fleetcast_core::model::error::catching;
 use fleetcast_core::plane::{Failure, Plane};
-use fleetcast_front::{Answer, BodyLength, Request, Served};
+use fleetcast_front::{self as front, Request, Served};
 
 use super::asked::{Asked, hand_on};
-use super::service::{Head, Service, add_piece};
+use super::service::Service;
 use crate::answers::{ReadFailure, latest, series};
-use crate::long::LongAnswer;
+use crate::long::{self, LongAnswer};
 
 const STATUS: (u16, &str) = (200, "200 OK");
 /// The end of an answer about no entity.
@@ -37,31 +39,22 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
         }
     };
     drop(plane);
-    let keep = request.keeps();
-    let origin = request.head().and_then(|head| head.field("ORIGIN"));
-    let length = match &body {
-        Body::Whole(pieces) => BodyLength::Bytes(pieces.iter().map(Vec::len).sum()),
-        Body::Long(_) => BodyLength::Chunked,
-    };
-    let request_id = &asked.request_id;
-    let head = Head { status: STATUS.1, request_id, origin, is_json: true, length, keep };
-    let mut answer = asked.service.head(&head);
-    match body {
+    let (service, request_id) = (Arc::clone(&asked.service), asked.request_id.clone());
+    let body = match body {
         Body::Whole(pieces) => {
             let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-            for piece in pieces {
-                add_piece(&mut answer, piece);
-            }
             asked.end(entry, ("GET", STATUS.0), (0, bytes));
+            front::Body::Pieces(pieces.into_iter().map(long::piece).collect())
         }
         Body::Long(pieces) => {
             let mut long = LongAnswer::new(pieces);
             long.when_over(Box::new(move |bytes| {
                 asked.end(entry, ("GET", STATUS.0), (0, bytes));
             }));
-            answer = Answer { rest: Some(Box::new(long)), ..answer };
+            front::Body::Rest(Box::new(long))
         }
-    }
+    };
+    let answer = service.answer(&mut request, (STATUS.1, &request_id), true, body);
     Served::Done(request.answer(answer))
 }
 

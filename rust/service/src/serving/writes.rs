@@ -7,10 +7,10 @@ use fleetcast_core::model::error::catching;
 use fleetcast_core::plane::{AdaptedBody, Failure, Pending, Plane, WriteError, Written};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::{Format, Protocol};
-use fleetcast_front::{BodyLength, Request, Served};
+use fleetcast_front::{Body, Request, Served};
 
 use super::asked::{Asked, hand_on};
-use super::service::{BatchBounds, Head, Service};
+use super::service::{BatchBounds, Service};
 use crate::answers::write_answer;
 use crate::books::Entry;
 
@@ -85,19 +85,9 @@ fn end(
     entry.books().wrote(&asked.identity.account, by, written);
     let bytes = (request.body().len() as u64, body.len() as u64);
     asked.end(entry, ("POST", status), bytes);
-    let length = if has_body { BodyLength::Bytes(body.len()) } else { BodyLength::Unsaid };
-    let keep = request.keeps();
-    let origin = request.head().and_then(|head| head.field("ORIGIN"));
-    let head = Head {
-        status: line,
-        request_id: &asked.request_id,
-        origin,
-        is_json: has_body,
-        length,
-        keep,
-    };
-    let mut answer = asked.service.head(&head);
-    answer.head.extend_from_slice(&body);
+    let (service, status) = (&asked.service, (line, &*asked.request_id));
+    let body = Body::Pieces(vec![Box::new(body)]);
+    let answer = service.answer(&mut request, status, has_body, body);
     drop(request.answer(answer));
 }
 
