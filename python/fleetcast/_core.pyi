@@ -218,9 +218,6 @@ class WriteResult:
     def other_measurement_count(self) -> int:
         """Other accepted records, of a measurement that the service does not serve."""
     @property
-    def unseen_measurements(self) -> tuple[str | None, str | None]:
-        """Measurement of the first record of each of these counts, 64 characters of it at most."""
-    @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""
 

@@ -15,7 +15,7 @@ use crate::arguments::{duration, key_of};
 use crate::cluster::Cluster;
 use crate::door::{asked, leave};
 use crate::plane::Plane;
-use crate::results::{Saved, SavedFile, Stats, Verified, saved_file};
+use crate::results::{Saved, SavedFile, Stats, Verified, saved_files};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Planes {
@@ -88,7 +88,7 @@ impl Planes {
         before: Vec<SavedFile>,
     ) -> PyResult<Option<Saved>> {
         let master_key = key_of(master_key)?;
-        let before = Vec::from_iter(before.into_iter().map(saved_file));
+        let before = saved_files(before);
         self.detached(py, |planes| {
             plane::Plane::save((planes, plane), master_key, Path::new(backup), number, &before)
         })
@@ -115,7 +115,7 @@ impl Planes {
         borrow: bool,
     ) -> PyResult<()> {
         let (saved, new_master_key) = ((saved_as, key_of(master_key)?), key_of(new_master_key)?);
-        let files = Vec::from_iter(files.into_iter().map(saved_file));
+        let files = saved_files(files);
         let link = if borrow { Link::Symbolic } else { Link::Hard };
         self.detached(py, |planes| {
             let backup = Path::new(backup);
@@ -168,7 +168,7 @@ impl OpenPlanes {
     fn close_unused(&self, py: Python<'_>, accounts: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
         let known = || {
             let accounts = accounts.as_ref()?;
-            asked(|py| Ok(accounts.call0(py)?.extract(py)?)).flatten()
+            asked(|py| accounts.call0(py)?.extract(py)).flatten()
         };
         leave(py, || Ok(texts(&self.0.close_unused(known))))
     }

@@ -100,12 +100,6 @@ impl WriteResult {
     fn other_measurement_count(&self) -> u32 {
         self.written.other_measurement_count
     }
-
-    #[getter]
-    fn unseen_measurements(&self) -> (Option<&str>, Option<&str>) {
-        let [no_entity, other] = &self.written.unseen_measurements;
-        (no_entity.as_deref(), other.as_deref())
-    }
 }
 
 /// Defines a class of Python, and how each member is made of a value of the engine.
@@ -179,8 +173,9 @@ class!(Verified of plane::Verified as found {
 /// Name, length and SHA-256 of a file of a backup.
 pub(crate) type SavedFile = (String, u64, [u8; 32]);
 
-pub(crate) fn saved_file((name, bytes, sha256): SavedFile) -> plane::SavedFile {
-    plane::SavedFile { name, bytes, sha256 }
+pub(crate) fn saved_files(files: Vec<SavedFile>) -> Vec<plane::SavedFile> {
+    let of = |(name, bytes, sha256)| plane::SavedFile { name, bytes, sha256 };
+    files.into_iter().map(of).collect()
 }
 
 class!(Saved of plane::Saved as saved {

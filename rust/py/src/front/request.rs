@@ -1,7 +1,7 @@
 //! A request in the hands of one thread.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyMemoryView, PyString};
 use fleetcast_core::model::error::Error;
 use fleetcast_front::{self as front, Answer, Asked, Body, LineBreak, Turn};
 
-use super::environ::Environs;
+use super::environ::add_request;
 use crate::errors::store_error;
 use crate::latin1::text_bytes;
 use crate::long_answer::LongAnswer;
@@ -41,13 +41,13 @@ pub(crate) enum Stage {
 
 #[pyclass(frozen, name = "FrontRequest", module = "fleetcast._core")]
 pub(crate) struct Request {
-    environs: Arc<Environs>,
+    same_for_all: Py<PyDict>,
     stage: Mutex<Stage>,
 }
 
 impl Request {
-    pub(crate) fn new(environs: &Arc<Environs>, request: front::Request) -> Self {
-        Self { environs: Arc::clone(environs), stage: Mutex::new(Stage::Open(request)) }
+    pub(crate) fn new(same_for_all: Py<PyDict>, request: front::Request) -> Self {
+        Self { same_for_all, stage: Mutex::new(Stage::Open(request)) }
     }
 
     /// Takes out what has become of it.
@@ -104,7 +104,8 @@ impl Request {
 
     fn environ<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let (py, this) = (slf.py(), slf.get());
-        let environ = this.with(|request| this.environs.of(py, request))??;
+        let environ = this.same_for_all.bind(py).copy()?;
+        this.with(|request| add_request(&environ, request))??;
         let decision = this.with(front::Request::take_decision)?;
         if let Some(decision) = decision.and_then(|decision| decision.downcast().ok()) {
             let decision = Bound::new(py, Decision(*decision))?;

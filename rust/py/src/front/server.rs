@@ -2,13 +2,13 @@
 
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use fleetcast_front as front;
 
-use super::environ::Environs;
+use super::environ::same_for_all;
 use super::limits::limits_of;
 use super::request::{Request, Stage};
 use crate::arguments::{duration, own};
@@ -18,7 +18,7 @@ use crate::service::Serving;
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Front {
     sockets: front::Front,
-    environs: Arc<Environs>,
+    same_for_all: Py<PyDict>,
 }
 
 impl Front {
@@ -52,11 +52,11 @@ impl Front {
         let limits = limits_of(limits)?;
         let sockets =
             front::Front::new(listeners, threads, limits, &key_fields, settings.as_ref())?;
-        let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
+        let same_for_all = same_for_all(py, (&server.0, server.1))?;
         if let Some(serving) = serving {
             sockets.set_fast(serving.get().shared());
         }
-        Ok(Self { sockets, environs })
+        Ok(Self { sockets, same_for_all })
     }
 
     #[getter]
@@ -101,7 +101,7 @@ impl Front {
             };
             front.next_request(turn)
         })?;
-        Ok(next.map(|request| Request::new(&self.environs, request)))
+        Ok(next.map(|request| Request::new(self.same_for_all.clone_ref(py), request)))
     }
 
     fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {

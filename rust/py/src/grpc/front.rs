@@ -83,6 +83,9 @@ impl GrpcFront {
     #[pyo3(signature = (seconds, /))]
     fn stop(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let patience = duration(seconds)?;
-        leave(py, || Ok(self.0.stop(patience)))
+        leave(py, || {
+            self.0.stop(patience);
+            Ok(())
+        })
     }
 }

@@ -44,10 +44,13 @@ impl Service {
         let file = |name| Ok::<_, PyErr>(at::<Py<LimiterFile>>(rules, name)?.get().shared());
         let networks = |name| Ok::<_, PyErr>(Networks::new(&at::<Vec<String>>(rules, name)?));
         let limits = ClientLimits::new(networks("exempt")?, file("rates")?, file("lockouts")?);
-        let (routes, keys) = match at(rules, "is_adapters")? {
-            true => (ADAPTER_ROUTES, KeyPlaces::Adapters),
-            false => (PUBLIC_ROUTES, KeyPlaces::Public),
+        let mapping: Option<Py<NameMapping>> = at(rules, "mapping")?;
+        let (routes, keys) = if mapping.is_some() {
+            (ADAPTER_ROUTES, KeyPlaces::Adapters)
+        } else {
+            (PUBLIC_ROUTES, KeyPlaces::Public)
         };
+        let settings = rules.getattr("settings")?;
         let admission = Admission {
             routes,
             keys,
@@ -56,19 +59,19 @@ impl Service {
             authenticator: authenticator.shared(),
             planes: planes.shared(),
             body_bytes_max: at(rules, "body_bytes_max")?,
-            backend: at(rules, "backend")?,
+            backend: at(&settings.getattr("store")?, "backend")?,
         };
+        let limits = settings.getattr("limits")?;
         let series = SeriesLimits {
-            points_max: at(rules, "point_budget")?,
-            values_max: at(rules, "answer_values_max")?,
-            horizon_days: at(rules, "history_horizon_days")?,
-            raw_span_seconds: at(rules, "raw_span_seconds")?,
+            points_max: at(&limits, "point_budget")?,
+            values_max: at(&limits, "answer_values_max")?,
+            horizon_days: at(&limits, "history_horizon_days")?,
+            raw_span_seconds: at(&limits, "raw_span_seconds")?,
             any_measurement: false,
         };
-        let mapping: Option<Py<NameMapping>> = at(rules, "mapping")?;
         Ok(Self(Arc::new(serving::Service {
             admission,
-            fields: CommonFields::new(at(rules, "cors_origins")?),
+            fields: CommonFields::new(at(&settings.getattr("http")?, "cors_origins")?),
             bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
             series,
             simulates: at(rules, "simulates")?,

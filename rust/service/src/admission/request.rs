@@ -54,6 +54,9 @@ pub trait Asking {
     fn claim(&mut self, account: &Owner) -> bool;
 }
 
+/// Counts a request for an account; false if that is more than the account's share.
+pub type Claim = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// A request that comes through no front of ours.
 #[derive(Clone, Default)]
 pub struct PlainRequest {
@@ -73,8 +76,8 @@ pub struct PlainRequest {
     pub is_counted: bool,
     /// It is one too many of its account.
     pub is_over_share: bool,
-    /// Counts it for an account; false if that is too much.
-    pub claim: Option<Arc<dyn Fn(&str) -> bool + Send + Sync>>,
+    /// Counts it for an account, under a front.
+    pub claim: Option<Claim>,
 }
 
 impl Asking for PlainRequest {
