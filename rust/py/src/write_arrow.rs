@@ -20,25 +20,15 @@ use crate::results::WriteResult;
 /// Pieces of a stream, each written when it is asked for.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct ArrowWrites {
-    plane: Arc<Plane>,
-    reader: Mutex<RowReader>,
-    limits: WriteLimits,
+    pub(crate) plane: Arc<Plane>,
+    pub(crate) reader: Mutex<RowReader>,
+    pub(crate) limits: WriteLimits,
     /// Key of the import whose position is stored with each piece.
-    cursor: Option<[u8; 16]>,
-    now_ns: Option<i64>,
+    pub(crate) cursor: Option<[u8; 16]>,
+    pub(crate) now_ns: Option<i64>,
 }
 
 impl ArrowWrites {
-    pub(crate) fn new(
-        plane: Arc<Plane>,
-        reader: RowReader,
-        limits: WriteLimits,
-        cursor: Option<[u8; 16]>,
-        now_ns: Option<i64>,
-    ) -> Self {
-        Self { plane, reader: Mutex::new(reader), limits, cursor, now_ns }
-    }
-
     fn write_next(&self) -> Result<Option<WriteResult>, WriteError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = ingest_ns(self.now_ns)?;

@@ -4,7 +4,7 @@
 mod handle;
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -124,7 +124,8 @@ impl Plane {
         let mapping = mapping.map(mapping_of).transpose()?;
         let stream = stream_of(stream)?;
         let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;
-        Ok(ArrowWrites::new(self.opened()?, reader, limits, cursor, now_ns))
+        let (plane, reader) = (self.opened()?, Mutex::new(reader));
+        Ok(ArrowWrites { plane, reader, limits, cursor, now_ns })
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]

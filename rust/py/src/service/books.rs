@@ -1,6 +1,6 @@
 //! Accounts of requests: indexes and names of Python, lines of the access log.
 
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -11,14 +11,17 @@ use fleetcast_service::books::{
     self, Books, Counters, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes,
 };
 
-use crate::arguments::{at, own};
+use crate::arguments::at;
 use crate::door::asked;
 use crate::results::WriteResult;
 
 /// The books of the engine that `metrics.surfaces.Books` describes.
+#[expect(unsafe_code, reason = "descriptors are numbers in Python")]
 pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
-    let memory = own(at(books, "counters")?)?;
-    let counters = Counters::map(memory.as_fd(), at(books, "counters_bytes")?)?;
+    // SAFETY: it is borrowed for one call, which fails if it is not open. A descriptor of our own would
+    // let go of the process's locks on rows of counters once it is closed (POSIX).
+    let memory = unsafe { BorrowedFd::borrow_raw(at(books, "counters")?) };
+    let counters = Counters::map(memory, at(books, "counters_bytes")?)?;
     let indexes = PyIndexes {
         of_requests: at(books, "requests")?,
         of_writes: at(books, "writes")?,
