@@ -77,7 +77,7 @@ long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examp
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 -m hypothesis
 
 faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
-	FAULTS=full cargo test --profile faults --package fleetcast-core --locked --test faults -- --nocapture
+	FAULTS=full cargo test --profile faults --package fleetcast-faults --locked -- --nocapture
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
 	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py
 
@@ -99,7 +99,7 @@ image: ## the steps of integrations/docker/Dockerfile in chroots, as root; TARGE
 
 # Another engine than the usual one, which stays where it is. Its build scripts are those of the linters.
 cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of PostgreSQL and objects, on servers of their own
-	PYTHONPATH=$(abspath $(CLUSTER)) $(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
+	PYTHONPATH=$(abspath $(CLUSTER)) $(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow --ignore-unused-allowlist
 	$(ON_SERVERS) 'cargo test --locked -p fleetcast-cluster && \
   $(BIN)/python -m pytest -q tests/cluster $(FAILOVER:%=--ignore=%) && \
   $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --backend postgresql tests/conformance tests/client'
@@ -109,7 +109,7 @@ failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers killed, fr
 
 # Tests that compare the service with a clock of their own may fail; docs/operations.md ("Clocks") has what must not.
 clocks: $(VENV)/engine $(VENV)/dev ## the tests of the service under a wall clock that steps; CLOCKS_SEED=N chooses the steps; twenty minutes
-	$(BIN)/python -m tests.clocks -q tests/service tests/conformance tests/composition tests/accounts tests/admin \
+	$(BIN)/python -m tests.clocks -q tests/service tests/conformance tests/composition tests/maintenance tests/accounts tests/admin \
 	  tests/limiter tests/predictions tests/console tests/grpc
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them

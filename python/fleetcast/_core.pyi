@@ -165,15 +165,6 @@ def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bo
     write, and the content codings of a body of another protocol.
     """
 
-def is_precision(version: int, precision: str) -> bool:
-    """Tells if `precision`, which may be empty, is known to a version of InfluxDB's lines."""
-
-def unpack_snappy(body: bytes | RequestBody, bytes_max: int) -> bytes | None:
-    """The content of a block of snappy, `None` where it is longer than `bytes_max`.
-
-    Raises `ValueError` where it is none.
-    """
-
 def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
     """True where a tenant without a series or a field could write a `WriteRequest` of at most
     `BATCH_RECORDS_MAX` records. Records that are rejected one by one do not matter.
@@ -202,8 +193,8 @@ class WriteResult:
         """Ascending, zero-based; empty where nothing was rejected."""
     @property
     def dropped(self) -> list[tuple[int, str, str, str]]:
-        """The first hundred of those rejected by `NameMapping.write`: number of the line or value,
-        from 1, code, place in it such as `fields.x`, and a sentence.
+        """The first hundred rejected records of another protocol: number of the line or value, from
+        1, code, place in it such as `fields.x`, and a sentence.
         """
     @property
     def line_count(self) -> int:
@@ -250,26 +241,6 @@ class NameMapping:
         rules: Sequence[tuple[str, tuple[str | None, str, str | None]]],
         others: tuple[str | None, str, str | None],
     ) -> Self: ...
-    def write(
-        self,
-        plane: Plane,
-        protocol: str,
-        body: bytes | RequestBody,
-        *,
-        is_partial: bool = True,
-        now_ns: int | None = None,
-        **bounds: Unpack[_BatchBounds],
-    ) -> WriteResult:
-        """Writes a body as one batch; a faulty record is rejected alone (`WriteResult.dropped`).
-
-        `protocol` is `lines` and a unit (`lines ns`, `us`, `ms`, `s`, `m`, `h`, or `auto`, which
-        tells each time's unit by its size), `remote write` (Prometheus, unpacked) or `otlp`; of the
-        latter two, values of one set of tags and one time are one record, and numbers are those of
-        series and of data points. Unless `is_partial`, a faulty record refuses all with
-        `schema_faults`, whose locations have those numbers from 1. Raises as `Plane.write_json`,
-        `invalid_input` (`field`: `payload`) where the body is no message, and `ValueError` for an
-        unknown protocol.
-        """
 
 @final
 class TextFormat:
@@ -618,6 +589,27 @@ class Service:
         self, request_id: str, origin: str | None, allow: str | None = None
     ) -> list[tuple[str, str]]:
         """Header fields that all answers have; `allow` is that of an answer to OPTIONS."""
+    def content(
+        self, body: bytes | RequestBody, content_encoding: str | None
+    ) -> bytes | RequestBody:
+        """The content of a body with this `Content-Encoding`, gzip or a block of snappy unpacked.
+
+        Raises `Refused`: `request_too_large` beyond the bytes that a body may have or 1,024 members
+        of gzip, `invalid_input` (`field`: `payload`) if the body is not of its coding.
+        """
+    def write(
+        self, plane: Plane, path: str, query: str, content: bytes | RequestBody
+    ) -> WriteResult:
+        """Writes the content of a body for `path` as one batch.
+
+        On the listener for other protocols a faulty record is rejected alone
+        (`WriteResult.dropped`); of Prometheus and OpenTelemetry, values of one set of tags and one
+        time are one record, and numbers are those of series and of data points. With
+        `accept_partial=false` for lines, a faulty record refuses all with `schema_faults`, whose
+        locations have those numbers from 1. Raises as `Plane.write_json`; `invalid_input` (`field`)
+        for a `precision` or `accept_partial` that is not known, and for a body that is no message
+        (`payload`); `ValueError` for a path without writes.
+        """
     @staticmethod
     def latest(plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
         """The body of `GET /topology` with this query string. Raises `Refused`, `StoreError`."""

@@ -43,7 +43,7 @@ class Served:
         services = HttpServices(
             settings=settings, service=service, engine=self.stores.engine, counters=counters
         )
-        self.client = TestClient(create_app(services, mapping))
+        self.client = TestClient(create_app(services))
 
     def post(self, path, body, headers=None, **parameters):
         sent = {"x-api-key": "good"} if headers is None else dict(headers)

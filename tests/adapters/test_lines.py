@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
-from random import randbytes
 
 import pytest
 
-from fleetcast.adapters.unpacking import gunzip
 from fleetcast.config import Settings
 from fleetcast.config.sections import Limits
-from fleetcast.errors import Refused
 
 from .serving import NOW_S, Served, mapping_of, time_of
 
@@ -252,17 +249,6 @@ def test_a_body_of_many_members_costs_no_more_than_its_bytes(served, members, st
     answer = served.post("/write", body, headers, precision="s")
     assert answer.status_code == status
     assert served.rows() == ([ROW] if status == 204 else [])
-
-
-def test_a_packed_body_of_any_size_is_unpacked_byte_for_byte():
-    # Lines that do not compress: heads, contents and ends of members fall across pieces.
-    lines = [f'link,entity_id=a t="{randbytes(3000).hex()}" {n}\n'.encode() for n in range(100)]
-    body = b"".join(gzip.compress(b"".join(lines[at : at + 7])) for at in range(0, 100, 7))
-    assert len(body) > 4 * 65_536
-    assert gunzip(body, 10_000_000) == b"".join(lines)
-    for end in (1, 65_535, 65_536, 65_537, len(body) - 1):
-        with pytest.raises(Refused):
-            gunzip(body[:end], 10_000_000)
 
 
 def test_more_lines_than_a_batch_may_have_are_refused_whole():

@@ -12,7 +12,7 @@ from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
 from fleetcast.engine import Engine, encode_records, peek
 from fleetcast.engine.glances import FolderGlance
 from tests.clock import Clock
-from tests.composition.stopped_writer import stopped_writer
+from tests.maintenance.stopped_writer import stopped_writer
 from tests.waiting import PATIENCE_SECONDS, until
 
 MASTER_KEY = bytes(32)

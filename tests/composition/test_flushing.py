@@ -8,9 +8,8 @@ from fleetcast.composition.flushing import Flusher
 from fleetcast.config.sections import Ingest
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, Totals, sample
+from tests.maintenance.stopped_writer import stopped_writer
 from tests.waiting import until
-
-from .stopped_writer import stopped_writer
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])

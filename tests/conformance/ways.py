@@ -6,21 +6,26 @@ the version is what sets one way of serving a request apart from the other.
 
 from __future__ import annotations
 
-import json
+import itertools
 import re
 import signal
 import socket
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fleetcast.accounts.key_text import new_key_text, read_key_text
 from tests.service.service import ask as ask_admin
+from tests.service.service import running
 from tests.waiting import PATIENCE_SECONDS, until
 
+from .api import accounts_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from .api import Accounts
 
@@ -28,6 +33,23 @@ FRONT = "HTTP/1.1"
 APPLICATION = "HTTP/1.2"
 EXEMPT = 11
 """The client whose requests are not limited, and the first number of its address."""
+ORIGIN = "https://console.example"
+OPTIONS = (
+    *("--workers", "1", "--admin", "127.0.0.1:0"),
+    *("--set", "limits.requests_per_minute=6", "--set", "limits.lockout_failures=3"),
+    *("--set", 'http.trusted_proxies=["127.0.0.1"]'),
+    *("--set", f'limits.exempt=["{EXEMPT}.0.0.0/8"]'),
+    *("--set", "adapters.address=127.0.0.1:0", "--set", "adapters.workers=1"),
+    *("--set", "adapters.requests_per_minute=6"),
+)
+SETTINGS = {
+    "usual": "",
+    "small batches": "[limits]\nbatch_records_max = 2\n[adapters]\nrecords_max = 2\n",
+    "small bodies": "[limits]\nbody_bytes_max = 1024\n[adapters]\nbody_bytes_max = 1024\n",
+    "few fields": "[limits]\ntenant_fields_max = 4\n",
+    "cors": f'[http]\ncors_origins = ["{ORIGIN}"]\n',
+    "buffered": '[ingest]\nmode = "async"\n',
+}
 # Another value with each request, or the moment at which it is served.
 _VARYING_FIELDS = {"date", "x-request-id", "retry-after"}
 _VARYING_MEMBERS = ("write_id", "request_id", "timestamp", "duration_ms", "as_of_utc")
@@ -106,11 +128,35 @@ def differences(one: Outcome, other: Outcome) -> list[str]:
     return [f"{mine}\n{theirs}" for mine, theirs in pairs if mine != theirs]
 
 
+@contextmanager
+def both_ways(data: Path, listener: str) -> Iterator[Callable[[Sequence[Step]], list[Outcome]]]:
+    """Starts a service; gives a function that runs a program on a listener of it both ways."""
+    with running(data, *OPTIONS) as service, contextmanager(accounts_of)(service, data) as accounts:
+        environment = (data / "fleetcast.toml").read_text()
+        texts = {name: environment + text for name, text in SETTINGS.items()}
+        numbers = itertools.count()
+
+        def run(program: Sequence[Step]) -> list[Outcome]:
+            versions = (FRONT, APPLICATION)
+            ways = (Way(accounts, texts, each, next(numbers), listener) for each in versions)
+            return [way.run(program) for way in ways]
+
+        yield run
+
+
 class Way:
     """Runs one program; `number` gives it clients and a tenant that nobody else has."""
 
-    def __init__(self, accounts: Accounts, settings: dict[str, str], version: str, number: int):
+    def __init__(
+        self,
+        accounts: Accounts,
+        settings: dict[str, str],
+        version: str,
+        number: int,
+        listener: str,
+    ):
         self._accounts = accounts
+        self._address = urlsplit(accounts.service.ready[listener])
         self._settings = settings
         self._version = version
         self._addresses = [f"{n}.{number >> 8}.{number & 255}.1" for n in range(EXEMPT + 1)]
@@ -147,7 +193,7 @@ class Way:
         self.move_back()
         self.enable()
         outcome.log = self._lines()
-        outcome.rows = self._rows(outcome)  # when all is there
+        outcome.rows = self._rows(before)  # when all is there
         outcome.usage = self._usage()
         self.set("usual")
         for name, value in self._counters().items():
@@ -245,8 +291,8 @@ class Way:
 
     def _wire(self) -> socket.socket:
         if self._socket is None:
-            host, port = self._accounts.service.address.rsplit(":", 1)
-            self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+            peer = self._address.hostname, self._address.port
+            self._socket = socket.create_connection(peer, timeout=PATIENCE_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._input = self._socket.makefile("rb")
         return self._socket
@@ -280,7 +326,7 @@ class Way:
         code = int(status.split()[1])
         has_body = ask.method != "HEAD" and code >= 200
         length = int(dict(fields).get("Content-Length", 0)) if has_body else 0
-        content = self._masked(self._input.read(length).decode())
+        content = self._masked(self._input.read(length).decode(errors="replace"))
         known = [(name, "" if name.lower() in _VARYING_FIELDS else value) for name, value in fields]
         if ("Connection", "close") in fields:
             self._hang_up()
@@ -304,16 +350,20 @@ class Way:
         found = (line for line in lines if of_tenants.search(line))
         return [self._masked(line) for line in found]
 
-    def _rows(self, outcome: Outcome) -> tuple[int, ...]:
+    def _rows(self, before: dict[str, float]) -> tuple[int, ...]:
         engine, account = self._accounts.engine, self._tenant.plane.name
-        accepted = sum(
-            json.loads(answer[2]).get("accepted_count", 0)
-            for answers in outcome.answers
-            for answer in answers
-            if answer is not None and answer[0] == 202
-        )
+        counters = self._counters().items()
+        counted = [
+            sum(value - before.get(name, 0) for name, value in counters if name.startswith(family))
+            for family in ("fleetcast_records_accepted_total", "fleetcast_records_rejected_total")
+        ]
+
+        def is_all_there() -> bool:
+            plane.follow()
+            return [plane.stats().rows, plane.stats().rejected] == counted
+
         plane = engine.plane(account, self._tenant.name)
-        until(lambda: plane.follow() or plane.stats().rows == accepted)  # some may wait
+        until(is_all_there)  # some may wait
         stats = plane.stats()
         seen = (stats.rows, stats.values, stats.rejected, stats.series, plane.answers_hash())
         engine.release(account)

@@ -1,1 +1,1 @@
-"""Stores that earlier versions wrote, kept to show that every later version reads them."""
+"""Stores that releases wrote, kept to show that later versions read them."""

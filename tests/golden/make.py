@@ -74,7 +74,7 @@ def batch(number: int) -> list[dict]:
 def walk() -> list[dict]:
     """Rows of a link, day in, day out: steps of one range, a direction that wraps, late clocks.
 
-    Blocks of it take every form that numbers are packed in. The store of 0.1.0 has none.
+    Blocks of it take every form that numbers are packed in.
     """
     dice = random.Random(2)
     azimuth, snr = 0.0, 9.0

@@ -10,11 +10,11 @@ import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
 from fleetcast.composition.forecasting import Forecasting
-from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Engine, encode_records
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.tables import due
+from fleetcast.maintenance.housekeeping import Housekeeping
 from fleetcast.metrics import Counters
 from tests.waiting import until
 
@@ -35,7 +35,7 @@ def tenant(tmp_path):
 
 def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store, monkeypatch):
     """By the maintenance process, which knows nothing of the requests."""
-    monkeypatch.setattr("fleetcast.composition.housekeeping._ROUND_SECONDS", 0.01)
+    monkeypatch.setattr("fleetcast.maintenance.housekeeping._ROUND_SECONDS", 0.01)
     accounts, engine, acme = tenant
     Releases(store).promote("snr")
     plane = engine.plane(acme.account_id, "acme")

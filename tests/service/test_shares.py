@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fleetcast.security.master_key import load_master_key
-from tests.composition.stopped_writer import stopped_writer
 from tests.conformance.api import RawClient, accounts_of, at, record
+from tests.maintenance.stopped_writer import stopped_writer
 from tests.waiting import PATIENCE_SECONDS, until
 
 from .service import prepare, running, start

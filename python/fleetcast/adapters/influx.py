@@ -7,8 +7,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.explaining import dropped_of, reason, sentence, sentences
-from fleetcast.engine import is_precision
-from fleetcast.errors import refused
 from fleetcast.surface.readiness import Dependencies, well
 
 if TYPE_CHECKING:
@@ -17,9 +15,9 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.adapters.explaining import Dropped
-    from fleetcast.adapters.writing import Writing
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
+    from fleetcast.http.writing import Writing
     from fleetcast.surface.services import Probe
 
 _JSON = "application/json"
@@ -38,7 +36,6 @@ _CODES_V2 = {
     429: "too many requests",
     503: "unavailable",
 }
-_TRUTHS = {"": True, "true": True, "false": False}
 
 
 def error_v1(answer: ErrorResponse) -> tuple[str, bytes]:
@@ -81,30 +78,21 @@ def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str
 class LinesResource:
     """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
 
-    `version` is that of InfluxDB whose rules hold. Faulty lines are left out, and the answer is
-    400; the others are written, unless `accept_partial` is false.
+    Faulty lines are left out, and the answer is 400; the others are written, unless
+    `accept_partial` is false.
     """
 
     def __init__(
         self,
         writing: Writing,
-        version: int,
         described: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
     ) -> None:
         self._writing = writing
-        self._version = version
         self._described = described
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
-        precision = request.get_param("precision", default="")
-        if not is_precision(self._version, precision):
-            raise refused("invalid_input", field="precision")
-        is_partial = _TRUTHS.get(request.get_param("accept_partial", default=""))
-        if is_partial is None:
-            raise refused("invalid_input", field="accept_partial")
-        protocol = f"lines {self._version} {precision}"
-        written = self._writing.write(request, protocol, is_partial=is_partial)
+        written = self._writing.write(request)
         count = len(written.rejected_indices)
         if not count:
             response.status = 204

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.adapters.explaining import Dropped
-    from fleetcast.adapters.writing import Writing
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
+    from fleetcast.http.writing import Writing
 
 MEDIA_TYPE = "application/x-protobuf"
 
@@ -51,7 +51,7 @@ class MetricsResource:
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
-        written = self._writing.write(request, "otlp")
+        written = self._writing.write(request)
         response.content_type = MEDIA_TYPE
         response.data = b""
         count = len(written.rejected_indices)

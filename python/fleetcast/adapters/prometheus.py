@@ -9,9 +9,9 @@ from fleetcast.adapters.explaining import sentence, sentences
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.adapters.writing import Writing
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
+    from fleetcast.http.writing import Writing
 
 MESSAGE = "prometheus.WriteRequest"
 """The message of remote write 1.0. That of 2.0 reads as an empty one of 1.0."""
@@ -40,7 +40,7 @@ class RemoteWriteResource:
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
-        written = self._writing.write(request, "remote write")
+        written = self._writing.write(request)
         if not written.dropped:
             response.status = 204
             return

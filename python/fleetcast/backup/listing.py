@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 2
-_FORMATS_READ = (1, 2)
 LISTING_FILE = "backup.json"
 _NEW_FILE = "backup.json.new"
 _HEAD, _MIDDLE, _TAIL = b'{"backup":', b',"sha256":"', b'"}\n'
@@ -118,7 +117,7 @@ class Listing:
         if document is None:
             message = f"{path} is damaged"
             raise OperatorError(message)
-        if document.get("format") not in _FORMATS_READ:
+        if document.get("format") != FORMAT:
             message = (
                 f"{path} is of format {document.get('format')}, which this version cannot read"
             )

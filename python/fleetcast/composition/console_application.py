@@ -65,7 +65,7 @@ def console_application(
     services = ConsoleServices(
         control=stores.control,
         sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
-        stores=TenantStores(surface, "console"),
+        stores=TenantStores(surface),
         reads=TenantReads(),
         stats=gauges.stats,
         records=records,

@@ -113,7 +113,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
                 counters=counters,
                 access_log=write_served,
             )
-            return HttpParts(service, create_adapter_app(services, mapping))
+            return HttpParts(service, create_adapter_app(services))
 
         yield Live(opening.settings, build)
 

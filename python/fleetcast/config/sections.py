@@ -109,7 +109,7 @@ class Limits:
     point_budget: int = setting(engine.POINTS_MAX, between(16, 100_000_000))
     history_horizon_days: int = setting(engine.HISTORY_DAYS_MAX, between(1, 36_500))
     raw_span_seconds: int = setting(engine.RAW_SPAN_SECONDS_MAX, between(1, 36_500 * _DAY_SECONDS))
-    # By the contract no value changes an answer, so nobody reads it (docs/operations.md).
+    # The contract names it; it has no effect (docs/operations.md).
     series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
     link_ids_max: int = setting(100, between(1, 10_000))
     fields_max: int = setting(engine.FIELDS_MAX, between(1, 65_536))

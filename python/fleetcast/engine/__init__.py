@@ -58,12 +58,10 @@ from fleetcast._core import (
     format_time as format_time,
     is_acceptable as is_acceptable,
     is_clock_believed as is_clock_believed,
-    is_precision as is_precision,
     note_unreadable as note_unreadable,
     parse_time as parse_time,
     routes as routes,
     time_ns as time_ns,
-    unpack_snappy as unpack_snappy,
     write_served as write_served,
 )
 from fleetcast.engine.glances import Glance as Glance, State as State, peek as peek

@@ -12,7 +12,7 @@ from fleetcast.logs import audit_refusal
 from fleetcast.metrics import label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from wsgiref.types import WSGIEnvironment
 
     from fleetcast.engine import Decision, RequestBody
@@ -28,18 +28,16 @@ logger = logging.getLogger(__name__)
 class Admission:
     """Has a request served, ended or refused, as was decided.
 
-    `routes` are the paths of the listener. `unpacked` gives the content of the body of a write.
+    `routes` are the paths of the listener.
     """
 
     def __init__(
         self,
         services: HttpServices,
         routes: Mapping[str, Route] = ROUTES,
-        unpacked: Callable[[RequestState, Body], Body] = lambda _state, body: body,
     ) -> None:
         self._service = services.service
         self._routes = routes
-        self._unpacked = unpacked
         self._counters = services.counters
         self._over_share = services.counters.counter(
             label("fleetcast_refused_over_share_total", surface="http")
@@ -71,7 +69,7 @@ class Admission:
             response.status = 100
             response.complete = True
         elif state.route.ingest:
-            state.body = self._unpacked(state, body)
+            state.body = body
 
     def _take(self, state: RequestState, decision: Decision) -> None:
         """Takes over what was found out, and notes it."""

@@ -16,6 +16,7 @@ from fleetcast.http.resources.predictions import PredictionsResource
 from fleetcast.http.resources.telemetry import TelemetryResource
 from fleetcast.http.resources.topology import LatestResource, SeriesResource
 from fleetcast.http.routes import ROUTES
+from fleetcast.http.writing import Writing
 from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
 
 def create_app(services: HttpServices) -> App:
     """The WSGI application on top of what a worker has opened."""
-    stores = TenantStores(services, "http")
     middleware = Middleware(services, Admission(services))
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
-    resources = _resources(services, stores)
+    resources = _resources(services)
     for path in ROUTES:
         app.add_route(path, resources[path])
-    handle_errors(app, middleware, stores, services.settings.store.backend)
+    handle_errors(app, middleware, TenantStores(services), services.settings.store.backend)
     return app
 
 
-def _resources(services: HttpServices, stores: TenantStores) -> Mapping[str, object]:
+def _resources(services: HttpServices) -> Mapping[str, object]:
     """The resource of each path."""
     return {
         "/health": LivenessResource(),
@@ -46,7 +46,7 @@ def _resources(services: HttpServices, stores: TenantStores) -> Mapping[str, obj
             f"/health/{name}": SubsystemResource(services.probes.get(name, {}))
             for name in ("telemetry", "topology", "predictions")
         },
-        "/telemetry": TelemetryResource(services.settings, stores),
+        "/telemetry": TelemetryResource(Writing(services, "http")),
         "/topology": LatestResource(services.service, services.simulate),
         "/topology/series": SeriesResource(services.service),
         "/predictions": PredictionsResource(services),

@@ -9,12 +9,12 @@ import time
 from functools import partial
 
 from fleetcast.composition.closing import closing_unused
-from fleetcast.composition.crash_notes import CrashNotes
-from fleetcast.composition.housekeeping import Housekeeping
-from fleetcast.composition.maintenance import Maintenance
-from fleetcast.composition.node_upkeep import node_upkeep
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.installation.backend import stores_of
+from fleetcast.maintenance.crash_notes import CrashNotes
+from fleetcast.maintenance.housekeeping import Housekeeping
+from fleetcast.maintenance.node_upkeep import node_upkeep
+from fleetcast.maintenance.stores import Maintenance
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
 

@@ -7,7 +7,6 @@
 
 pub mod calendar;
 
-pub mod acknowledgements;
 pub mod fair;
 pub mod head;
 

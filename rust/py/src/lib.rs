@@ -25,6 +25,7 @@ mod limiter;
 mod text;
 mod write_arrow;
 
+#[cfg_attr(not(feature = "cluster"), path = "no_cluster.rs")]
 mod cluster;
 
 mod plane;
@@ -57,7 +58,7 @@ mod _core {
 
     #[pymodule_export]
     use crate::{
-        adapted::{NameMapping, unpack_snappy},
+        adapted::NameMapping,
         arrow::{ArrowStream, RowBatch, RowStream},
         body::RequestBody,
         cluster::Cluster,
@@ -75,8 +76,7 @@ mod _core {
         records::{Records, RecordsTransaction},
         results::{Compacted, Deleted, Saved, Stats, Upcoming, Verified, WriteResult},
         service::{
-            Authenticator, Decision, Service, Serving, is_precision, note_unreadable, routes,
-            write_served,
+            Authenticator, Decision, Service, Serving, note_unreadable, routes, write_served,
         },
         text::TextFormat,
         write_arrow::ArrowWrites,

@@ -12,6 +12,7 @@ use fleetcast_core::storage::store::{self, Directory, Link};
 use fleetcast_service::planes;
 
 use crate::arguments::{duration, key_of};
+#[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::door::{asked, leave};
 use crate::plane::Plane;
@@ -42,6 +43,7 @@ impl Planes {
         Self { planes: Arc::new(Directory::new(&directory)), folder: Some(directory) }
     }
 
+    #[cfg(feature = "cluster")]
     #[staticmethod]
     fn in_cluster(cluster: &Cluster) -> Self {
         Self { planes: cluster.planes(), folder: None }

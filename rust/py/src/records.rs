@@ -14,6 +14,7 @@ use fleetcast_core::storage::records::{
 };
 
 use crate::arguments::key_of;
+#[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::errors::records_error;
 
@@ -93,6 +94,7 @@ impl Records {
         })
     }
 
+    #[cfg(feature = "cluster")]
     #[staticmethod]
     fn in_cluster(
         cluster: &Cluster,
@@ -103,6 +105,7 @@ impl Records {
         Ok(Self(Arc::new(sealed(cluster.records(name), name, &spaces, master_key, None)?)))
     }
 
+    #[cfg(feature = "cluster")]
     #[staticmethod]
     #[pyo3(signature = (cluster, name, spaces, master_key, *, follow, counted = None))]
     fn replica(

@@ -86,12 +86,12 @@ struct Group<'b> {
 }
 
 impl<'b> Group<'b> {
-    fn new(blocks: &'b [NewBlock], page: Option<(u64, Id)>) -> Result<Self> {
+    fn new(batches: &'b [Vec<NewBlock>], page: Option<(u64, Id)>) -> Result<Self> {
         let page = page.map_or((0, Id([0; 16])), |(page, id)| (signed(page), id));
         let (ids, sealed) = (Vec::new(), Vec::new());
         let mut group =
             Self { ids, sealed, counts: Counts::default(), cursors: Vec::new(), page, slot: None };
-        for block in blocks {
+        for block in batches.iter().flatten() {
             let log_bytes = block.sealed.len() as u64;
             group.counts.add(&Counts { log_bytes, ..block.counts });
             if !block.sealed.is_empty() {
@@ -163,10 +163,10 @@ enum Attempt {
 }
 
 impl ClusterStore {
-    /// Appends blocks, all or none of them.
-    pub(super) fn commit(&self, blocks: &[NewBlock]) -> Result<()> {
+    /// Appends the blocks of batches, all or none of them.
+    pub(super) fn commit(&self, batches: &[Vec<NewBlock>]) -> Result<()> {
         let page = lock(&self.known).page;
-        let mut group = Group::new(blocks, page)?;
+        let mut group = Group::new(batches, page)?;
         self.cluster.wait(|pool| async move { self.store(&pool, &mut group).await })
     }
 

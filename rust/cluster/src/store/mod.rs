@@ -109,9 +109,9 @@ impl Store for ClusterStore {
     }
 
     fn sync(&self, end: u64) -> Result<()> {
-        self.tickets.wait(end, |blocks| {
+        self.tickets.wait(end, |batches| {
             self.check_history()?;
-            self.commit(blocks)
+            self.commit(batches)
         })
     }
 

@@ -81,6 +81,17 @@ impl<'a> Cursor<'a> {
         Ok(self.array::<1>()?[0])
     }
 
+    /// Refuses a version other than `current`; the ones before are those of builds before 0.3.0.
+    pub(crate) fn version(&mut self, current: u8) -> Result<()> {
+        match self.byte()? {
+            version if version == current => Ok(()),
+            version if (1..current).contains(&version) => {
+                Err(Error::too_old(self.what, version.into()))
+            }
+            _ => Err(self.corrupt()),
+        }
+    }
+
     pub(crate) fn varint(&mut self) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {

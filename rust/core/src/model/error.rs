@@ -115,6 +115,14 @@ impl Error {
         Self::Missing(path.display().to_string())
     }
 
+    /// An [`Error::Foreign`] for stored bytes of `version`, which only builds before 0.3.0 wrote.
+    #[must_use]
+    pub fn too_old(what: &str, version: u32) -> Self {
+        let advice = "0.3.0 reads and exports it";
+        let what = format!("{what} has version {version}, of a build before 0.3.0: {advice}");
+        Self::Foreign { what }
+    }
+
     /// The same fault once more, for another caller who waited for the same commit or connection.
     #[must_use]
     pub fn for_each_waiter(&self) -> Self {

@@ -11,13 +11,12 @@ use crate::storage::segment::{SegmentSummary, day_of};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, Tombstone};
 
-/// Version that is written; version 1 ends behind its entries, up to version 2 these have no flags,
-/// up to version 3 no ingest instant, up to version 4 a segment has rows of one day.
+/// Version of the layout.
 const VERSION: u8 = 5;
 /// Flag of an entry whose segment is provisional.
 const PROVISIONAL: u8 = 1;
 /// Smallest number of bytes of an entry, and of a tombstone.
-const ENTRY_LEN_MIN: usize = 16 + 6;
+const ENTRY_LEN_MIN: usize = 16 + 8;
 const TOMBSTONE_LEN_MIN: usize = 6;
 
 /// Entry of a segment in the manifest.
@@ -118,43 +117,46 @@ impl Manifest {
         }
         out.extend_from_slice(&self.last_ingest_ns.to_le_bytes());
         let last_ingest_s = seconds_of(self.last_ingest_ns);
-        encode_entry(&self.checkpoint, &mut out);
-        put_zigzag(&mut out, 0);
+        encode_entry(
+            &SegmentEntry { ingest_s: last_ingest_s, ..self.checkpoint },
+            last_ingest_s,
+            &mut out,
+        );
         put_len(&mut out, self.segments.len());
         for entry in &self.segments {
-            encode_entry(entry, &mut out);
-            put_zigzag(&mut out, last_ingest_s.wrapping_sub(entry.ingest_s));
+            encode_entry(entry, last_ingest_s, &mut out);
         }
-        encode_tombstones(self, &mut out);
+        put_varint(&mut out, self.deleted);
+        put_len(&mut out, self.tombstones.len());
+        for tombstone in &self.tombstones {
+            tombstone.encode(&mut out);
+        }
         out
     }
 
     /// The manifest of these bytes.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] if they are no manifest.
+    /// [`crate::model::error::Error::Corrupt`] if they are no manifest,
+    /// [`crate::model::error::Error::Foreign`] for a manifest of a build before 0.3.0.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the manifest");
-        let version = input.byte()?;
-        input.check((1..=VERSION).contains(&version))?;
+        input.version(VERSION)?;
         let generation = input.varint()?;
         let compacted = input.varint()?;
         let rows = input.varint()?;
         let values = input.varint()?;
         let last_ingest_ns = i64::from_le_bytes(input.array()?);
         let last_ingest_s = seconds_of(last_ingest_ns);
-        let checkpoint = decode_entry(version, last_ingest_s, &mut input)?;
+        let checkpoint = decode_entry(last_ingest_s, &mut input)?;
         let checkpoint = SegmentEntry { ingest_s: 0, ..checkpoint };
         let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
-        let entries = (0..count).map(|_| decode_entry(version, last_ingest_s, &mut input));
+        let entries = (0..count).map(|_| decode_entry(last_ingest_s, &mut input));
         let segments = entries.collect::<Result<Vec<_>>>()?;
-        let (mut deleted, mut tombstones) = (0, Vec::new());
-        if version > 1 {
-            deleted = input.varint()?;
-            let count = input.len(input.remaining() / TOMBSTONE_LEN_MIN)?;
-            tombstones =
-                (0..count).map(|_| Tombstone::decode(&mut input)).collect::<Result<_>>()?;
-        }
+        let deleted = input.varint()?;
+        let count = input.len(input.remaining() / TOMBSTONE_LEN_MIN)?;
+        let tombstones =
+            (0..count).map(|_| Tombstone::decode(&mut input)).collect::<Result<_>>()?;
         input.end()?;
         input.check(segments.is_sorted_by(is_followed_by))?;
         Ok(Self {
@@ -232,7 +234,7 @@ fn is_followed_by(entry: &SegmentEntry, next: &SegmentEntry) -> bool {
     is_of_same || entry.last_day() < next.day
 }
 
-fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
+fn encode_entry(entry: &SegmentEntry, last_ingest_s: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&entry.id);
     put_zigzag(out, entry.day);
     for number in [entry.bytes, entry.rows, entry.values] {
@@ -241,14 +243,7 @@ fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
     put_zigzag(out, entry.min_ns);
     put_zigzag(out, entry.max_ns);
     out.push(if entry.is_provisional { PROVISIONAL } else { 0 });
-}
-
-fn encode_tombstones(manifest: &Manifest, out: &mut Vec<u8>) {
-    put_varint(out, manifest.deleted);
-    put_len(out, manifest.tombstones.len());
-    for tombstone in &manifest.tombstones {
-        tombstone.encode(out);
-    }
+    put_zigzag(out, last_ingest_s.wrapping_sub(entry.ingest_s));
 }
 
 /// Whole seconds of an instant.
@@ -257,8 +252,8 @@ pub const fn seconds_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(SECOND_NS)
 }
 
-fn decode_entry(version: u8, last_ingest_s: i64, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
-    let mut entry = SegmentEntry {
+fn decode_entry(last_ingest_s: i64, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
+    Ok(SegmentEntry {
         id: input.array()?,
         day: input.zigzag()?,
         bytes: input.varint()?,
@@ -266,18 +261,13 @@ fn decode_entry(version: u8, last_ingest_s: i64, input: &mut Cursor<'_>) -> Resu
         values: input.varint()?,
         min_ns: input.zigzag()?,
         max_ns: input.zigzag()?,
-        is_provisional: false,
-        ingest_s: 0,
-    };
-    if version > 2 {
-        let flags = input.byte()?;
-        input.check(flags <= PROVISIONAL)?;
-        entry.is_provisional = flags == PROVISIONAL;
-    }
-    if version > 3 {
-        entry.ingest_s = last_ingest_s.wrapping_sub(input.zigzag()?);
-    }
-    Ok(entry)
+        is_provisional: {
+            let flags = input.byte()?;
+            input.check(flags <= PROVISIONAL)?;
+            flags == PROVISIONAL
+        },
+        ingest_s: last_ingest_s.wrapping_sub(input.zigzag()?),
+    })
 }
 
 #[cfg(test)]

@@ -14,5 +14,5 @@ mod serving;
 pub(crate) use authenticator::Authenticator;
 pub(crate) use books::{note_unreadable, open_books, write_served};
 pub(crate) use decision::Decision;
-pub(crate) use rules::{Service, is_precision, routes};
+pub(crate) use rules::{Service, routes};
 pub(crate) use serving::Serving;

@@ -1,27 +1,33 @@
 //! The rules of a listener, out of the settings.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use fleetcast_core::model::clock;
+use fleetcast_core::plane::Failure;
 use fleetcast_core::query::SeriesLimits;
-use fleetcast_service::admission::{
-    ADAPTER_ROUTES, Admission, BodyRules, KeyPlaces, PUBLIC_ROUTES, Route,
-};
+use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
 use fleetcast_service::answers;
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
-use fleetcast_service::serving::{self, CommonFields};
+use fleetcast_service::serving::{self, CommonFields, Faulty};
 
 use super::authenticator::Authenticator;
 use super::decision::Decision;
 use super::environ_request::request_of;
 use crate::adapted::NameMapping;
 use crate::arguments::{at, bounds};
+use crate::body::{AnyBody, RequestBody};
+use crate::door::leave;
+use crate::errors::failure;
 use crate::limiter::LimiterFile;
 use crate::long_answer::body;
 use crate::plane::Plane;
 use crate::planes::OpenPlanes;
+use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Service(Arc<serving::Service>);
@@ -100,6 +106,41 @@ impl Service {
         self.0.fields.of(request_id, origin.map(str::as_bytes), allow)
     }
 
+    fn content<'py>(
+        &self,
+        py: Python<'py>,
+        body: Bound<'py, PyAny>,
+        content_encoding: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let packed: AnyBody<'_> = body.extract()?;
+        let (packed, coding) = (packed.as_slice(), content_encoding.map(str::as_bytes));
+        let content = leave(py, || Ok(self.0.content(packed, coding)))?;
+        match content.map_err(|refusal| failure(py, Failure::Refused(refusal)))? {
+            Cow::Borrowed(_) => Ok(body),
+            Cow::Owned(content) => Ok(Bound::new(py, RequestBody::new(content))?.into_any()),
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        plane: &Plane,
+        path: &str,
+        query: &str,
+        content: AnyBody<'_>,
+    ) -> PyResult<WriteResult> {
+        let route = self.0.admission.routes.iter().find(|route| route.path == path);
+        let language = route.and_then(|route| route.language);
+        let language = language.ok_or_else(|| PyValueError::new_err("a path without writes"))?;
+        let (asked, content) = ((language, query), content.as_slice());
+        plane.answered(py, |plane| {
+            let now_ns = clock::ingest_ns()?;
+            let pending = self.0.append(plane, asked, content, now_ns, Faulty::LeftOut)?;
+            Ok(WriteResult::new(pending.wait()?, now_ns)?)
+        })
+    }
+
     #[staticmethod]
     fn latest<'py>(py: Python<'py>, plane: &Plane, query: &str) -> PyResult<Bound<'py, PyAny>> {
         body(py, plane.answered(py, |plane| answers::latest(plane, query))?)
@@ -117,25 +158,16 @@ impl Service {
 
 /// Path, methods, and scope of a route; whether it needs a key and is a write; codings of a body.
 type RouteParts =
-    (&'static str, Vec<&'static str>, bool, Option<&'static str>, bool, &'static [&'static str]);
+    (&'static str, Vec<&'static str>, bool, Option<&'static str>, bool, Vec<&'static str>);
 
 /// The routes of a listener.
 #[pyfunction]
 pub(crate) fn routes(is_adapters: bool) -> Vec<RouteParts> {
     let routes = if is_adapters { ADAPTER_ROUTES } else { PUBLIC_ROUTES };
-    let parts = |route: &'static Route| {
-        let codings = match route.body {
-            Some(BodyRules::Adapted { codings, .. }) => codings,
-            _ => &[],
-        };
+    let parts = |route: &Route| {
+        let codings = route.language.map_or(Vec::new(), |language| language.codings().to_vec());
         let (methods, is_ingest) = (route.allowed(), route.is_ingest());
         (route.path, methods, route.is_authenticated, route.scope, is_ingest, codings)
     };
     routes.iter().map(parts).collect()
-}
-
-/// Tells if a version of lines knows a precision, which may be empty.
-#[pyfunction]
-pub(crate) fn is_precision(version: u8, precision: &str) -> bool {
-    serving::lines_protocol(version, precision).is_some()
 }

@@ -1,37 +1,39 @@
 //! Checks of the head of a write: length, coding and type of its body.
 
 use super::request::{Asking, BodyState};
-use super::routes::BodyRules;
+use super::routes::Language;
 use crate::refusal::{Fault, Refusal};
 
 /// Checks the head of a write whose body may have `bytes_max`, and the length of a body that has
 /// come. Returns false if the body is due.
 pub(super) fn check(
     request: &dyn Asking,
-    rules: &BodyRules,
+    language: Language,
     bytes_max: u64,
 ) -> Result<bool, Refusal> {
-    let length = length(request, rules, bytes_max)?;
-    match rules {
-        BodyRules::Json => check_json(request)?,
-        BodyRules::Adapted { codings, media_types, message } => {
-            check_adapted(request, codings, media_types, *message)?;
-        }
+    let length = length(request, language, bytes_max)?;
+    match language {
+        Language::Json => check_json(request)?,
+        _ => check_adapted(request, language)?,
     }
     let BodyState::Come(bytes) = request.body() else { return Ok(false) };
     if length.is_some_and(|length| length != bytes as u64) {
         return Err(Refusal::new("invalid_content_length"));
     }
-    if bytes == 0 && *rules == BodyRules::Json {
+    if bytes == 0 && language == Language::Json {
         return Err(fault("missing", &["body"], "Field required"));
     }
     Ok(true)
 }
 
 /// The length that the head says; `None` for a body in chunks.
-fn length(request: &dyn Asking, rules: &BodyRules, bytes_max: u64) -> Result<Option<u64>, Refusal> {
+fn length(
+    request: &dyn Asking,
+    language: Language,
+    bytes_max: u64,
+) -> Result<Option<u64>, Refusal> {
     let is_oversized = request.body() == BodyState::Oversized;
-    if *rules != BodyRules::Json && request.is_chunked() {
+    if language != Language::Json && request.is_chunked() {
         return if is_oversized { Err(Refusal::new("request_too_large")) } else { Ok(None) };
     }
     let text = request.field("CONTENT_LENGTH").ok_or_else(|| Refusal::new("length_required"))?;
@@ -66,32 +68,26 @@ fn is_json(content_type: &[u8]) -> bool {
         || media_type.starts_with(b"application/") && media_type.ends_with(b"+json")
 }
 
-fn check_adapted(
-    request: &dyn Asking,
-    codings: &[&str],
-    media_types: &[&str],
-    message: Option<&str>,
-) -> Result<(), Refusal> {
-    let coding = coding(request);
-    if !codings.iter().any(|each| coding.eq_ignore_ascii_case(each.as_bytes())) {
+fn check_adapted(request: &dyn Asking, language: Language) -> Result<(), Refusal> {
+    let coding = coding(request.field("CONTENT_ENCODING"));
+    if !language.codings().iter().any(|each| coding.eq_ignore_ascii_case(each.as_bytes())) {
         return Err(Refusal::new("unsupported_content_encoding"));
     }
     let content_type = request.field("CONTENT_TYPE").unwrap_or_default();
     let (media_type, parameters) = parts(content_type);
-    let is = |each: &&str| media_type.eq_ignore_ascii_case(each.as_bytes());
-    let is_known = media_types.is_empty() || media_types.iter().any(is);
+    let is = |each: &str| media_type.eq_ignore_ascii_case(each.as_bytes());
     let named = parameters.iter().rfind(|(name, _)| name.eq_ignore_ascii_case(b"proto"));
-    let is_message = match (message, named) {
+    let is_message = match (language.message(), named) {
         (Some(message), Some((_, value))) => value == message.as_bytes(),
         _ => true,
     };
-    if is_known && is_message { Ok(()) } else { Err(Refusal::new("unsupported_media_type")) }
+    let is_known = language.media_type().is_none_or(is) && is_message;
+    if is_known { Ok(()) } else { Err(Refusal::new("unsupported_media_type")) }
 }
 
-/// The coding of a body: `identity` if none is said.
-pub(crate) fn coding(request: &dyn Asking) -> &[u8] {
-    let said = request.field("CONTENT_ENCODING").filter(|coding| !coding.is_empty());
-    said.map_or(b"identity", <[u8]>::trim_ascii)
+/// The coding of a body with this field: `identity` if none is said.
+pub(crate) fn coding(field: Option<&[u8]>) -> &[u8] {
+    field.filter(|coding| !coding.is_empty()).map_or(b"identity", <[u8]>::trim_ascii)
 }
 
 /// Name and value.

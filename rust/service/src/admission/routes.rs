@@ -1,19 +1,38 @@
 //! The paths of each listener, and what a request for one of them needs.
 
-/// Rules for the body of a write.
-#[derive(Debug, PartialEq, Eq)]
-pub enum BodyRules {
+/// The language of the body of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
     /// JSON, as it is.
     Json,
-    /// A body of another protocol.
-    Adapted {
-        /// Content codings that it may have; without `identity`, one that it must have.
-        codings: &'static [&'static str],
-        /// Content types that it may have; empty for any.
-        media_types: &'static [&'static str],
-        /// The protobuf message, which the content type may name by `proto`.
-        message: Option<&'static str>,
-    },
+    /// Line protocol, by the rules of this version of `InfluxDB`.
+    Lines(u8),
+    /// Remote write of Prometheus.
+    RemoteWrite,
+    /// Metrics of OpenTelemetry.
+    Otlp,
+}
+
+impl Language {
+    /// Content codings that a body may have; without `identity`, one that it must have.
+    #[must_use]
+    pub fn codings(self) -> &'static [&'static str] {
+        match self {
+            Self::Json => &["identity"],
+            Self::Lines(_) | Self::Otlp => &["identity", "gzip"],
+            Self::RemoteWrite => &["snappy"],
+        }
+    }
+
+    /// The content type that a body of another protocol must have, if there is one.
+    pub(super) fn media_type(self) -> Option<&'static str> {
+        matches!(self, Self::RemoteWrite | Self::Otlp).then_some("application/x-protobuf")
+    }
+
+    /// The protobuf message of a body, which the content type may name by `proto`.
+    pub(super) fn message(self) -> Option<&'static str> {
+        (self == Self::RemoteWrite).then_some("prometheus.WriteRequest")
+    }
 }
 
 /// A path, and what a request for it needs.
@@ -27,15 +46,15 @@ pub struct Route {
     pub is_authenticated: bool,
     /// The scope that the key needs.
     pub scope: Option<&'static str>,
-    /// Rules for the body of a write, which needs the entitlement as well.
-    pub body: Option<BodyRules>,
+    /// The language of a write, which needs the entitlement as well.
+    pub language: Option<Language>,
 }
 
 impl Route {
     /// Returns true if a request for it is a write.
     #[must_use]
     pub fn is_ingest(&self) -> bool {
-        self.body.is_some()
+        self.language.is_some()
     }
 
     /// The methods, with those that follow.
@@ -54,25 +73,21 @@ impl Route {
     }
 
     const fn open(path: &'static str) -> Self {
-        Self { path, methods: &["GET"], is_authenticated: false, scope: None, body: None }
+        Self { path, methods: &["GET"], is_authenticated: false, scope: None, language: None }
     }
 
     const fn read(path: &'static str, scope: Option<&'static str>) -> Self {
-        Self { path, methods: &["GET"], is_authenticated: true, scope, body: None }
+        Self { path, methods: &["GET"], is_authenticated: true, scope, language: None }
     }
 
-    const fn write(path: &'static str, body: BodyRules) -> Self {
-        let scope = Some("telemetry:write");
-        Self { path, methods: &["POST"], is_authenticated: true, scope, body: Some(body) }
+    const fn write(path: &'static str, language: Language) -> Self {
+        let (scope, language) = (Some("telemetry:write"), Some(language));
+        Self { path, methods: &["POST"], is_authenticated: true, scope, language }
     }
 }
 
-const LINES: BodyRules =
-    BodyRules::Adapted { codings: &["identity", "gzip"], media_types: &[], message: None };
-const PROTOBUF: &[&str] = &["application/x-protobuf"];
-
 /// Writes of JSON. Those of gRPC need the same rights.
-pub const TELEMETRY: Route = Route::write("/telemetry", BodyRules::Json);
+pub const TELEMETRY: Route = Route::write("/telemetry", Language::Json);
 
 /// Every path of the public listener.
 pub static PUBLIC_ROUTES: &[Route] = &[
@@ -91,19 +106,9 @@ pub static PUBLIC_ROUTES: &[Route] = &[
 pub static ADAPTER_ROUTES: &[Route] = &[
     Route::open("/ping"),
     Route::open("/health"),
-    Route::write("/write", LINES),
-    Route::write("/api/v2/write", LINES),
-    Route::write("/api/v3/write_lp", LINES),
-    Route::write(
-        "/api/v1/write",
-        BodyRules::Adapted {
-            codings: &["snappy"],
-            media_types: PROTOBUF,
-            message: Some("prometheus.WriteRequest"),
-        },
-    ),
-    Route::write(
-        "/v1/metrics",
-        BodyRules::Adapted { codings: &["identity", "gzip"], media_types: PROTOBUF, message: None },
-    ),
+    Route::write("/write", Language::Lines(1)),
+    Route::write("/api/v2/write", Language::Lines(2)),
+    Route::write("/api/v3/write_lp", Language::Lines(3)),
+    Route::write("/api/v1/write", Language::RemoteWrite),
+    Route::write("/v1/metrics", Language::Otlp),
 ];

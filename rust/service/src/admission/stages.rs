@@ -239,10 +239,10 @@ impl Admission {
         request: &mut dyn Asking,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
-        let Some(rules) = decision.route.and_then(|route| route.body.as_ref()) else {
+        let Some(language) = decision.route.and_then(|route| route.language) else {
             return Ok(None);
         };
-        let is_there = body::check(request, rules, self.body_bytes_max)?;
+        let is_there = body::check(request, language, self.body_bytes_max)?;
         Ok((!is_there).then_some(Grant::AwaitBody))
     }
 }

@@ -6,6 +6,7 @@
 mod parameters;
 
 mod latest;
+mod lines;
 mod series;
 
 mod bodies;
@@ -15,4 +16,5 @@ mod tests;
 
 pub use bodies::{ReadFailure, latest, series, write_answer};
 pub use latest::LatestParameters;
+pub(crate) use lines::lines_parameters;
 pub use series::series_parameters;

@@ -46,6 +46,11 @@ impl<'q> Parameters<'q> {
         values.pop()
     }
 
+    /// A parameter of which the last value counts; empty if it is not given.
+    pub(super) fn last(&mut self, name: &str) -> Bytes<'q> {
+        self.take(name).pop().unwrap_or_default()
+    }
+
     /// Nanoseconds since 1970 of an ISO 8601 datetime.
     pub(super) fn time(&mut self, name: &'static str) -> Option<i64> {
         let text = self.text(name)?;

@@ -1,8 +1,9 @@
 use std::fmt::Write as _;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::fault::Step;
+use fleetcast_core::model::fault::{self, Step};
 use fleetcast_core::query::SeriesRequest;
+use fleetcast_core::wire::{Backslashes, Precision, Protocol};
 use proptest::prelude::*;
 
 use super::*;
@@ -293,5 +294,26 @@ proptest! {
         let query = pieces.concat();
         let _ = LatestParameters::read(&query);
         let _ = series_parameters(&query);
+    }
+}
+
+#[test]
+fn parameters_of_lines_are_decoded_and_the_last_value_counts() {
+    let lines = |precision| Protocol::Lines(precision, Backslashes::Apart);
+    for (query, protocol, is_partial) in [
+        ("", lines(Precision::Nanoseconds), true),
+        ("db=a&precision=%73", lines(Precision::Seconds), true),
+        ("precision=x&precision=h&accept_partial=", lines(Precision::Hours), true),
+        ("precision=%C2%B5&accept_partial=false", lines(Precision::Microseconds), false),
+    ] {
+        assert_eq!(lines_parameters(1, query), Ok((protocol, is_partial)), "{query}");
+    }
+    for (version, query, field) in [
+        (2, "precision=h", "precision"),
+        (3, "precision=%FF&accept_partial=no", "precision"),
+        (3, "precision=second&accept_partial=no", "accept_partial"),
+    ] {
+        let refusal = fault::Refusal::InvalidInput { field };
+        assert_eq!(lines_parameters(version, query), Err(refusal), "{query}");
     }
 }

@@ -4,20 +4,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use fleetcast_core::model::error::{Error, Result, catching};
 use fleetcast_core::plane::{Pending, Plane, Written};
-use fleetcast_front::acknowledgements::Acknowledgements;
+use fleetcast_core::storage::store::Committer;
 
 /// A plane as long as it is open.
 pub struct OpenPlane {
     /// `None` once closed; a call under way keeps the plane until it ends, which is soon.
     plane: RwLock<Option<Arc<Plane>>>,
     /// Batches that were appended, and whose disk is waited for.
-    appended: Acknowledgements<Appended>,
-}
-
-/// A batch, and the rest of its request.
-struct Appended {
-    pending: Pending,
-    then: Box<dyn FnOnce(Result<Written>) + Send>,
+    appended: Committer<Pending>,
 }
 
 impl OpenPlane {
@@ -30,8 +24,8 @@ impl OpenPlane {
         plane.ok_or(Error::Closed)
     }
 
-    /// Has `then` called with the outcome of a batch once it is durable, at once if nothing is
-    /// waited for, and else by this thread or by one that waits for the disk already.
+    /// Has `then` called with the outcome of a batch once it is durable: at once if the batch needs no
+    /// sync, else by this thread or by a thread that waits for the disk already.
     pub fn acknowledge(
         &self,
         pending: Pending,
@@ -40,15 +34,15 @@ impl OpenPlane {
         if !pending.needs_sync() {
             return then(pending.wait());
         }
-        let sync = |all: &[Appended]| {
-            // One that fails tells so again when it is waited for.
-            for appended in all {
-                drop(appended.pending.sync());
+        // A sync that fails fails again when its batch is waited for.
+        let sync = |batches: &[Pending]| {
+            for batch in batches {
+                drop(batch.sync());
             }
+            Ok(())
         };
-        self.appended.leave(Appended { pending, then: Box::new(then) }, sync, |appended| {
-            (appended.then)(catching(|| appended.pending.wait()));
-        });
+        let then = |pending: Pending, _| then(catching(|| pending.wait()));
+        self.appended.commit_then(pending, 0, &sync, then);
     }
 
     /// Ends its use under all who hold it.
@@ -78,6 +72,6 @@ impl OpenPlane {
 
 impl From<Plane> for OpenPlane {
     fn from(plane: Plane) -> Self {
-        Self { plane: RwLock::new(Some(Arc::new(plane))), appended: Acknowledgements::default() }
+        Self { plane: RwLock::new(Some(Arc::new(plane))), appended: Committer::default() }
     }
 }

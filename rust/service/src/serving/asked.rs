@@ -20,25 +20,21 @@ pub(super) struct Asked {
     pub(super) request_id: String,
     pub(super) began: Instant,
     pub(super) books: Arc<Books>,
+    pub(super) method: &'static str,
     pub(super) route: &'static str,
 }
 
 impl Asked {
     /// Counts the request as under way.
-    pub(super) fn begin(&self, method: &'static str, status: u16) -> Entry {
-        self.books.begin(method, self.route, Status::Http(status), &self.identity.account)
+    pub(super) fn begin(&self, status: u16) -> Entry {
+        self.books.begin(self.method, self.route, Status::Http(status), &self.identity.account)
     }
 
     /// Counts and logs the request, which has so many bytes in and out.
-    pub(super) fn end(
-        &self,
-        entry: Entry,
-        (method, status): (&str, u16),
-        (bytes_in, bytes_out): (u64, u64),
-    ) {
+    pub(super) fn end(&self, entry: Entry, status: u16, (bytes_in, bytes_out): (u64, u64)) {
         entry.end(&books::Served {
             request_id: &self.request_id,
-            method,
+            method: self.method,
             route: self.route,
             status: Status::Http(status),
             error: None,

@@ -6,11 +6,10 @@ use std::time::Instant;
 use fleetcast_front::{self as front, Fast, Request, Served};
 
 use super::asked::{Asked, hand_on};
-use super::lines;
 use super::reads::{Read, read};
 use super::service::Service;
-use super::writes::{Language, write};
-use crate::admission::{Decision, Grant};
+use super::writes::write;
+use crate::admission::{Decision, Grant, Language, Route};
 use crate::books::{Books, new_request_id};
 use crate::renewed::Renewed;
 
@@ -41,15 +40,15 @@ impl Serving {
         let (Some(identity), Some(plane)) = (&decision.identity, &decision.plane) else {
             return hand_on(request, decision);
         };
-        let Some(way) = Way::of(route.path, &request).filter(|_| is_plain(&request)) else {
-            return hand_on(request, decision);
-        };
+        let way = Way::of(route, &request).filter(|_| is_plain(&request));
+        let Some((method, way)) = way else { return hand_on(request, decision) };
         let asked = Asked {
             identity: Arc::clone(identity),
             plane: Arc::clone(plane),
             request_id: new_request_id(),
             books: Arc::clone(&self.books),
             began,
+            method,
             route: route.path,
             service,
             decision,
@@ -92,30 +91,28 @@ enum Way {
 }
 
 impl Way {
-    fn of(path: &str, request: &Request) -> Option<Self> {
-        let head = request.head()?;
-        match (head.method(), path) {
-            ("GET", "/topology") => Some(Self::Read(Read::Latest)),
-            ("GET", "/topology/series") => Some(Self::Read(Read::Series)),
-            ("POST", "/telemetry") => Some(Self::Write(Language::Json)),
-            ("POST", _) => {
-                let coding = crate::admission::coding(request);
-                let protocol = lines::of_request(path, head.query());
-                let protocol = protocol.filter(|_| coding.eq_ignore_ascii_case(b"identity"));
-                protocol.map(|protocol| Self::Write(Language::Adapted(protocol)))
-            }
+    /// The way to answer a request, and its method.
+    fn of(route: &Route, request: &Request) -> Option<(&'static str, Self)> {
+        let read = match route.path {
+            "/topology" => Some(Read::Latest),
+            "/topology/series" => Some(Read::Series),
+            _ => None,
+        };
+        match request.head()?.method() {
+            "GET" => Some(("GET", Self::Read(read?))),
+            "HEAD" => Some(("HEAD", Self::Read(read?))),
+            "POST" => Some(("POST", Self::Write(route.language?))),
             _ => None,
         }
     }
 }
 
-/// A head of HTTP/1.1 whose connection goes on, with a body of a known length or none.
+/// A head of HTTP/1.1 whose connection goes on, with a body that has come or none.
 fn is_plain(request: &Request) -> bool {
     let front::Asked::Whole { head, framing } = request.asked() else { return false };
     head.minor_version() == 1
         && !head.closes()
         && !head.expects_continue()
-        && !head.is_chunked()
         && framing.is_buffered == (head.method() == "POST")
-        && (framing.is_buffered || framing.body_bytes == 0)
+        && (framing.is_buffered || framing.body_bytes == 0 && !head.is_chunked())
 }

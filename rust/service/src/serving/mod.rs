@@ -4,9 +4,11 @@
 //! the decision about it.
 
 mod fields;
-mod lines;
+mod unpacking;
 
 mod service;
+
+mod batches;
 
 mod asked;
 
@@ -15,7 +17,7 @@ mod writes;
 
 mod front_requests;
 
+pub use batches::Faulty;
 pub use fields::CommonFields;
 pub use front_requests::Serving;
-pub use lines::lines_protocol;
 pub use service::{BatchBounds, Service};

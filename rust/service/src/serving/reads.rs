@@ -8,7 +8,7 @@ use fleetcast_core::plane::{Failure, Plane};
 use fleetcast_front::{self as front, Request, Served};
 
 use super::asked::{Asked, hand_on};
-use super::service::Service;
+use super::service::{Head, Service};
 use crate::answers::{ReadFailure, latest, series};
 use crate::long::{self, LongAnswer};
 
@@ -26,7 +26,7 @@ pub(super) enum Read {
 /// Answers a read, or hands it on if it comes to nothing.
 pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
-    let entry = asked.begin("GET", STATUS.0);
+    let entry = asked.begin(STATUS.0);
     let query = request.head().map_or("", |head| head.query());
     let body = match body(&asked.service, &plane, read, query) {
         Ok(Some(body)) => body,
@@ -40,21 +40,30 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     };
     drop(plane);
     let (service, request_id) = (Arc::clone(&asked.service), asked.request_id.clone());
+    let mut bytes_text = None;
     let body = match body {
+        body if asked.method == "HEAD" => {
+            if let Body::Whole(pieces) = body {
+                let bytes: usize = pieces.iter().map(Vec::len).sum();
+                bytes_text = Some(bytes.to_string());
+            }
+            asked.end(entry, STATUS.0, (0, 0));
+            front::Body::Pieces(Vec::new())
+        }
         Body::Whole(pieces) => {
             let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-            asked.end(entry, ("GET", STATUS.0), (0, bytes));
+            asked.end(entry, STATUS.0, (0, bytes));
             front::Body::Pieces(pieces.into_iter().map(long::piece).collect())
         }
         Body::Long(pieces) => {
             let mut long = LongAnswer::new(pieces);
-            long.when_over(Box::new(move |bytes| {
-                asked.end(entry, ("GET", STATUS.0), (0, bytes));
-            }));
+            long.when_over(Box::new(move |bytes| asked.end(entry, STATUS.0, (0, bytes))));
             front::Body::Rest(Box::new(long))
         }
     };
-    let answer = service.answer(&mut request, (STATUS.1, &request_id), true, body);
+    let own = bytes_text.as_deref().map(|text| ("content-length", text));
+    let head = Head { status: STATUS.1, request_id: &request_id, own, is_json: true };
+    let answer = service.answer(&mut request, &head, body);
     Served::Done(request.answer(answer))
 }
 

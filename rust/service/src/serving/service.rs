@@ -49,21 +49,24 @@ pub struct Service {
     pub mapping: Option<Arc<Mapping>>,
 }
 
+/// The head of an answer that is made here.
+pub(super) struct Head<'t> {
+    pub(super) status: &'static str,
+    pub(super) request_id: &'t str,
+    /// A field of its own, which the application would set before those of all answers.
+    pub(super) own: Option<(&'static str, &'t str)>,
+    pub(super) is_json: bool,
+}
+
 impl Service {
     /// An answer that is made here.
-    pub(super) fn answer(
-        &self,
-        request: &mut Request,
-        (status, request_id): (&str, &str),
-        is_json: bool,
-        body: Body,
-    ) -> Answer {
+    pub(super) fn answer(&self, request: &mut Request, head: &Head<'_>, body: Body) -> Answer {
         let origin = request.head().and_then(|head| head.field("ORIGIN")).map(<[u8]>::to_vec);
-        let fields = self.fields.of(request_id, origin.as_deref(), None);
-        let content_type = is_json.then_some(("content-type", "application/json"));
-        let fields = fields.into_iter().chain(content_type);
+        let fields = self.fields.of(head.request_id, origin.as_deref(), None);
+        let content_type = head.is_json.then_some(("content-type", "application/json"));
+        let fields = head.own.into_iter().chain(fields).chain(content_type);
         let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         // No origin of the settings breaks a line.
-        request.compose(status.as_bytes(), fields, body).unwrap_or_default()
+        request.compose(head.status.as_bytes(), fields, body).unwrap_or_default()
     }
 }

@@ -3,31 +3,25 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::clock;
-use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{AdaptedBody, Failure, Pending, Plane, WriteError, Written};
+use fleetcast_core::model::error::{Error, catching};
+use fleetcast_core::plane::{Failure, Pending, Plane, Written};
 use fleetcast_core::storage::write_id;
-use fleetcast_core::wire::{Format, Protocol};
+use fleetcast_front::head::RequestHead;
 use fleetcast_front::{Body, Request, Served};
 
 use super::asked::{Asked, hand_on};
-use super::service::{BatchBounds, Service};
+use super::batches::Faulty;
+use super::service::Head;
+use crate::admission::Language;
 use crate::answers::write_answer;
 use crate::books::Entry;
 
-/// The language of a body.
-#[derive(Clone, Copy)]
-pub(super) enum Language {
-    Json,
-    Adapted(Protocol),
-}
-
-impl Language {
-    /// The status of an answer, and true if it has a body.
-    fn status(self) -> (u16, &'static str, bool) {
-        match self {
-            Self::Json => (202, "202 Accepted", true),
-            Self::Adapted(_) => (204, "204 No Content", false),
-        }
+/// The status of the answer to a write of which all was stored.
+const fn status(language: Language) -> (u16, &'static str) {
+    match language {
+        Language::Json => (202, "202 Accepted"),
+        Language::Lines(_) | Language::RemoteWrite => (204, "204 No Content"),
+        Language::Otlp => (200, "200 OK"),
     }
 }
 
@@ -37,11 +31,11 @@ pub(super) fn write(asked: Asked, language: Language, mut request: Request) -> S
     let Ok(now_ns) = clock::ingest_ns() else { return hand_on(request, asked.decision) };
     let Ok(write_id) = write_id::new(now_ns) else { return hand_on(request, asked.decision) };
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
-    let entry = asked.begin("POST", language.status().0);
-    let pending = match append(&asked.service, &plane, language, (request.body(), now_ns)) {
+    let entry = asked.begin(status(language).0);
+    let pending = match append(&asked, &plane, language, &request, now_ns) {
         Ok(pending) => pending,
         Err(outcome) => {
-            if let Failure::Failed(error) = outcome {
+            if let Some(error) = outcome {
                 request.fail(Box::new(error));
             }
             return hand_on(request, asked.decision);
@@ -73,37 +67,44 @@ fn end(
     mut request: Request,
     (written, write_id): (&Written, &str),
 ) {
-    let (status, line, has_body) = language.status();
-    let rejected = &written.rejected_indices;
-    let body = if has_body {
-        write_answer(write_id, written.accepted_count, rejected, 0)
+    let (status, line) = status(language);
+    let is_json = language == Language::Json;
+    let body = if is_json {
+        write_answer(write_id, written.accepted_count, &written.rejected_indices, 0)
     } else {
         Vec::new()
     };
     let key = &asked.identity.key;
     let by = (&*asked.identity.tenant.name, &*key.key_id);
     entry.books().wrote(&asked.identity.account, by, written);
-    let bytes = (request.body().len() as u64, body.len() as u64);
-    asked.end(entry, ("POST", status), bytes);
-    let (service, status) = (&asked.service, (line, &*asked.request_id));
-    let body = Body::Pieces(vec![Box::new(body)]);
-    let answer = service.answer(&mut request, status, has_body, body);
+    let bytes_in = request.head().map_or(0, RequestHead::body_bytes);
+    asked.end(entry, status, (bytes_in, body.len() as u64));
+    let own = (language == Language::Otlp).then_some(("content-type", "application/x-protobuf"));
+    let head = Head { status: line, request_id: &asked.request_id, own, is_json };
+    let answer = asked.service.answer(&mut request, &head, Body::Pieces(vec![Box::new(body)]));
     drop(request.answer(answer));
 }
 
-/// Appends a body. Nobody knows if an error that is no refusal has left it stored.
+/// Appends a body; the error is `None` if the body is refused. Nobody knows if another error has left
+/// it stored.
 fn append(
-    service: &Service,
+    asked: &Asked,
     plane: &Plane,
     language: Language,
-    (body, now_ns): (&[u8], i64),
-) -> Result<Pending, WriteError> {
-    let BatchBounds { batch, .. } = &service.bounds;
-    let when = service.bounds.acknowledge(None);
-    let (Language::Adapted(protocol), Some(mapping)) = (language, &service.mapping) else {
-        return catching(|| Ok(plane.append(Format::Json, body, batch, now_ns, when)))?;
-    };
-    // A body with a faulty record is handed on as all that is refused, and nothing of it stored.
-    let body = AdaptedBody { protocol, mapping, is_partial: false, bytes: body };
-    catching(|| Ok(plane.append_adapted(body, batch, now_ns, when)))?
+    request: &Request,
+    now_ns: i64,
+) -> Result<Pending, Option<Error>> {
+    let head = request.head().ok_or(None)?;
+    let (service, coding) = (&asked.service, head.field("CONTENT_ENCODING"));
+    let asked = (language, head.query());
+    let appended = catching(|| {
+        let Ok(content) = service.content(request.body(), coding) else { return Ok(None) };
+        // A body with a faulty record is handed on as all that is refused, and nothing of it stored.
+        Ok(Some(service.append(plane, asked, &content, now_ns, Faulty::Refused)))
+    });
+    match appended {
+        Ok(Some(Ok(pending))) => Ok(pending),
+        Ok(None | Some(Err(Failure::Refused(_)))) => Err(None),
+        Ok(Some(Err(Failure::Failed(error)))) | Err(error) => Err(Some(error)),
+    }
 }

@@ -1,4 +1,4 @@
-//! Tickets of threads that wait, fail, leave and gather.
+//! Tickets of threads that wait, fail and leave.
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,8 @@ fn one_commit_takes_all_that_wait_in_their_order_and_each_is_told() {
             scope.spawn(|| {
                 let outcome = tickets.wait(*ticket, |blocks| {
                     commits.fetch_add(1, Ordering::Relaxed);
-                    let bytes: Vec<u8> = blocks.iter().map(|block| block.sealed[0]).collect();
+                    let bytes: Vec<u8> =
+                        blocks.iter().flatten().map(|block| block.sealed[0]).collect();
                     assert_eq!(bytes, (0..8).collect::<Vec<u8>>());
                     Ok(())
                 });
@@ -40,40 +41,7 @@ fn a_failed_commit_is_told_to_its_own_tickets_as_often_as_they_ask() {
     let third = tickets.draw(block(3));
     assert!(tickets.wait(third, |_| Ok(())).is_ok());
     tickets.leave(first);
-    assert_eq!(lock_failed(&tickets), [second]);
-}
-
-/// Longer than any test may take: a wait ends by who comes, or the test fails.
-const LONG: Duration = Duration::from_secs(999);
-
-/// Tickets after a commit of two batches, and the ticket of one more.
-fn after_two(patience: Duration) -> (Tickets, u64) {
-    let tickets = Tickets::default();
-    let both = [tickets.draw(block(1)), tickets.draw(block(2))];
-    tickets.wait(both[0], |_| Ok(())).unwrap();
-    tickets.lock().patience = patience;
-    let third = tickets.draw(block(3));
-    (tickets, third)
-}
-
-#[test]
-fn a_commit_waits_for_those_whom_the_last_one_acknowledged() {
-    let (tickets, third) = after_two(LONG);
-    let sizes = Mutex::default();
-    let commit = |blocks: &[NewBlock]| {
-        Vec::push(&mut sizes.lock().unwrap(), blocks.len());
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let leading = scope.spawn(|| tickets.wait(third, commit));
-        while tickets.lock().committing.is_none() {
-            thread::yield_now();
-        }
-        let fourth = tickets.draw(block(4));
-        tickets.wait(fourth, commit).unwrap();
-        leading.join().unwrap().unwrap();
-    });
-    assert_eq!(*sizes.lock().unwrap(), [2]);
+    assert_eq!(kept(&tickets), [second]);
 }
 
 #[test]
@@ -82,17 +50,17 @@ fn a_batch_behind_a_commit_without_an_answer_is_refused_and_never_stored() {
     let first = tickets.draw(block(1));
     thread::scope(|scope| {
         let (answer, answered) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::channel::<()>();
         let tickets = &tickets;
         let leading = scope.spawn(move || {
             tickets.wait(first, |blocks| {
                 assert_eq!(blocks.len(), 1);
+                begin.send(()).unwrap();
                 answered.recv().unwrap();
                 Ok(())
             })
         });
-        while tickets.lock().committing.is_none() {
-            thread::yield_now();
-        }
+        begun.recv().unwrap();
         let second = tickets.draw(block(2));
         for _ in 0..2 {
             let refused = tickets.wait(second, |_| panic!("another commit is under way"));
@@ -100,36 +68,19 @@ fn a_batch_behind_a_commit_without_an_answer_is_refused_and_never_stored() {
         }
         answer.send(()).unwrap();
         leading.join().unwrap().unwrap();
-        assert!(tickets.lock().waiting.is_empty());
+        let third = tickets.draw(block(3));
+        let commit = |blocks: &[Vec<NewBlock>]| {
+            assert_eq!(blocks[0][0].sealed, [3; 18]);
+            assert_eq!(blocks.len(), 1);
+            Ok(())
+        };
+        tickets.wait(third, commit).unwrap();
     });
 }
 
-#[test]
-fn nobody_waits_again_after_a_wait_in_vain() {
-    let (tickets, third) = after_two(Duration::ZERO);
-    tickets.wait(third, |_| Ok(())).unwrap();
-    let mut state = tickets.lock();
-    (state.wanted, state.patience) = (2, LONG);
-    drop(state);
-    let fourth = tickets.draw(block(4));
-    tickets.wait(fourth, |_| Ok(())).unwrap();
-}
-
-#[test]
-fn a_commit_whose_batches_are_left_while_it_gathers_is_none() {
-    let (tickets, third) = after_two(LONG);
-    thread::scope(|scope| {
-        let leading = scope.spawn(|| tickets.wait(third, |_| panic!("nothing to commit")));
-        while tickets.lock().committing.is_none() {
-            thread::yield_now();
-        }
-        tickets.leave(third);
-        leading.join().unwrap().unwrap();
-    });
-}
-
-fn lock_failed(tickets: &Tickets) -> Vec<u64> {
-    tickets.lock().failed.keys().copied().collect()
+/// Tickets whose outcome is kept, in no order.
+fn kept(tickets: &Tickets) -> Vec<u64> {
+    lock(&tickets.drawn).seats.keys().copied().collect()
 }
 
 #[test]
@@ -153,7 +104,7 @@ fn nothing_is_kept_of_a_ticket_that_is_left_while_its_commit_fails() {
         Err(Error::DiskFull)
     });
     assert!(matches!(failed, Err(Error::DiskFull)));
-    assert_eq!(lock_failed(&tickets), [second]);
+    assert_eq!(kept(&tickets), [second]);
 }
 
 #[test]

@@ -43,15 +43,15 @@ impl<'a> BlockReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Corrupt`] if checksum or heads are wrong.
+    /// [`crate::model::error::Error::Corrupt`] if checksum or heads are wrong,
+    /// [`crate::model::error::Error::Foreign`] for a block of a build before 0.3.0.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the head of a block");
         let (covered, checksum) =
             bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or_else(|| input.corrupt())?;
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
         input = Cursor::new(covered, "the head of a block");
-        let version = input.byte()?;
-        input.check((1..=VERSION).contains(&version))?;
+        input.version(VERSION)?;
         let ingest_ns = i64::from_le_bytes(input.array()?);
         let table_count = input.len(input.remaining())?;
         let (mut rows_left, mut cells_left) = (BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);

@@ -11,7 +11,7 @@ use crate::model::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
 use crate::model::error::{Error, Result};
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// Version of the block layout that is written, and the newest that is read.
+/// Version of the block layout.
 pub(super) const VERSION: u8 = 3;
 
 /// Bytes of the checksum.

@@ -90,26 +90,15 @@ pub(super) fn content_of(state: &State, segments: impl IntoIterator<Item = Hash>
     hasher.finish()
 }
 
-/// As [`content_of`], of what a store has, of which `segments` are the hashes, and as a state of
-/// this version says it. Nobody changes the store meanwhile.
+/// As [`content_of`], of what a store has, of which `segments` are the hashes. Nobody changes the
+/// store meanwhile.
 pub(super) fn read_content(
     store: &dyn Store,
-    version: u8,
     segments: impl IntoIterator<Item = Hash>,
 ) -> Result<Hash> {
-    let mut state = State { version, ..State::new(store.snapshot()?) };
+    let mut state = State::new(store.snapshot()?);
     visit_names(store, 0, &mut state, |_, _| Ok(()))?;
     let compacted = state.snapshot.compacted;
-    if version > 1 {
-        visit_log(store, compacted, &mut state, |_| Ok(()))?;
-        return Ok(content_of(&state, segments));
-    }
-    // Version 1 hashes the log as one, behind the state.
-    let mut log = Hasher::new();
-    visit_log(store, compacted, &mut state, |entry| {
-        log.add(&entry.sequence.to_le_bytes());
-        log.add_part(&entry.sealed);
-        Ok(())
-    })?;
-    Ok(content_of(&state, std::iter::once(log.finish()).chain(segments)))
+    visit_log(store, compacted, &mut state, |_| Ok(()))?;
+    Ok(content_of(&state, segments))
 }

@@ -68,7 +68,7 @@ pub(super) fn load_store(
         loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         hashes
     })?;
-    let is_same = read_content(store, state.version, hashes)? == *content;
+    let is_same = read_content(store, hashes)? == *content;
     if is_same { Ok(()) } else { Err(DAMAGED) }
 }
 

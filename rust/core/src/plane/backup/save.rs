@@ -13,7 +13,7 @@ use super::files::{
 };
 use super::parallel::in_parallel;
 use super::segment_copy::copy_segment;
-use super::state::{State, VERSION};
+use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed;
 use crate::storage::manifest::Manifest;
@@ -244,7 +244,7 @@ impl Saving<'_> {
             saved = last;
             self.kept.extend(known.into_iter().map(|(.., saved)| saved));
             // The hash begins where the log does, which may be later by now.
-            if (before.version, before.snapshot.compacted) == (VERSION, compacted) {
+            if before.snapshot.compacted == compacted {
                 hashed = last;
                 (state.log_hash, state.last_block_hash) = (before.log_hash, before.last_block_hash);
             }

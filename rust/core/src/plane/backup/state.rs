@@ -4,16 +4,13 @@ use super::files::{DAMAGED, Hash};
 use crate::model::error::Result;
 use crate::storage::store::{Counts, FirstIds, Snapshot};
 
-const MAGIC: &[u8; 8] = b"fleetsav";
-/// Version that is written; version 1 has no hash of the log.
-pub(super) const VERSION: u8 = 2;
+/// Magic and version.
+const MAGIC: &[u8; 9] = b"fleetsav\x02";
 const NUMBERS: usize = 10;
 
 /// Content of the state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// Version that it has on disk.
-    pub(super) version: u8,
     pub(super) snapshot: Snapshot,
     /// Hash of all pages of names: of the hash up to a page, and that page.
     pub(super) names_hash: Hash,
@@ -30,7 +27,7 @@ impl State {
     /// State of a snapshot, before its names and its log were read.
     pub(super) fn new(snapshot: Snapshot) -> Self {
         let [names_hash, last_page_hash, last_block_hash, log_hash] = Default::default();
-        Self { version: VERSION, snapshot, names_hash, last_page_hash, last_block_hash, log_hash }
+        Self { snapshot, names_hash, last_page_hash, last_block_hash, log_hash }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -48,14 +45,11 @@ impl State {
             self.snapshot.retention_seconds,
         ];
         let mut bytes = MAGIC.to_vec();
-        bytes.push(self.version);
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         bytes.extend([next_ids.series, next_ids.field].iter().flat_map(|id| id.to_le_bytes()));
-        for hash in [&self.names_hash, &self.last_page_hash, &self.last_block_hash] {
+        for hash in [&self.names_hash, &self.last_page_hash, &self.last_block_hash, &self.log_hash]
+        {
             bytes.extend_from_slice(hash);
-        }
-        if self.version > 1 {
-            bytes.extend_from_slice(&self.log_hash);
         }
         let length = u32::try_from(self.snapshot.cursors.len()).expect("cursors are few");
         bytes.extend(length.to_le_bytes());
@@ -69,10 +63,7 @@ impl State {
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let (version, rest) = bytes.strip_prefix(MAGIC)?.split_first()?;
-        if !(1..=VERSION).contains(version) {
-            return None;
-        }
+        let rest = bytes.strip_prefix(MAGIC)?;
         let (numbers, rest) = rest.split_at_checked(8 * NUMBERS)?;
         let numbers: Vec<u64> =
             numbers.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -87,8 +78,7 @@ impl State {
         let (names_hash, rest) = rest.split_first_chunk()?;
         let (last_page_hash, rest) = rest.split_first_chunk()?;
         let (last_block_hash, rest) = rest.split_first_chunk()?;
-        let (log_hash, rest) =
-            if *version > 1 { rest.split_first_chunk()? } else { (&Hash::default(), rest) };
+        let (log_hash, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (cursors, sealed) = rest.split_at_checked(length)?;
@@ -107,7 +97,6 @@ impl State {
             manifest: (!sealed.is_empty()).then(|| sealed.to_vec()),
         };
         Some(Self {
-            version: *version,
             snapshot,
             names_hash: *names_hash,
             last_page_hash: *last_page_hash,

@@ -6,7 +6,6 @@ use super::content::{hash_segment, manifest_of, read_content, segments_of};
 use super::files::{SavedFile, remove};
 use super::restore::load_store;
 use super::save::{Saved, save_store};
-use super::state::VERSION;
 use crate::model::batch::FieldType;
 use crate::model::error::Error;
 use crate::storage::manifest::{Manifest, SegmentEntry};
@@ -69,16 +68,16 @@ fn compact(store: &dyn Store, compacted: u64, id: u8, merge: bool) {
     }
 }
 
-fn content_of(store: &dyn Store, version: u8) -> [u8; 32] {
+fn content_of(store: &dyn Store) -> [u8; 32] {
     let manifest = manifest_of(&store.snapshot().unwrap(), &sealer()).unwrap();
     let hashes = segments_of(&manifest).map(|segment| hash_segment(store, segment).unwrap());
-    read_content(store, version, hashes).unwrap()
+    read_content(store, hashes).unwrap()
 }
 
 /// Saves the store, and expects that a new store of each kind that is loaded from it is the same.
 fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> Saved {
     let saved = save_store(store, &sealer(), KEY, folder, number, before).unwrap().unwrap();
-    assert_eq!(saved.content, content_of(store, VERSION));
+    assert_eq!(saved.content, content_of(store));
     let load = |into: &dyn Store, link| {
         load_store(into, &sealer(), folder, &saved.files, &saved.content, link).unwrap();
         assert_eq!(into.snapshot().unwrap(), store.snapshot().unwrap());

@@ -34,7 +34,6 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
 use crate::storage::segment::{DAY_NS, Representatives, day_of, merge};
 use crate::storage::store::SegmentId;
-use crate::storage::store::flaw;
 use crate::storage::tombstone::{Extent, Origin, Tombstone, into_visible};
 
 /// Counts of the work that a compaction did.
@@ -97,9 +96,7 @@ impl Compactor {
         }
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have been at work until now.
-        if flaw::has(flaw::Part::LookLocked) {
-            self.follower.follow_heads()?;
-        }
+        self.follower.follow_heads()?;
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
             self.compact_log(&rest, vouched_ns, &mut done)?;
@@ -168,7 +165,6 @@ impl Compactor {
     fn remove_orphans(&self) -> Result<()> {
         let named: HashSet<_> = self.follower.manifest().ids().collect();
         let segments = self.sealed.store.segments()?.into_iter();
-        let segments = segments.filter(|_| flaw::has(flaw::Part::Orphans));
         self.remove(segments.filter(|id| !named.contains(id)))
     }
 
@@ -267,16 +263,12 @@ impl Compactor {
         next.forget_tombstones();
         let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;
         let named: HashSet<_> = next.ids().collect();
-        let remove = || self.remove(manifest.ids().filter(|id| !named.contains(id)));
-        if !flaw::has(flaw::Part::RemovedLast) {
-            remove()?;
-        }
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
             // Only the holder of the lock replaces it, so the lock is another's by now.
             return Err(Error::Overtaken);
         }
         self.follower.follow_heads()?;
-        remove()
+        self.remove(manifest.ids().filter(|id| !named.contains(id)))
     }
 
     /// Removes segments that no manifest names, unless a stream of rows may still read them: then

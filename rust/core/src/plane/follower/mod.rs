@@ -21,7 +21,7 @@ use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Kind;
-use crate::storage::store::{GroupCommit, LogEntry, View};
+use crate::storage::store::{Committer, LogEntry, View};
 use crate::storage::tombstone::{Origin, visible};
 
 /// Views that a read takes before it gives up, where compaction overtakes each.
@@ -45,7 +45,7 @@ pub(super) struct Follower {
     registry: Arc<Registry>,
     /// Those who wait for the same views. Whoever comes while one is under way shares the next: each
     /// sees what was committed before it came, and a store far away is asked once for all of them.
-    reads: GroupCommit<Rows>,
+    reads: Committer<Rows>,
     /// Held by the one who follows the log for its group, so that blocks are applied once and in
     /// order; taken before the registry's locks, and these before `state`.
     cursor: Mutex<Cursor>,
@@ -93,7 +93,7 @@ pub(super) struct Backlog {
 
 impl Follower {
     pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
-        let (reads, cursor) = (GroupCommit::default(), Mutex::default());
+        let (reads, cursor) = (Committer::default(), Mutex::default());
         Self { sealed, registry, reads, cursor, state: RwLock::default() }
     }
 
@@ -128,7 +128,7 @@ impl Follower {
     }
 
     fn follow_with_others(&self, rows: Rows) -> Result<()> {
-        self.reads.submit(rows, 0, |all| {
+        self.reads.submit(rows, 0, &|all: &[Rows]| {
             let mut cursor = self.cursor();
             cursor.is_read |= all.contains(&Rows::Read);
             let wants_rows = all.iter().any(|rows| *rows != Rows::Unwanted);

@@ -75,8 +75,7 @@ fn numbers_of(block: &BlockEntry) -> [i64; SEQUENCES] {
 /// The blocks of a segment whose index begins at byte `index_at` of its file.
 pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
     let mut input = Cursor::new(bytes, "the index of a segment");
-    let version = input.byte()?;
-    input.check((1..=VERSION).contains(&version))?;
+    input.version(VERSION)?;
     // Each block takes at least its tag in the file.
     let blocks_max = usize::try_from(index_at / 16).map_err(|_| CORRUPT)?;
     let count = input.len(blocks_max)?;

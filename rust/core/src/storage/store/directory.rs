@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use super::interface::Store;
 use super::lmdb::LmdbStore;
-use super::log::flaw;
 use super::peeked::Peeked;
 use super::planes::Planes;
 use crate::model::error::{Error, Result};
@@ -55,9 +54,6 @@ impl Planes for Directory {
     ) -> Result<()> {
         let folder = self.folder(plane);
         make(&folder)?;
-        if !flaw::has(flaw::Part::KeyLast) {
-            write_key(&folder, wrapped_key)?;
-        }
         fill(&LmdbStore::create(&folder)?)?;
         write_key(&folder, wrapped_key)
     }

@@ -12,7 +12,12 @@ mod peeked;
 
 mod planes;
 
-mod group_commit;
+mod futex;
+mod gathering;
+
+mod threads;
+
+mod committer;
 mod log;
 mod memory;
 mod segment_files;
@@ -24,14 +29,14 @@ mod directory;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use committer::{Commit, Committer, Seat};
 pub use cursor::{CURSOR_BYTES_MAX, CURSORS_MAX, Cursor, decode_cursors, encode_cursors};
 pub use directory::Directory;
 pub use entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
-pub use group_commit::{GroupCommit, first_group};
+pub use gathering::{Gathering, Patience};
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};
-pub use log::flaw;
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};
 pub use peeked::Peeked;

@@ -25,7 +25,7 @@ pub struct FirstIds {
     pub field: FieldId,
 }
 
-/// One stored page of names. Only version 1 wrote a name on several pages, always under one id.
+/// One stored page of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamesPage {
     /// Position in the order of registration, from 1.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
-use super::log::flaw::{self, Part};
 use crate::model::error::{Error, Result};
 
 const COMPACTION_LOCK: &str = "compaction.lock";
@@ -102,9 +101,6 @@ impl SegmentFiles {
         let opened = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("open", &path, error))?;
         match lock(&file) {
-            Err(_) if name == COMPACTION_LOCK && !flaw::has(Part::CompactionLock) => {
-                Ok(Some(Lock::held(file)))
-            }
             Ok(()) => Ok(Some(Lock::held(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
@@ -155,7 +151,7 @@ impl SegmentFiles {
     /// Makes the names of all finished segments durable.
     pub(super) fn sync_names(&self) -> Result<()> {
         let Names { is_new, is_directory_safe } = &*self.names;
-        if !flaw::has(Part::SegmentName) || !is_new.swap(false, Ordering::AcqRel) {
+        if !is_new.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
         let synced = sync_directory(&self.directory).and_then(|()| {
@@ -244,9 +240,7 @@ impl NewSegment for NewFile {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        if flaw::has(Part::SegmentContent) {
-            self.file.sync_data().map_err(|error| Error::io("sync", &self.path, error))?;
-        }
+        self.file.sync_data().map_err(|error| Error::io("sync", &self.path, error))?;
         self.names.is_new.store(true, Ordering::Release);
         self.finish_content()
     }

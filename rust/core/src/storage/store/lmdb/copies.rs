@@ -32,7 +32,7 @@ impl LmdbStore {
                 compacted: head.compacted,
                 generation: head.generation,
                 retention_seconds: head.retention_seconds,
-                next_ids: self.tables.next_ids(txn, &head)?,
+                next_ids: head.next_ids,
                 cursors: cursors.encode(),
                 manifest,
             })
@@ -75,9 +75,9 @@ impl LmdbStore {
                 cursors_at: self.log.live(),
                 generation: snapshot.generation,
                 retention_seconds: snapshot.retention_seconds,
-                next_ids: Some(snapshot.next_ids),
+                next_ids: snapshot.next_ids,
                 log: self.tables.head(txn)?.log,
-                ..Head::default()
+                compacted_bytes: 0,
             };
             if let Some(sealed) = &snapshot.manifest {
                 let stored = records::encode_manifest(sealed);

@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use heed::{
-    CommitOrAbort, CompactionOption, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError,
-    OnCommit, RoTxn, RwTxn, WithoutTls,
+    CommitOrAbort, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn,
+    WithoutTls,
 };
 
 use super::check;
@@ -20,7 +20,6 @@ use super::head_pages::HeadPages;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
 use crate::storage::store::log::Opening;
-use crate::storage::store::log::flaw::{self, Part};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -63,9 +62,6 @@ impl Environment {
         // Without thread-local slots: a key of those for each environment, and a process has 1,024.
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
-        let unsynced =
-            if flaw::has(Part::TableSync) { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
-        let flags = EnvFlags::NO_SUB_DIR | unsynced;
         // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
         // them, reach the disk. NO_SUB_DIR only names the file.
         //
@@ -73,7 +69,7 @@ impl Environment {
         // opens it through this function, with locking on, and no process truncates it. The claim
         // keeps this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
-        let env = unsafe { options.flags(flags).open(path) };
+        let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
         let mut lock_path = path.as_os_str().to_owned();
         lock_path.push("-lock");
@@ -366,12 +362,6 @@ impl Environment {
     #[cfg(test)]
     pub(super) fn info(&self) -> heed::EnvInfo {
         self.env.info()
-    }
-
-    /// Copies what is in use into an empty file.
-    pub(super) fn copy_to(&self, file: &mut File) -> Result<()> {
-        let copied = self.env.copy_to_file(file, CompactionOption::Enabled);
-        copied.map_err(|error| database_error("copy the store", error))
     }
 
     /// Bytes of a page.

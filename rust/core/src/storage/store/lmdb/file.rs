@@ -29,8 +29,6 @@ pub(super) const ROOT_AT: usize = 40;
 pub(super) const NO_ROOT: u64 = u64::MAX;
 /// Offsets of the numbers of its branch, leaf and overflow pages.
 pub(super) const PAGE_COUNTS_AT: [usize; 3] = [8, 16, 24];
-/// Offset of the number of entries in a tree's record.
-pub(super) const ENTRIES_AT: usize = 32;
 
 pub(super) fn bytes_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8]> {
     at.checked_add(length).and_then(|end| bytes.get(at..end)).ok_or(CORRUPT)

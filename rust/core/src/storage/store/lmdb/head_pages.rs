@@ -12,7 +12,6 @@ use super::file::{TRANSACTION_AT, WRITTEN_HEAD, u64_at};
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
 use crate::storage::store::log::Shared;
-use crate::storage::store::log::flaw::{self, Part};
 
 /// The head pages of one file, a transaction's at its number modulo two.
 pub(super) struct HeadPages {
@@ -52,7 +51,7 @@ impl HeadPages {
     /// A transaction that is newer than `seen`, or is shown by it and may not be on disk. The last
     /// one that LMDB has written is `written`.
     pub(super) fn unsure(&self, seen: usize, written: usize) -> Option<usize> {
-        let is_newer = written > seen && flaw::has(Part::DeadCommit);
+        let is_newer = written > seen;
         let in_doubt = || usize::try_from(self.in_doubt()?).ok();
         let newer = Some(written).filter(|_| is_newer);
         newer.or_else(|| in_doubt().filter(|number| *number <= seen))
@@ -62,9 +61,7 @@ impl HeadPages {
     pub(super) fn begin_commit(&self, transaction: usize) -> io::Result<Commit<'_>> {
         let mark = self.commits.mark(transaction)?;
         let transaction = transaction as u64;
-        if flaw::has(Part::HeadDoubt) {
-            self.shared.doubt_head(transaction);
-        }
+        self.shared.doubt_head(transaction);
         Ok(Commit { shared: &self.shared, transaction, _mark: mark })
     }
 
@@ -91,15 +88,12 @@ impl HeadPages {
         let place_of = |transaction: u64| (transaction % 2) * self.page_bytes as u64;
         let mut head = [0; WRITTEN_HEAD.end];
         file.read_exact_at(&mut head, place_of(published)).map_err(failed)?;
-        let part = if in_doubt == published { Part::HeadAgain } else { Part::HeadUndone };
         let is_next = in_doubt == published || in_doubt == published + 1;
-        if is_next && u64_at(&head, TRANSACTION_AT)? == published && flaw::has(part) {
+        if is_next && u64_at(&head, TRANSACTION_AT)? == published {
             let at = place_of(in_doubt) + WRITTEN_HEAD.start as u64;
             file.write_all_at(&head[WRITTEN_HEAD], at).map_err(failed)?;
         }
-        if flaw::has(Part::HeadSync) {
-            file.sync_data().map_err(failed)?;
-        }
+        file.sync_data().map_err(failed)?;
         self.shared.trust_head(in_doubt);
         Ok(())
     }
@@ -109,7 +103,7 @@ impl Commit<'_> {
     /// Ends the commit. Its head page stays in doubt unless `is_known`: it is on disk, or was not
     /// written at all.
     pub(super) fn end(self, is_known: bool) {
-        if is_known || !flaw::has(Part::HeadTrusted) {
+        if is_known {
             self.shared.trust_head(self.transaction);
         }
     }

@@ -18,8 +18,6 @@ mod environment;
 
 mod tables;
 
-mod shrink;
-
 mod store;
 
 mod copies;

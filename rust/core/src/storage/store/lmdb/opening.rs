@@ -7,14 +7,13 @@ use heed::types::Bytes;
 
 use super::environment::Environment;
 use super::records;
-use super::shrink::shrink;
 use super::store::LmdbStore;
 use super::tables::Tables;
 use crate::model::error::{Error, Result};
 use crate::storage::seal::fill_random;
 use crate::storage::store::log::Opening;
 
-const TABLE_COUNT: u32 = 5;
+const TABLE_COUNT: u32 = 2;
 /// LMDB's two head pages, of the smallest page there is.
 const FILE_BYTES_MIN: u64 = 2 * 4_096;
 
@@ -32,12 +31,10 @@ impl LmdbStore {
         let env = Environment::open(&path, TABLE_COUNT, &opening)?;
         let tables = env.create_tables(|open, txn| {
             let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
-            let mut sequenced = |name| open.create_database(txn, Some(name));
-            Ok((meta, (sequenced("names")?, sequenced("log")?)))
+            Ok((meta, open.create_database(txn, Some("names"))?))
         })?;
-        let (meta, (names, log)) = tables;
-        let tables = Tables { meta, names, log, version_1: [None, None] };
-        Self::with_tables(directory, opening, env, tables)
+        let (meta, names) = tables;
+        Self::with_tables(directory, opening, env, Tables { meta, names })
     }
 
     /// Opens the store in `directory`.
@@ -60,11 +57,7 @@ impl LmdbStore {
             return Err(Error::Corrupt { what: "the store's database" });
         }
         let opening = Opening::begin(directory)?;
-        let (mut env, mut tables) = open_tables(&path, &opening)?;
-        if opening.is_alone && shrink(&path, &env, &tables)? {
-            drop(env);
-            (env, tables) = open_tables(&path, &opening)?;
-        }
+        let (env, tables) = open_tables(&path, &opening)?;
         Self::with_tables(directory, opening, env, tables)
     }
 
@@ -79,7 +72,7 @@ impl LmdbStore {
         let mut head = env.read("open the store", |txn| tables.head(txn))?;
         if head.log.is_none() && opening.is_alone {
             env.read("open the store", |txn| tables.check_first_head(txn))?;
-            head = begin_log(&opening, &env, &tables, head)?;
+            head = begin_log(&opening, &env, &tables)?;
         }
         let id = head.log.ok_or(Error::Corrupt { what: "the store's head record" })?;
         let log = opening.finish(id, head.taken(), env.byte_locks())?;
@@ -96,29 +89,19 @@ fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> 
     }
     let tables = env.open_tables(|open, txn| {
         let meta = open.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
-        let sequenced = |name| open.open_database(txn, Some(name));
-        let version_1 = |name| open.open_database::<Bytes, Bytes>(txn, Some(name));
-        let sequenced = (sequenced("names")?, sequenced("log")?);
-        Ok(((meta, sequenced), [version_1("series")?, version_1("fields")?]))
+        Ok((meta, open.open_database(txn, Some("names"))?))
     })?;
-    let ((Some(meta), (Some(names), Some(log))), version_1) = tables else {
-        return Err(corrupt);
-    };
-    Ok((env, Tables { meta, names, log, version_1 }))
+    let (Some(meta), Some(names)) = tables else { return Err(corrupt) };
+    Ok((env, Tables { meta, names }))
 }
 
-/// Begins the log of a store that has none: it was just made, or by an older version. The log is
-/// durable before the head tells of it, and only then anything is appended.
-fn begin_log(
-    opening: &Opening,
-    env: &Environment,
-    tables: &Tables,
-    head: records::Head,
-) -> Result<records::Head> {
+/// Begins the log of a store that was just made. The log is durable before the head tells of it, and
+/// only then anything is appended.
+fn begin_log(opening: &Opening, env: &Environment, tables: &Tables) -> Result<records::Head> {
     let mut id = [0; 8];
     fill_random(&mut id)?;
     let id = u64::from_le_bytes(id);
-    opening.create(id, head.table_last, head.counts)?;
+    opening.create(id)?;
     env.write("begin the log", |txn| {
         let head = records::Head { log: Some(id), ..tables.head(txn)? };
         tables.put_head(txn, head)?;

@@ -7,13 +7,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::file::{
-    CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, PAGE_COUNTS_AT, ROOT_AT,
-    TRANSACTION_AT, TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
+    CORRUPT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, PAGE_COUNTS_AT, ROOT_AT, TRANSACTION_AT,
+    TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
 };
 use super::opening::plane_path;
 use super::records;
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
+use crate::storage::store::entries::Counts;
 use crate::storage::store::interface::Space;
 use crate::storage::store::log;
 use crate::storage::store::peeked::Peeked;
@@ -36,10 +37,10 @@ impl LmdbStore {
             _ => Error::io("read", &path, error),
         };
         let file = File::open(&path).map_err(failed)?;
-        let Found { head, series, used_bytes } = Pages::of(&file)?.counts()?;
+        let Found { head, used_bytes } = Pages::of(&file)?.counts()?;
         let (counts, log_bytes) = match head.log {
             Some(log) => (log::peek(directory, log)?, log::file_bytes(directory)?),
-            None => (head.counts, 0),
+            None => (Counts::default(), 0),
         };
         let segments = SegmentFiles::of(directory).list()?;
         let segment_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
@@ -48,15 +49,15 @@ impl LmdbStore {
         let (log, free) = (log_bytes, file_bytes - tables);
         let space = Space { log, segments: segment_bytes, tables, free };
         let (counts, generation) = (head.counts_of(counts), head.generation);
+        let series = head.next_ids.series.into();
         let segments = segments.len() as u64;
         Ok(Peeked { counts, generation, series, segments, space })
     }
 }
 
-/// Head record, number of series and bytes of all pages that something is on, as of one commit.
+/// Head record and bytes of all pages that something is on, as of one commit.
 struct Found {
     head: records::Head,
-    series: u64,
     used_bytes: u64,
 }
 
@@ -106,21 +107,15 @@ impl<'f> Pages<'f> {
         {
             head = records::Head::decode(record)?;
         }
-        let series = match (head.next_ids, table(b"series")?) {
-            (Some(next), _) => next.series.into(),
-            // Version 1 counted them by a table that has one entry for each.
-            (None, Some(record)) => u64_at(record, ENTRIES_AT)?,
-            (None, None) => 0,
-        };
         let mut used_pages = 0;
-        for name in [b"meta".as_slice(), b"names", b"log", b"series", b"fields"] {
+        for name in [b"meta".as_slice(), b"names"] {
             let Some(record) = table(name)? else { continue };
             for at in PAGE_COUNTS_AT {
                 used_pages += u64_at(record, at)?;
             }
         }
         let used_bytes = used_pages.saturating_mul(self.page_bytes as u64);
-        Ok(Found { head, series, used_bytes })
+        Ok(Found { head, used_bytes })
     }
 
     /// The newer of the two head pages.

@@ -1,15 +1,11 @@
-//! Reads of the log together with the tables, between which compaction moves blocks meanwhile.
+//! Reads of the log together with the tables; compaction takes blocks meanwhile.
 
-use heed::RoTxn;
-
-use super::errors::TxnResult;
 use super::records;
 use super::store::LmdbStore;
-use super::tables::copy_after;
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::{LogEntry, View};
 
-/// Looks at tables and log, where compaction moves blocks from one to the other meanwhile.
+/// Looks at tables and log, from which compaction takes blocks meanwhile.
 const LOOKS_MAX: u32 = 64;
 
 impl LmdbStore {
@@ -22,7 +18,7 @@ impl LmdbStore {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
             let last = self.log.follow()?;
-            let (head, manifest, pages, mut entries) = self.env.read("read the log", |txn| {
+            let (head, manifest, pages) = self.env.read("read the log", |txn| {
                 let head = self.tables.head(txn)?;
                 let mut manifest = None;
                 if head.generation != generation && head.generation > 0 {
@@ -35,11 +31,11 @@ impl LmdbStore {
                 // Names of a block are stored before it, so these pages have those of all up to `last`.
                 let is_news = manifest.is_some() || last > after;
                 let pages = if is_news { self.tables.pages(txn)? } else { 0 };
-                let entries = self.in_table(txn, &head, after)?;
-                Ok((head, manifest, pages, entries))
+                Ok((head, manifest, pages))
             })?;
+            let mut entries = Vec::new();
             // A view without news asks the log for nothing more.
-            if entries.is_empty() && (last > after || manifest.is_some()) {
+            if last > after || manifest.is_some() {
                 let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
             }
@@ -64,14 +60,7 @@ impl LmdbStore {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
             let last = self.log.follow()?;
-            let (head, entries) = self.env.read("read the log", |txn| {
-                let head = self.tables.head(txn)?;
-                let entries = self.in_table(txn, &head, after)?;
-                Ok((head, entries))
-            })?;
-            if !entries.is_empty() {
-                return Ok(entries);
-            }
+            let head = self.env.read("read the log", |txn| self.tables.head(txn))?;
             if let Some(entries) = self.in_log(&head, after, last)? {
                 return Ok(entries);
             }
@@ -88,45 +77,18 @@ impl LmdbStore {
         if sequences.iter().any(|sequence| *sequence <= head.compacted) {
             return Err(Error::Stale);
         }
-        let split = sequences.partition_point(|sequence| *sequence <= head.table_last);
-        let (in_table, in_log) = sequences.split_at(split);
-        let mut entries = self.env.read("read the log", |txn| {
-            let get = |&sequence: &u64| {
-                let sealed = self.tables.log.get(txn, &sequence)?.ok_or(Error::Stale)?;
-                Ok(LogEntry { sequence, sealed: sealed.to_vec() })
-            };
-            in_table.iter().map(get).collect::<TxnResult<Vec<_>>>()
-        })?;
-        let Some(others) = self.log.get(in_log.iter().copied())? else {
-            let compacted = self.head_after_log()?.compacted;
-            let was_compacted = in_log.iter().any(|sequence| *sequence <= compacted);
-            let lost = Error::Corrupt { what: "the log" };
-            return Err(if was_compacted { Error::Stale } else { lost });
-        };
-        entries.extend(others);
-        Ok(entries)
+        if let Some(entries) = self.log.get(sequences.iter().copied())? {
+            return Ok(entries);
+        }
+        let compacted = self.head_after_log()?.compacted;
+        let was_compacted = sequences.iter().any(|sequence| *sequence <= compacted);
+        Err(if was_compacted { Error::Stale } else { Error::Corrupt { what: "the log" } })
     }
 
     /// Head of the tables, at least as new as what the log shows from then on.
     pub(super) fn head_after_log(&self) -> Result<records::Head> {
         self.log.follow()?;
         self.env.read("read the head", |txn| self.tables.head(txn))
-    }
-
-    /// Blocks after `after` that an older version has stored and that are not compacted.
-    fn in_table(
-        &self,
-        txn: &RoTxn<'_>,
-        head: &records::Head,
-        after: u64,
-    ) -> TxnResult<Vec<LogEntry>> {
-        let after = after.max(head.compacted);
-        if after >= head.table_last {
-            return Ok(Vec::new());
-        }
-        let copied = copy_after(self.tables.log, txn, after)?;
-        let entry = |(sequence, sealed)| LogEntry { sequence, sealed };
-        Ok(copied.into_iter().map(entry).collect())
     }
 
     /// Blocks after `after` up to `last` in the log; `None` where compaction has taken them since

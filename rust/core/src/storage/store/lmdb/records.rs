@@ -12,10 +12,8 @@ use crate::storage::store::names::{FirstIds, NamesPage};
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 3;
-/// The version that had all blocks in a table.
-const VERSION_WITH_LOG: u32 = 2;
-/// The version before: it looked names up in tables of their own, and did not count them.
-const VERSION_WITH_TABLES: u32 = 1;
+/// Version that had blocks in a table. 0.3.0 kept them there until they were compacted.
+const VERSION_WITH_BLOCKS: u32 = 2;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
 const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
@@ -71,10 +69,6 @@ fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
 /// The record that every commit rewrites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Sequence of the last block that was ever in the table of blocks; the log goes on behind it.
-    pub(super) table_last: u64,
-    /// Bytes of the blocks in the table.
-    pub(super) table_bytes: u64,
     /// Blocks up to this sequence are in the manifest's segments.
     pub(super) compacted: u64,
     /// Bytes of those of them that were in the log.
@@ -83,32 +77,29 @@ pub(super) struct Head {
     pub(super) cursors_at: u64,
     pub(super) generation: u64,
     pub(super) retention_seconds: u64,
-    /// Ids that names get next; `None` in version 1.
-    pub(super) next_ids: Option<FirstIds>,
-    /// Id of the log; `None` before version 3.
+    /// Id of the log; `None` as long as the store is being made.
     pub(super) log: Option<u64>,
-    /// Counters before version 3; since then the log has them.
-    pub(super) counts: Counts,
+    /// Ids that names get next.
+    pub(super) next_ids: FirstIds,
 }
 
 impl Head {
     /// Parts that the log need not keep.
-    pub(super) fn taken(&self) -> Taken {
-        Taken { compacted: self.compacted.max(self.table_last), cursors: self.cursors_at }
+    pub(super) const fn taken(&self) -> Taken {
+        Taken { compacted: self.compacted, cursors: self.cursors_at }
     }
 
     /// `counts` of the log, with the bytes of those blocks alone that are neither compacted nor
     /// removed.
     pub(super) fn counts_of(&self, counts: Counts) -> Counts {
-        let in_log = counts.log_bytes.saturating_sub(self.compacted_bytes);
-        Counts { log_bytes: in_log + self.table_bytes, ..counts }
+        Counts { log_bytes: counts.log_bytes.saturating_sub(self.compacted_bytes), ..counts }
     }
 
-    /// As version 3 stores it.
     pub(super) fn encode(&self) -> Vec<u8> {
+        // 0.3.0 counted blocks of version 2 in the first two.
         let numbers = [
-            self.table_last,
-            self.table_bytes,
+            0,
+            0,
             self.compacted,
             self.compacted_bytes,
             self.cursors_at,
@@ -116,71 +107,45 @@ impl Head {
             self.retention_seconds,
             self.log.unwrap_or(0),
         ];
-        let next = self.next_ids.unwrap_or_default();
         let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        bytes.extend([next.series, next.field].iter().flat_map(|id| id.to_le_bytes()));
+        let next = [self.next_ids.series, self.next_ids.field];
+        bytes.extend(next.iter().flat_map(|id| id.to_le_bytes()));
         checked(HEAD, bytes)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         let bytes = verified(HEAD, bytes).ok_or(CORRUPT_HEAD)?;
         let (version, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_HEAD)?;
-        let version = u32::from_le_bytes(*version);
-        let (rest, next_ids) = match version {
-            VERSION_WITH_TABLES => (rest, None),
-            VERSION_WITH_LOG | FORMAT_VERSION => {
-                let (rest, field) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
-                let (rest, series) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
-                let (series, field) = (u32::from_le_bytes(*series), u32::from_le_bytes(*field));
-                (rest, Some(FirstIds { series, field }))
-            }
+        match u32::from_le_bytes(*version) {
+            FORMAT_VERSION => {}
+            version @ 1..=VERSION_WITH_BLOCKS => return Err(Error::too_old("the store", version)),
             _ => return Err(CORRUPT_HEAD),
-        };
-        let (numbers, []) = rest.as_chunks::<8>() else {
+        }
+        let (rest, field) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+        let (rest, series) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+        let next_ids =
+            FirstIds { series: u32::from_le_bytes(*series), field: u32::from_le_bytes(*field) };
+        let (numbers, []) = rest.as_chunks::<8>() else { return Err(CORRUPT_HEAD) };
+        let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let &[table_last, _, compacted, compacted_bytes, ref rest @ ..] = &*numbers else {
             return Err(CORRUPT_HEAD);
         };
-        let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        let head = match version {
-            FORMAT_VERSION => Self::of_numbers(&numbers),
-            _ => Self::of_older_numbers(&numbers),
+        let &[cursors_at, generation, retention_seconds, log] = rest else {
+            return Err(CORRUPT_HEAD);
         };
-        Ok(Self { next_ids, ..head.ok_or(CORRUPT_HEAD)? })
-    }
-
-    fn of_numbers(numbers: &[u64]) -> Option<Self> {
-        let &[table_last, table_bytes, compacted, compacted_bytes, ref rest @ ..] = numbers else {
-            return None;
-        };
-        let &[cursors_at, generation, retention_seconds, log] = rest else { return None };
-        Some(Self {
-            table_last,
-            table_bytes,
+        if table_last > compacted {
+            return Err(Error::too_old("a block of the store", VERSION_WITH_BLOCKS));
+        }
+        let log = Some(log);
+        Ok(Self {
             compacted,
             compacted_bytes,
             cursors_at,
             generation,
             retention_seconds,
-            log: Some(log),
-            ..Self::default()
-        })
-    }
-
-    fn of_older_numbers(numbers: &[u64]) -> Option<Self> {
-        let &[table_last, rows, values, rejected, batches, log_bytes, ref rest @ ..] = numbers
-        else {
-            return None;
-        };
-        let &[compacted, generation, retention_seconds] = rest else { return None };
-        let counts = Counts { rows, values, rejected, batches, log_bytes };
-        (compacted <= table_last).then_some(Self {
-            table_last,
-            table_bytes: log_bytes,
-            compacted,
-            generation,
-            retention_seconds,
-            counts,
-            ..Self::default()
+            log,
+            next_ids,
         })
     }
 }
@@ -256,16 +221,13 @@ mod tests {
     #[test]
     fn every_record_reads_back_and_no_damaged_one_does() {
         let head = Head {
-            table_last: u64::MAX,
-            table_bytes: 2,
             compacted: 7,
             compacted_bytes: 3,
             cursors_at: 4,
             generation: 8,
             retention_seconds: 9,
-            next_ids: Some(FirstIds { series: 10, field: 11 }),
+            next_ids: FirstIds { series: 10, field: 11 },
             log: Some(12),
-            counts: Counts::default(),
         };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
         assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
@@ -292,19 +254,16 @@ mod tests {
     #[test]
     fn the_records_are_those_of_the_format_text() {
         let head = Head {
-            table_last: 1,
-            table_bytes: 2,
             compacted: 3,
             compacted_bytes: 4,
             cursors_at: 5,
             generation: 6,
             retention_seconds: 7,
             log: Some(8),
-            next_ids: Some(FirstIds { series: 9, field: 10 }),
-            counts: Counts::default(),
+            next_ids: FirstIds { series: 9, field: 10 },
         };
         let head = head.encode();
-        let words = (1..=8_u64).flat_map(u64::to_le_bytes);
+        let words = [0, 0, 3, 4, 5, 6, 7, 8_u64].into_iter().flat_map(u64::to_le_bytes);
         let body: Vec<u8> = [3, 0, 0, 0].into_iter().chain(words).collect();
         let body = [body.as_slice(), &[9, 0, 0, 0, 10, 0, 0, 0]].concat();
         let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
@@ -320,27 +279,25 @@ mod tests {
         assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
     }
 
-    /// Version 2 had the counters that are the log's now, and version 1 no ids behind them.
-    #[test]
-    fn heads_of_older_versions_are_read() {
-        let numbers = [9_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
-        let numbers: Vec<u8> = numbers.collect();
-        let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
-        let (table_last, table_bytes, retention_seconds) = (9, 6, 8);
-        let head = Head { table_last, table_bytes, compacted: 1, generation: 7, ..Head::default() };
-        let head = Head { retention_seconds, counts, ..head };
-        let version_1 = [&[1, 0, 0, 0], &*numbers].concat();
-        assert_eq!(Head::decode(&checked(HEAD, version_1)).unwrap(), head);
-        let version_2 = [&[2, 0, 0, 0], &*numbers, &[10, 0, 0, 0, 11, 0, 0, 0]].concat();
-        let next_ids = Some(FirstIds { series: 10, field: 11 });
-        assert_eq!(Head::decode(&checked(HEAD, version_2)).unwrap(), Head { next_ids, ..head });
+    /// A head with these words, the version and the first sequences changed.
+    fn head_with(version: u8, table_last: u8) -> Result<Head> {
+        let head = Head { compacted: 5, ..Head::default() };
+        let mut bytes = head.encode();
+        bytes.truncate(bytes.len() - 4);
+        (bytes[0], bytes[4]) = (version, table_last);
+        Head::decode(&checked(HEAD, bytes))
     }
 
     #[test]
-    fn a_head_of_another_format_version_is_refused() {
-        let mut bytes = Head::default().encode();
-        bytes.truncate(bytes.len() - 4);
-        bytes[0] = 4;
-        assert!(Head::decode(&checked(HEAD, bytes)).is_err());
+    fn older_versions_are_refused_by_their_number() {
+        for version in [1, 2] {
+            let error = head_with(version, 0).unwrap_err().to_string();
+            assert!(error.contains(&format!("the store has version {version}")), "{error}");
+        }
+        let head = head_with(3, 0).unwrap();
+        assert_eq!(head_with(3, 5).unwrap(), head, "0.3.0 has compacted all blocks of version 2");
+        let error = head_with(3, 6).unwrap_err().to_string();
+        assert!(error.contains("a block of the store has version 2"), "{error}");
+        assert!(matches!(head_with(4, 0), Err(Error::Corrupt { .. })));
     }
 }

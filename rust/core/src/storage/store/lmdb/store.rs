@@ -14,7 +14,6 @@ use crate::storage::store::entries::{Counts, LogEntry, NewBlock, View};
 use crate::storage::store::interface::{
     CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
 };
-use crate::storage::store::log::flaw::{self, Part};
 use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
@@ -74,8 +73,8 @@ impl Store for LmdbStore {
                 return Ok(None);
             }
             let mut head = self.tables.head(txn)?;
-            let first = self.tables.next_ids(txn, &head)?;
-            head.next_ids = Some(first.after(names)?);
+            let first = head.next_ids;
+            head.next_ids = first.after(names)?;
             let page = records::encode_names(&NamesPage::new(last + 1, first, names));
             self.tables.names.put_with_flags(txn, PutFlags::APPEND, &(last + 1), &page)?;
             self.tables.put_head(txn, head)?;
@@ -184,20 +183,12 @@ impl Store for LmdbStore {
         self.log.follow()?;
         let stored = records::encode_manifest(manifest);
         let (log_end, log_last, _) = self.log.seen();
-        if !flaw::has(Part::ManifestFirst) {
-            drop(self.log.trim(log::Taken { compacted, cursors: log_end }));
-        }
         self.segments.sync_names()?;
         let replaced = self.write("replace the manifest", |txn| {
             let mut head = self.tables.head(txn)?;
-            if head.generation != generation && flaw::has(Part::Generation) {
+            if head.generation != generation {
                 return Ok(None);
             }
-            let gone = ..=compacted;
-            for item in self.tables.log.range(txn, &gone)? {
-                head.table_bytes = head.table_bytes.saturating_sub(item?.1.len() as u64);
-            }
-            self.tables.log.delete_range(txn, &gone)?;
             head.compacted = head.compacted.max(compacted.min(log_last));
             head.compacted_bytes =
                 self.log.bytes_ever(head.compacted).unwrap_or(head.compacted_bytes);

@@ -10,7 +10,6 @@ use super::records;
 use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursors;
 use crate::storage::store::entries::READ_BYTES_MAX;
-use crate::storage::store::names::FirstIds;
 
 pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
 type Plain = Database<'static, Bytes, Bytes>;
@@ -21,11 +20,6 @@ pub(super) struct Tables {
     pub(super) meta: Plain,
     /// Page number -> ids and sealed names.
     pub(super) names: Sequenced,
-    /// Sequence -> sealed block: those of older versions that are not compacted yet.
-    pub(super) log: Sequenced,
-    /// An entry for each series and for each field: only version 1 had them, to look names up. The
-    /// first write empties them.
-    pub(super) version_1: [Option<Plain>; 2],
 }
 
 impl Tables {
@@ -36,10 +30,10 @@ impl Tables {
         }
     }
 
-    /// Finds a head record that is gone: nothing is stored before it but names.
+    /// Finds a head record that is gone: it is stored before all else.
     pub(super) fn check_first_head(&self, txn: &RoTxn<'_>) -> TxnResult<()> {
         let has_manifest = self.meta.get(txn, records::MANIFEST)?.is_some();
-        let is_used = has_manifest || !self.log.is_empty(txn)?;
+        let is_used = has_manifest || !self.names.is_empty(txn)?;
         if is_used && self.meta.get(txn, records::HEAD)?.is_none() {
             return Err(Error::Corrupt { what: "the store's head record" }.into());
         }
@@ -49,15 +43,7 @@ impl Tables {
     /// Bytes of all pages that something is on.
     pub(super) fn used_bytes(&self, env: &Environment) -> Result<u64> {
         let pages = env.read("count the pages", |txn| {
-            let plain = [Some(self.meta), self.version_1[0], self.version_1[1]];
-            let mut stats = Vec::new();
-            for table in plain.iter().flatten() {
-                stats.push(table.stat(txn)?);
-            }
-            for table in [self.names, self.log] {
-                stats.push(table.stat(txn)?);
-            }
-            Ok(stats
+            Ok([self.meta.stat(txn)?, self.names.stat(txn)?]
                 .iter()
                 .map(|stat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages)
                 .sum::<usize>())
@@ -76,28 +62,8 @@ impl Tables {
         Ok(stored.map_or_else(|| Ok(Cursors::default()), records::decode_cursors)?)
     }
 
-    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {
-        head.next_ids = Some(self.next_ids(txn, &head)?);
-        for table in self.version_1.iter().flatten() {
-            if !table.is_empty(txn)? {
-                table.clear(txn)?;
-            }
-        }
+    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, head: records::Head) -> TxnResult<()> {
         Ok(self.meta.put(txn, records::HEAD, &head.encode())?)
-    }
-
-    /// Ids of the first names of the next page.
-    pub(super) fn next_ids(&self, txn: &RoTxn<'_>, head: &records::Head) -> TxnResult<FirstIds> {
-        if let Some(next) = head.next_ids {
-            return Ok(next);
-        }
-        // Names were never removed, so their number was the next id.
-        let next = |table: Option<Plain>| -> TxnResult<u32> {
-            let number = table.map_or(Ok(0), |table| table.len(txn))?;
-            Ok(u32::try_from(number).map_err(|_| Error::Corrupt { what: "a catalog entry" })?)
-        };
-        let [series, fields] = self.version_1;
-        Ok(FirstIds { series: next(series)?, field: next(fields)? })
     }
 }
 

@@ -2,20 +2,50 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
 
 use super::file::{CORRUPT, LogFile};
-use super::flaw::{self, Part};
 use super::frame::{self, Head};
 use super::handle::Log;
+use super::shared::Syncing;
 use super::tail::Tail;
 use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::locked;
+use crate::storage::store::committer::Commit;
 use crate::storage::store::entries::NewBlock;
 
 /// Bytes of a file from which on the log goes on in another.
 const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// A sync that threads of this process share, in turn with other processes.
+struct SharedSync<'l> {
+    log: &'l Log,
+    /// Position that the leader wants to be durable.
+    end: u64,
+}
+
+impl<'l> Commit<u64, ()> for SharedSync<'l> {
+    type Turn = Option<Syncing<'l>>;
+
+    fn begin(&self) -> Result<Self::Turn> {
+        self.log.turn(self.end)
+    }
+
+    fn commit(&self, mut turn: Self::Turn, ends: &[u64]) -> Result<()> {
+        let end = ends.iter().copied().max().unwrap_or(0);
+        while !self.log.is_synced(end)? {
+            match turn.take() {
+                Some(_syncing) => {
+                    let gathering = self.log.shared.gathering();
+                    self.log.patience.timed(gathering, || self.log.sync_written())?;
+                }
+                // The sync of another process was enough for the leader, and not for all.
+                None => turn = self.log.turn(end)?,
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Log {
     /// Appends blocks and their counts, all or none of them; on return they are durable. `touch` is
@@ -44,7 +74,7 @@ impl Log {
         touch: impl Fn(),
     ) -> Result<u64> {
         let bytes = blocks.iter().map(|block| block.sealed.len()).sum();
-        self.appends.submit(blocks, bytes, |groups| {
+        self.appends.submit(blocks, bytes, &|groups: &[Vec<NewBlock>]| {
             let end = self.write(groups);
             touch();
             end
@@ -56,7 +86,10 @@ impl Log {
     /// # Errors
     /// [`Error::Io`] and [`Error::Poisoned`]; what ends there may be stored.
     pub(in crate::storage::store) fn sync(&self, end: u64) -> Result<()> {
-        let outcome = self.sync_in_turn(end);
+        let outcome = match self.is_synced(end) {
+            Ok(false) => self.syncs.submit(end, 0, &SharedSync { log: self, end }),
+            outcome => outcome.map(drop),
+        };
         // Nothing that is durable needs a mark.
         self.marks.clear(if outcome.is_ok() { self.shared.synced() } else { u64::MAX });
         outcome
@@ -74,7 +107,7 @@ impl Log {
         let appending = self.shared.lock_appending()?;
         self.check_sound()?;
         let file = self.settle(&mut writer).inspect_err(|_| drop(self.poisoned()))?;
-        let file = if file.offset(writer.tail.end) >= flaw::bound(FILE_BYTES_MAX, 1 << 10) {
+        let file = if file.offset(writer.tail.end) >= FILE_BYTES_MAX {
             self.rotate(&mut writer, &file)?
         } else {
             file
@@ -84,9 +117,7 @@ impl Log {
         let (needed, start) = (bytes.len(), writer.tail.end);
         bytes.resize(needed + writer.space_after(&file, &tail), 0);
         locked(&self.plane, self.marks.mark(&(start..tail.end)))?;
-        if flaw::has(Part::Reservation) {
-            self.shared.reserve(tail.end);
-        }
+        self.shared.reserve(tail.end);
         match file.write(start, &bytes, needed) {
             Ok(()) => {}
             Err(Error::DiskFull) => {
@@ -122,48 +153,24 @@ impl Log {
         self.check_sound().map(|()| is_synced)
     }
 
-    fn sync_in_turn(&self, end: u64) -> Result<()> {
+    /// Waits for the right to sync, and for the writers that are likely to come. Returns `None` once
+    /// another process has made the log durable up to `end`.
+    fn turn(&self, end: u64) -> Result<Option<Syncing<'_>>> {
         let turns = self.shared.turns();
-        let mut awaited = None;
-        let outcome = loop {
+        loop {
             // Before the look: a turn that ends after it ends the wait.
             let ended = turns.ended();
-            match self.is_synced(end) {
-                Ok(false) => {}
-                outcome => break outcome.map(drop),
+            if self.is_synced(end)? {
+                return Ok(None);
             }
-            match self.shared.try_lock_syncing() {
-                Ok(Some(_syncing)) => {
-                    // Whoever comes meanwhile waits for this turn.
-                    turns.begin(u64::MAX);
-                    if matches!(self.is_synced(end), Ok(false)) {
-                        self.patience.gather(self.shared.gathering());
-                    }
-                    turns.begin(self.shared.written());
-                    if matches!(self.is_synced(end), Ok(false))
-                        && let Err(error) = self.sync_gathered()
-                    {
-                        break Err(error);
-                    }
+            if let Some(syncing) = self.shared.try_lock_syncing()? {
+                if !self.is_synced(end)? {
+                    self.patience.gather(self.shared.gathering());
                 }
-                Ok(None) => awaited = Some(turns.wait(ended, end)),
-                Err(error) => break Err(error),
+                return Ok(Some(syncing));
             }
-        };
-        if let Some(turn) = awaited {
-            turns.pass_on(turn);
+            turns.wait(ended);
         }
-        outcome
-    }
-
-    /// Syncs all that was written, and says how many are likely to write again.
-    fn sync_gathered(&self) -> Result<()> {
-        let (gathering, began) = (self.shared.gathering(), Instant::now());
-        let acknowledged = gathering.begin();
-        self.sync_written()?;
-        self.patience.note(began.elapsed());
-        gathering.end(acknowledged);
-        Ok(())
     }
 
     /// Ends what a process has left that died while it appended, and brings `writer` up to date.
@@ -173,7 +180,6 @@ impl Log {
         let (live, written) = (self.shared.live(), self.shared.written());
         let file = match &writer.file {
             Some(file) if file.base == live && writer.tail.end == written => Arc::clone(file),
-            Some(file) if !flaw::has(Part::WriterLooks) => Arc::clone(file),
             _ => {
                 let file = self.files.get(live)?;
                 writer.tail = tail_at(&file, self.shared.last())?;
@@ -183,13 +189,12 @@ impl Log {
                 file
             }
         };
-        if writer.tail.end != written && flaw::has(Part::WriterLooks) {
+        if writer.tail.end != written {
             return Err(CORRUPT);
         }
         if self.shared.reserved() != written {
             // A frame that is whole is taken in, any other is written over.
-            let left = frame::read(&file, &writer.tail, true)?;
-            if let Some(frame) = left.filter(|_| flaw::has(Part::WriterSettles)) {
+            if let Some(frame) = frame::read(&file, &writer.tail, true)? {
                 self.shared.publish_written(frame.start, frame.tail.end);
                 writer.tail = frame.tail;
                 writer.space_end = live + file.bytes()?;

@@ -6,7 +6,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::flaw::{self, Part};
 use super::tail::Tail;
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::Counts;
@@ -52,9 +51,7 @@ impl LogFile {
             let mut options = OpenOptions::new();
             let file = options.create_new(true).read(true).write(true).mode(0o600).open(&new)?;
             file.write_all_at(&encode_head(log, tail), 0)?;
-            if flaw::has(Part::FileSync) {
-                file.sync_data()?;
-            }
+            file.sync_data()?;
             Ok(file)
         };
         let file = created().map_err(|error| Error::io("make", &new, error))?;
@@ -62,9 +59,7 @@ impl LogFile {
         let path = path_of(directory, tail.end);
         let failed = |source| Error::Io { what: format!("name {}", path.display()), source };
         std::fs::rename(&new, &path).map_err(failed)?;
-        if flaw::has(Part::FileName) {
-            sync_directory(directory)?;
-        }
+        sync_directory(directory)?;
         Ok(Self { file, path, log, base: tail.end, start: after_head(tail) })
     }
 
@@ -125,7 +120,6 @@ impl LogFile {
                 Ok(0) => return Err(Error::DiskFull),
                 Ok(count) => done += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) if done > 0 && !flaw::has(Part::WholeWrite) => return Ok(()),
                 Err(error) => return Err(Error::io("write", &self.path, error)),
             }
         }
@@ -162,7 +156,7 @@ fn encode_head(log: u64, tail: &Tail) -> Vec<u8> {
 fn decode_head(log: u64, base: u64, head: &[u8]) -> Option<Tail> {
     let (content, checksum) = head.split_last_chunk::<4>()?;
     let is_whole = crc32fast::hash(content).to_le_bytes() == *checksum;
-    if content.len() != CHECKSUM_AT || !is_whole && flaw::has(Part::FileHeadChecksum) {
+    if content.len() != CHECKSUM_AT || !is_whole {
         return None;
     }
     let (magic, rest) = content.split_first_chunk::<8>()?;
@@ -231,9 +225,6 @@ pub(super) fn remove(directory: &Path, base: u64) -> Result<()> {
 
 /// Removes a file that a crash kept from getting its name.
 pub(super) fn remove_new(directory: &Path) -> Result<()> {
-    if !flaw::has(Part::NewRemoved) {
-        return Ok(());
-    }
     remove_path(&directory.join(NEW_NAME))
 }
 

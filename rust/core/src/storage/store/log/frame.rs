@@ -4,7 +4,6 @@
 //! nothing torn, left over or from elsewhere passes for one.
 
 use super::file::LogFile;
-use super::flaw::{self, Part};
 use super::tail::Tail;
 use crate::model::error::Result;
 use crate::storage::store::cursor::Cursor;
@@ -123,12 +122,12 @@ impl Head {
         let head = bytes.get(..HEAD_BYTES)?;
         let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
         let long = |at: usize| Some(u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?));
-        if head[..4] != MAGIC || long(8)? != start && flaw::has(Part::Position) {
+        if head[..4] != MAGIC || long(8)? != start {
             return None;
         }
         let checksum = number(CHECKSUM_AT)?;
         let expected = head_checksum(log, &head[..CHECKSUM_AT]);
-        if checksum != expected && flaw::has(Part::HeadChecksum) {
+        if checksum != expected {
             return None;
         }
         let body_bytes = long(16)?;
@@ -185,7 +184,6 @@ pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Opti
         bytes = file.read_up_to(tail.end, wanted)?;
     }
     let Some(body) = bytes.get(HEAD_BYTES..wanted) else { return Ok(None) };
-    let is_checked = is_checked && flaw::has(Part::BodyChecksum);
     if is_checked && crc32fast::hash(body) != head.body_checksum {
         return Ok(None);
     }
@@ -194,8 +192,7 @@ pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Opti
 
 impl Head {
     fn follows(&self, tail: &Tail) -> bool {
-        let is_next = self.chain == tail.chain || !flaw::has(Part::Chain);
-        is_next
+        self.chain == tail.chain
             && self.body_bytes.is_multiple_of(ALIGNMENT as u64)
             && tail.sequence.checked_add(self.block_count.into()) == Some(self.tail.sequence)
     }

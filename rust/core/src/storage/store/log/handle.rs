@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use super::file::{self, DIRECTORY, LogFile};
 use super::files::Files;
-use super::flaw::{self, Part};
-use super::gathering::Patience;
 use super::index::Index;
 use super::marks::{self, Marks};
 use super::recovery::{self, End, Taken};
@@ -17,8 +15,9 @@ use super::tail::Tail;
 use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::{ByteLocks, locked};
-use crate::storage::store::entries::{Counts, NewBlock};
-use crate::storage::store::group_commit::GroupCommit;
+use crate::storage::store::committer::Committer;
+use crate::storage::store::entries::NewBlock;
+use crate::storage::store::gathering::Patience;
 
 /// The log of one plane. Several processes may have it open at once, each once.
 pub(in crate::storage::store) struct Log {
@@ -27,7 +26,10 @@ pub(in crate::storage::store) struct Log {
     pub(super) marks: Marks,
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
-    pub(super) appends: GroupCommit<Vec<NewBlock>, u64>,
+    /// Batches on their way into the file, with the end of the frame that has them.
+    pub(super) appends: Committer<Vec<NewBlock>, u64>,
+    /// Positions that threads of this process want to be durable.
+    pub(super) syncs: Committer<u64>,
     pub(super) patience: Patience,
     /// Failed syncs when this was opened: one more, and nothing can be promised from here.
     pub(super) failures: u64,
@@ -63,17 +65,10 @@ impl Opening {
     ///
     /// # Errors
     /// Those of the machine.
-    pub(in crate::storage::store) fn create(
-        &self,
-        log: u64,
-        sequence: u64,
-        counts: Counts,
-    ) -> Result<()> {
+    pub(in crate::storage::store) fn create(&self, log: u64) -> Result<()> {
         let directory = self.plane.join(DIRECTORY);
         file::make_directory(&directory)?;
-        let counts = Counts { log_bytes: 0, ..counts };
-        let tail = Tail { sequence, counts, ..Tail::default() };
-        LogFile::create(&directory, log, &tail, || ()).map(drop)
+        LogFile::create(&directory, log, &Tail::default(), || ()).map(drop)
     }
 
     /// Opens the log that has this id.
@@ -103,7 +98,8 @@ impl Opening {
             files,
             shared,
             marks: Marks::on(Arc::clone(locks)),
-            appends: GroupCommit::default(),
+            appends: Committer::default(),
+            syncs: Committer::default(),
             patience: Patience::default(),
             is_poisoned: AtomicBool::new(false),
             plane: self.plane,
@@ -145,17 +141,13 @@ impl Log {
     /// [`Error::Io`].
     pub(super) fn sync_written(&self) -> Result<()> {
         // In this order: had another file become the live one in between, then this was synced.
-        let mut written = self.shared.written();
+        let written = self.shared.written();
         self.shared.note_sync();
         let file = self.live_file()?;
-        let synced = if flaw::has(Part::GroupSync) { file.sync() } else { Ok(()) };
-        if !flaw::has(Part::WrittenBefore) {
-            written = self.shared.written();
-        }
-        if synced.is_ok() || !flaw::has(Part::SyncError) {
+        let synced = file.sync();
+        if synced.is_ok() {
             self.shared.publish_synced(written);
-            return Ok(());
-        } else if flaw::has(Part::Poison) {
+        } else {
             self.shared.note_failure();
             self.is_poisoned.store(true, Ordering::Release);
         }

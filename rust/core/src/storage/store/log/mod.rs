@@ -4,16 +4,13 @@
 //! A group of batches is one positioned write and one sync. Groups reach across processes: appending
 //! needs a short lock, and whoever syncs covers all that was written before, by anybody.
 
-pub mod flaw;
 mod tail;
 
 mod file;
 mod files;
 mod frame;
-mod futex;
 mod marks;
 
-mod gathering;
 mod mutex;
 mod turns;
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::file::{self, CORRUPT, LogFile};
 use super::files::Files;
-use super::flaw::{self, Part};
 use super::frame::{self, ALIGNMENT, Head};
 use super::tail::Tail;
 use crate::model::error::Result;
@@ -57,7 +56,7 @@ pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Re
     make_durable(&live, &end)?;
     // A file may have got its name in a rotation that failed, and none before it may go sooner than
     // that is durable.
-    if (witnessed != Some(end.tail.end) || !unneeded.is_empty()) && flaw::has(Part::RecoveryNames) {
+    if witnessed != Some(end.tail.end) || !unneeded.is_empty() {
         file::sync_directory(&files.directory)?;
     }
     unneeded.into_iter().try_for_each(|base| file::remove(&files.directory, base))?;
@@ -81,9 +80,7 @@ fn find_end(
     drop_file: impl FnMut(u64),
 ) -> Result<End> {
     let (mut end, file) = read(files, taken, u64::MAX, drop_file)?;
-    let witnessed = witnessed.filter(|_| flaw::has(Part::Witness));
     let later = synced_later(&file, end.tail.end)?;
-    let later = if flaw::has(Part::LaterHeads) { later } else { 0 };
     end.safe = end.safe.max(witnessed.unwrap_or(0)).max(later);
     // Blocks that were compacted were durable.
     let is_short = end.safe > end.tail.end || end.tail.sequence < taken.compacted;
@@ -106,7 +103,7 @@ fn read(
         bases.remove(0);
     }
     let first = files.get(*bases.first().ok_or(CORRUPT)?)?;
-    if first.start.sequence > taken.compacted && flaw::has(Part::FirstFile) {
+    if first.start.sequence > taken.compacted {
         return Err(CORRUPT);
     }
     let mut end =
@@ -155,7 +152,7 @@ impl End {
                     self.safe = self.safe.max(frame.synced);
                     (self.tail, self.last) = (frame.tail, frame.start);
                 }
-                None if next.is_some() && flaw::has(Part::Gap) => return Err(CORRUPT),
+                None if next.is_some() => return Err(CORRUPT),
                 None => break,
             }
         }
@@ -163,7 +160,7 @@ impl End {
         let Tail { end, sequence, counts, chain } = self.tail;
         let begins = Tail { end: next.base, ..next.start };
         let follows = begins == (Tail { end, sequence, counts, chain });
-        if follows || !flaw::has(Part::Join) { Ok(()) } else { Err(CORRUPT) }
+        if follows { Ok(()) } else { Err(CORRUPT) }
     }
 }
 
@@ -191,9 +188,6 @@ fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
 fn make_durable(file: &LogFile, end: &End) -> Result<()> {
     let mut is_changed = end.safe < end.tail.end;
     let mut at = end.safe;
-    if !flaw::has(Part::Rewriting) {
-        at = end.tail.end;
-    }
     while at < end.tail.end {
         let left = usize::try_from(end.tail.end - at).unwrap_or(PIECE_BYTES);
         let bytes = file.read_up_to(at, left.min(PIECE_BYTES))?;
@@ -202,8 +196,7 @@ fn make_durable(file: &LogFile, end: &End) -> Result<()> {
     }
     loop {
         let bytes = file.read_up_to(at, PIECE_BYTES)?;
-        let last = bytes.iter().rposition(|byte| *byte != 0);
-        if let Some(last) = last.filter(|_| flaw::has(Part::Clearing)) {
+        if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
             file.write(at, &vec![0; last + 1], last + 1)?;
             is_changed = true;
         }
@@ -212,5 +205,5 @@ fn make_durable(file: &LogFile, end: &End) -> Result<()> {
         }
         at += bytes.len() as u64;
     }
-    if is_changed && flaw::has(Part::RecoverySync) { file.sync() } else { Ok(()) }
+    if is_changed { file.sync() } else { Ok(()) }
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError};
 
 use super::file::{self, LogFile};
-use super::flaw::{self, Part};
 use super::handle::Log;
 use super::recovery::Taken;
 use super::shared::ends;
@@ -23,8 +22,7 @@ impl Log {
     pub(super) fn rotate(&self, writer: &mut Writer, live: &LogFile) -> Result<Arc<LogFile>> {
         // Only the last file may have anything that is not durable.
         let written = self.shared.written();
-        if flaw::has(Part::RotationSync)
-            && self.shared.synced() < written
+        if self.shared.synced() < written
             && let Err(error) = live.sync()
         {
             self.shared.note_failure();
@@ -36,7 +34,7 @@ impl Log {
     }
 
     fn begin_file(&self, writer: &mut Writer, tail: &Tail) -> Result<Arc<LogFile>> {
-        let begin = || self.shared.set_rotating(flaw::has(Part::RotationMark));
+        let begin = || self.shared.set_rotating(true);
         let created = LogFile::create(&self.files.directory, self.id(), tail, begin);
         let file = created.inspect_err(|error| {
             if !matches!(error, Error::DiskFull) {
@@ -53,7 +51,7 @@ impl Log {
     /// Ends a rotation whose process died or failed: the file that has a name is the live one.
     /// The caller has the right to append.
     pub(super) fn settle_rotation(&self) -> Result<()> {
-        if !self.shared.is_rotating() || !flaw::has(Part::RotationEnd) {
+        if !self.shared.is_rotating() {
             return Ok(());
         }
         let newest = self.files.bases()?.last().copied().ok_or(file::CORRUPT)?;
@@ -80,13 +78,13 @@ impl Log {
             let _appending = self.shared.lock_appending()?;
             self.check_sound()?;
             let live = self.settle(&mut writer)?;
-            if here >= flaw::bound(COMPACTED_BYTES_MAX, 1) || taken.has_all_until(&writer.tail) {
+            if here >= COMPACTED_BYTES_MAX || taken.has_all_until(&writer.tail) {
                 self.rotate(&mut writer, &live)?;
             }
         }
         let bases = self.files.bases()?;
         for pair in bases.windows(2) {
-            if flaw::has(Part::Needed) && !taken.has_all_before(self.files.get(pair[1])?.as_ref()) {
+            if !taken.has_all_before(self.files.get(pair[1])?.as_ref()) {
                 break;
             }
             file::remove(&self.files.directory, pair[0])?;

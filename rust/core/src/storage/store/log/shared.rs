@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::gathering::Gathering;
 use super::mutex::MutexSpace;
 use super::tail::Tail;
 use super::turns::Turns;
 use crate::model::error::{Error, Result};
+use crate::storage::store::gathering::Gathering;
 
 /// Name of the file, beside the plane file.
 pub(in crate::storage::store) const LOCK_FILE: &str = "plane.log-lock";

@@ -2,7 +2,6 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use super::flaw::{self, Part};
 use super::handle::Log;
 use super::index::Index;
 use super::recovery::Taken;
@@ -53,8 +52,7 @@ impl Log {
         loop {
             let (synced, reserved) = (self.shared.synced(), self.shared.reserved());
             // After a failure nothing more is shown before the end was written once more.
-            let is_in_doubt = self.shared.is_in_doubt() && flaw::has(Part::InDoubt);
-            if reserved <= synced || !flaw::has(Part::ReaderSettles) || is_in_doubt {
+            if reserved <= synced || self.shared.is_in_doubt() {
                 return Ok(synced);
             }
             let Some(dead) = self.first_dead(synced, reserved)? else { return Ok(synced) };

@@ -1,9 +1,6 @@
 //! Stores that are opened, closed, forked, and opened anew.
 
-use heed::types::Bytes;
-
 use super::*;
-use crate::storage::store::FirstIds;
 
 #[test]
 fn one_process_opens_a_store_once_and_again_after_closing() {
@@ -89,39 +86,6 @@ fn raise_descriptor_limit(wanted: u64) {
     limit.rlim_cur = limit.rlim_cur.max(wanted);
     // SAFETY: the call reads `limit` and nothing else.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-}
-
-/// An environment of version 1 had a table of series and one of fields, and a head without ids.
-#[test]
-fn a_store_of_version_1_goes_on_where_it_was() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = LmdbStore::create(directory.path()).unwrap();
-    store.append_names(0, &names(3, &[FieldType::Bool])).unwrap();
-    let old = ["series", "fields"];
-    let created = store.env.create_tables(|open, txn| {
-        let mut make = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
-        Ok([make(old[0])?, make(old[1])?])
-    });
-    let fill = |txn: &mut RwTxn<'_>| {
-        let [series, fields] = created.as_ref().unwrap();
-        (0..3).try_for_each(|id: u8| series.put(txn, &[id], &[id]))?;
-        fields.put(txn, &[0], &[0])?;
-        Ok(store.tables.meta.delete(txn, records::HEAD)?)
-    };
-    assert!(store.env.write("write as version 1 did", fill).unwrap());
-    drop(store);
-    let store = LmdbStore::open(directory.path()).unwrap();
-    assert_eq!(LmdbStore::peek(directory.path()).unwrap().series, 3);
-    let first = store.append_names(1, &names(1, &[FieldType::Text])).unwrap();
-    assert_eq!(first, Some(FirstIds { series: 3, field: 1 }));
-    drop(store);
-    let store = LmdbStore::open(directory.path()).unwrap();
-    assert_eq!(LmdbStore::peek(directory.path()).unwrap().series, 4);
-    let is_empty = store.env.read("look at the old tables", |txn| {
-        let [series, fields] = store.tables.version_1.map(|table| table.unwrap().is_empty(txn));
-        Ok(series? && fields?)
-    });
-    assert!(is_empty.unwrap());
 }
 
 #[test]

@@ -94,35 +94,3 @@ pub(super) fn reach_the_limit(directory: &Path) {
     store.append(vec![block(vec![2; 300_000])]).unwrap();
     assert_eq!(whole_log(&store).len(), acknowledged + 1);
 }
-
-#[test]
-fn a_file_whose_pages_are_mostly_free_is_written_anew_by_whoever_opens_it_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = LmdbStore::create(directory.path()).unwrap();
-    store.append_names(0, &names(20, &[FieldType::Bool])).unwrap();
-    store.append(vec![block(vec![9; 300])]).unwrap();
-    // A store of an earlier version had its blocks here, until they were compacted.
-    let fill = |txn: &mut RwTxn<'_>| {
-        (1..=64).try_for_each(|key| Ok(store.tables.log.put(txn, &key, &[1; 16 << 10])?))
-    };
-    store.write("fill the file", fill).unwrap();
-    store.write("free its pages", |txn| Ok(store.tables.log.clear(txn)?)).unwrap();
-    let stored = |store: &LmdbStore| {
-        (whole_log(store), store.names_after(0).unwrap(), store.counts().unwrap())
-    };
-    let before = stored(&store);
-    let file_bytes = || plane_path(directory.path()).metadata().unwrap().len();
-    let full_bytes = file_bytes();
-    assert!(full_bytes > 64 * (16 << 10));
-    let other = Child::start("read", directory.path());
-    drop(store);
-    assert_eq!(stored(&LmdbStore::open(directory.path()).unwrap()), before);
-    assert_eq!(file_bytes(), full_bytes, "another process has it open");
-    other.end();
-    let store = LmdbStore::open(directory.path()).unwrap();
-    assert!(file_bytes() < full_bytes / 8, "{} of {full_bytes}", file_bytes());
-    assert_eq!(stored(&store), before);
-    store.append(vec![block(vec![8; 300])]).unwrap();
-    drop(store);
-    assert_eq!(whole_log(&LmdbStore::open(directory.path()).unwrap()).len(), 2);
-}

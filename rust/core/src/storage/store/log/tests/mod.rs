@@ -31,7 +31,7 @@ fn block(sealed: Vec<u8>) -> NewBlock {
 fn create(plane: &Path) -> Log {
     let opening = Opening::begin(plane).unwrap();
     assert!(opening.is_alone);
-    opening.create(LOG, 0, Counts::default()).unwrap();
+    opening.create(LOG).unwrap();
     drop(opening);
     open(plane).unwrap()
 }

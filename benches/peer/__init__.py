@@ -1,1 +1,0 @@
-"""The same rows into fleetcast and into QuestDB."""

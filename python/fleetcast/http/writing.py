@@ -1,0 +1,52 @@
+"""Writes of one listener, counted for its `transport`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import note_unreadable
+from fleetcast.errors import TenantFull
+from fleetcast.metrics import Writes
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.engine import WriteResult
+    from fleetcast.http.request_state import RequestState
+    from fleetcast.http.services import HttpServices
+
+
+class Writing:
+    """Bodies of requests into the stores of their tenants."""
+
+    def __init__(self, services: HttpServices, transport: str) -> None:
+        self._service = services.service
+        self._writes = Writes(services.counters, transport)
+        self._process = transport
+
+    def write(self, request: falcon.Request) -> WriteResult:
+        """Writes the body of a request as one batch. Raises `Refused`, `StoreError`."""
+        state: RequestState = request.context.state
+        coding = request.get_header("Content-Encoding")
+        state.body = self._service.content(state.body, coding)
+        try:
+            result = self._service.write(state.plane, state.path, request.query_string, state.body)
+        except TenantFull as refusal:
+            self._writes.tenant_full(state.identity.tenant_key, refusal.bound)
+            raise
+        self._count(state, result)
+        return result
+
+    def _count(self, state: RequestState, result: WriteResult) -> None:
+        tenant = state.identity.tenant_key
+        self._writes.stored(
+            tenant,
+            accepted=result.accepted_count,
+            rejected=len(result.rejected_indices),
+            clamped=result.clamped_count,
+            commit_seconds=result.commit_seconds,
+        )
+        no_entity, other = result.no_entity_count, result.other_measurement_count
+        if no_entity or other:
+            self._writes.unreadable(tenant, no_entity=no_entity, other_measurement=other)
+            note_unreadable(tenant, state.identity.key_id, self._process, result)

@@ -1,0 +1,1 @@
+"""Upkeep by the maintenance process: stores of tenants, forecasts, and what nodes share."""

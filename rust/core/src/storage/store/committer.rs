@@ -1,0 +1,348 @@
+//! Group commit: items that arrive while a commit runs share the next commit.
+//!
+//! There is no committer thread, so nothing has to survive a fork. A caller that finds no commit
+//! under way becomes the leader: it commits the items that wait, its own among them, in their order
+//! of arrival. The others sleep until the leader tells them their result, or until a commit has
+//! ended and their item is still queued. Example: while thread A commits, B, C and D arrive. When A
+//! ends, it wakes B. B commits all three items at once and wakes C and D with the result.
+//!
+//! An item has a thread that waits for its [`Seat`], or a function that gets the result
+//! ([`Committer::commit_then`]). `rust/core/tests/committer.rs` checks all interleavings.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::threads::{Mutex, MutexGuard, Thread, current, park};
+use crate::model::error::{Error, Result};
+
+/// Greatest number of items in one commit: bounds the size of a transaction.
+const GROUP_ITEMS_MAX: usize = 256;
+/// Greatest number of bytes in one commit, unless its first item has more. It bounds the time that a
+/// later item waits, and the memory of a statement.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+
+/// The way in which items are committed.
+pub trait Commit<T, R> {
+    /// The right to commit, given back when it is dropped.
+    type Turn;
+
+    /// Greatest time that an item waits behind a commit that does not end, and the error of an item
+    /// that has waited longer.
+    const LATE: Option<(Duration, fn() -> Error)> = None;
+
+    /// Returns when items may be committed. Items that arrive before it returns join the group.
+    ///
+    /// # Errors
+    /// Those of the store; they are the result of the group.
+    fn begin(&self) -> Result<Self::Turn>;
+
+    /// Commits a group: all of its items or none of them.
+    ///
+    /// # Errors
+    /// Those of the store; every item of the group gets the error ([`Error::for_each_waiter`]).
+    fn commit(&self, turn: Self::Turn, items: &[T]) -> Result<R>;
+}
+
+/// A commit that may begin at any time.
+impl<T, R, F: Fn(&[T]) -> Result<R>> Commit<T, R> for F {
+    type Turn = ();
+
+    fn begin(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn commit(&self, (): (), items: &[T]) -> Result<R> {
+        self(items)
+    }
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// Gathers items of concurrent callers into groups, and commits one group at a time.
+pub struct Committer<T, R = ()> {
+    state: Mutex<State<T, R>>,
+}
+
+struct State<T, R> {
+    /// Items that no commit has taken, in order of arrival.
+    queue: VecDeque<Entry<T, R>>,
+    /// True while a thread leads.
+    is_led: bool,
+    /// Instant at which the commit under way took its group.
+    began: Option<Instant>,
+}
+
+struct Entry<T, R> {
+    item: T,
+    bytes: usize,
+    told: Told<T, R>,
+}
+
+/// The receiver of a result.
+enum Told<T, R> {
+    Seat(Arc<Seat<R>>),
+    Function(Box<dyn FnOnce(T, Result<R>) + Send>),
+}
+
+/// The place of an item in the queue, and later its result.
+pub struct Seat<R> {
+    outcome: Mutex<Outcome<R>>,
+}
+
+enum Outcome<R> {
+    /// No commit has ended with the item; these threads wait for it.
+    Open(Vec<Thread>),
+    Ended(Result<R>),
+}
+
+impl<T, R> Default for Committer<T, R> {
+    fn default() -> Self {
+        let state = State { queue: VecDeque::new(), is_led: false, began: None };
+        Self { state: Mutex::new(state) }
+    }
+}
+
+impl<T, R: Copy> Committer<T, R> {
+    /// Commits `item`, which has `bytes` bytes, as part of a group. Returns the result of the group.
+    ///
+    /// # Errors
+    /// Those of the group's commit.
+    pub fn submit(&self, item: T, bytes: usize, commit: &impl Commit<T, R>) -> Result<R> {
+        self.wait(&self.enter(item, bytes), commit)
+    }
+
+    /// Puts an item into the queue. It is committed once a thread waits for it, or with another
+    /// item.
+    pub fn enter(&self, item: T, bytes: usize) -> Arc<Seat<R>> {
+        let seat = Arc::new(Seat { outcome: Mutex::new(Outcome::Open(Vec::new())) });
+        let told = Told::Seat(Arc::clone(&seat));
+        self.lock().queue.push_back(Entry { item, bytes, told });
+        seat
+    }
+
+    /// Returns the result of the commit that has taken the item of `seat`. Leads if no other thread
+    /// does.
+    ///
+    /// # Errors
+    /// Those of that commit, and that of [`Commit::LATE`].
+    ///
+    /// # Panics
+    /// If a call of `commit` panics, in the thread that leads; the others get [`Error::Poisoned`].
+    pub fn wait<C: Commit<T, R>>(&self, seat: &Seat<R>, commit: &C) -> Result<R> {
+        seat.join(current());
+        loop {
+            if let Some(result) = seat.result() {
+                return result;
+            }
+            match self.try_lead() {
+                Ok(()) => self.lead_for(seat, commit),
+                Err(since) => match C::LATE.map(|(limit, _)| limit.saturating_sub(since)) {
+                    Some(Duration::ZERO) if self.leave(seat) => {
+                        seat.end(C::LATE.map_or(Err(Error::Poisoned), |(_, late)| Err(late())));
+                    }
+                    // The commit under way has taken it, and tells the result.
+                    Some(Duration::ZERO) => park(None),
+                    left => park(left),
+                },
+            }
+        }
+    }
+
+    /// Takes an item out of the queue. Returns false if a commit has taken it.
+    pub fn leave(&self, seat: &Seat<R>) -> bool {
+        let mut state = self.lock();
+        let is_of = |entry: &Entry<T, R>| matches!(&entry.told, Told::Seat(other) if std::ptr::eq(&raw const **other, seat));
+        let Some(index) = state.queue.iter().position(is_of) else { return false };
+        drop(state.queue.remove(index));
+        // The thread that is gone may be the thread that was to lead.
+        state.wake_next();
+        true
+    }
+
+    /// Commits `item` and has `then` called with the result, by this thread or by the thread that
+    /// leads. A thread that leads here returns when no item with a function waits.
+    ///
+    /// # Panics
+    /// If a call of `commit` or of a function panics; the other calls are made first.
+    pub fn commit_then(
+        &self,
+        item: T,
+        bytes: usize,
+        commit: &impl Commit<T, R>,
+        then: impl FnOnce(T, Result<R>) + Send + 'static,
+    ) {
+        let told = Told::Function(Box::new(then));
+        self.lock().queue.push_back(Entry { item, bytes, told });
+        if self.try_lead().is_ok()
+            && let Some(panic) = self.lead(commit)
+        {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Number of items that no commit has taken.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().queue.len()
+    }
+
+    /// Makes this thread the leader. If another thread leads, returns the age of its commit. If the
+    /// queue is empty, there is nothing to lead: the last commit is about to tell its results.
+    fn try_lead(&self) -> std::result::Result<(), Duration> {
+        let mut state = self.lock();
+        if state.is_led || state.queue.is_empty() {
+            return Err(state.began.map_or(Duration::ZERO, |began| began.elapsed()));
+        }
+        state.is_led = true;
+        Ok(())
+    }
+
+    fn lead_for(&self, seat: &Seat<R>, commit: &impl Commit<T, R>) {
+        if let Some(panic) = self.lead(commit) {
+            // This thread does not wait for its item any more, and must not be woken to lead.
+            self.leave(seat);
+            resume_unwind(panic);
+        }
+    }
+
+    /// Commits one group, and goes on as long as items with functions wait and no other thread
+    /// leads. Returns the first panic of all calls.
+    fn lead(&self, commit: &impl Commit<T, R>) -> Option<Panic> {
+        let mut panic = None;
+        loop {
+            let begun = catching(&mut panic, || commit.begin());
+            let (items, told) = self.take_group();
+            let outcome = if items.is_empty() {
+                Err(Error::Poisoned) // of nothing
+            } else {
+                begun.and_then(|turn| catching(&mut panic, || commit.commit(turn, &items)))
+            };
+            // The next commit begins before the results of this commit are on their way.
+            self.end_group();
+            for (item, told) in items.into_iter().zip(told) {
+                let outcome = copy(&outcome);
+                match told {
+                    Told::Seat(seat) => seat.end(outcome),
+                    Told::Function(then) => {
+                        let told = catching(&mut panic, || {
+                            then(item, outcome);
+                            Ok(())
+                        });
+                        drop(told);
+                    }
+                }
+            }
+            if !self.goes_on() {
+                return panic;
+            }
+        }
+    }
+
+    fn take_group(&self) -> (Vec<T>, Vec<Told<T, R>>) {
+        let mut state = self.lock();
+        let size = first_group(state.queue.iter().map(|entry| entry.bytes));
+        state.began = Some(Instant::now());
+        state.queue.drain(..size).map(|entry| (entry.item, entry.told)).unzip()
+    }
+
+    fn end_group(&self) {
+        let mut state = self.lock();
+        (state.is_led, state.began) = (false, None);
+        state.wake_next();
+    }
+
+    /// Leads once more if items with functions wait, because no thread may wait behind them.
+    fn goes_on(&self) -> bool {
+        let mut state = self.lock();
+        let has_function = |entry: &Entry<T, R>| matches!(entry.told, Told::Function(_));
+        let goes_on = !state.is_led && state.queue.iter().any(has_function);
+        state.is_led |= goes_on;
+        goes_on
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T, R>> {
+        // Every change under this lock is complete before a panic is possible.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, R: Copy> State<T, R> {
+    /// Wakes the first thread that waits for a queued item, if no thread leads: it will lead.
+    fn wake_next(&self) {
+        if self.is_led {
+            return;
+        }
+        let waits = |entry: &Entry<T, R>| match &entry.told {
+            Told::Seat(seat) => seat.wake(),
+            Told::Function(_) => false,
+        };
+        let _is_woken = self.queue.iter().any(waits);
+    }
+}
+
+impl<R: Copy> Seat<R> {
+    /// Notes a thread that waits.
+    fn join(&self, thread: Thread) {
+        if let Outcome::Open(threads) = &mut *self.lock() {
+            threads.push(thread);
+        }
+    }
+
+    fn result(&self) -> Option<Result<R>> {
+        match &*self.lock() {
+            Outcome::Open(_) => None,
+            Outcome::Ended(result) => Some(copy(result)),
+        }
+    }
+
+    /// Wakes the threads that wait. Returns true if there is one.
+    fn wake(&self) -> bool {
+        match &*self.lock() {
+            Outcome::Open(threads) => {
+                threads.iter().for_each(Thread::unpark);
+                !threads.is_empty()
+            }
+            Outcome::Ended(_) => false,
+        }
+    }
+
+    fn end(&self, result: Result<R>) {
+        let before = std::mem::replace(&mut *self.lock(), Outcome::Ended(result));
+        if let Outcome::Open(threads) = before {
+            threads.iter().for_each(Thread::unpark);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Outcome<R>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Number of items that are committed together, of queued items with these sizes in bytes.
+fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
+    let mut total = 0_usize;
+    let fits = |(index, bytes): &(usize, usize)| {
+        total = total.saturating_add(*bytes);
+        *index == 0 || total <= GROUP_BYTES_MAX
+    };
+    bytes.take(GROUP_ITEMS_MAX).enumerate().take_while(fits).count()
+}
+
+/// Runs `call`. A panic becomes [`Error::Poisoned`], and the first panic is kept in `panic`.
+fn catching<O>(panic: &mut Option<Panic>, call: impl FnOnce() -> Result<O>) -> Result<O> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|caught| {
+        panic.get_or_insert(caught);
+        Err(Error::Poisoned)
+    })
+}
+
+fn copy<R: Copy>(result: &Result<R>) -> Result<R> {
+    result.as_ref().map_err(Error::for_each_waiter).copied()
+}
+
+#[cfg(test)]
+#[path = "committer/tests.rs"] // relative for the model, too
+mod tests;

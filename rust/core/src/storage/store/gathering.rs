@@ -1,0 +1,202 @@
+//! A moment before a commit, for writers that are about to write again.
+//!
+//! Writers that one commit has acknowledged write again while the next commit is under way, and wait
+//! for the commit after it. So they fall into two halves, and each half waits for two commits. A
+//! leader therefore waits until as many batches are there as the last commit has acknowledged and
+//! left behind, for half the time of a commit at most. It does not wait if the batches are there, or
+//! if a commit takes no longer than waking a thread.
+//!
+//! The words may be shared by processes, and may be any number: they only tell how long to wait.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::futex;
+
+/// Greatest number of batches that a word may announce: more have never waited.
+const WANTED_MAX: u32 = 4_096;
+/// A commit that takes less time is not waited before.
+const COMMIT_MIN: Duration = Duration::from_micros(200);
+const PATIENCE_MAX: Duration = Duration::from_millis(5);
+/// Commits that begin at once after a wait in which no batch came.
+const COMMITS_SKIPPED: u32 = 16;
+
+/// Counts of batches, in memory that processes may share.
+#[derive(Default)]
+#[repr(C, align(64))]
+pub struct Gathering {
+    /// Batches that were written, modulo 2^32.
+    written: AtomicU32,
+    /// Their number when the last commit began.
+    begun: AtomicU32,
+    /// Their number once all have come that are likely to.
+    wanted: AtomicU32,
+    /// Not 0 while a leader waits for them.
+    is_awaited: AtomicU32,
+}
+
+impl Gathering {
+    /// Notes batches that were written, and wakes the leader that waits for them.
+    pub fn note_written(&self, count: u32) {
+        let written = self.written.fetch_add(count, Ordering::SeqCst).wrapping_add(count);
+        if self.is_awaited.load(Ordering::SeqCst) != 0 && self.missing(written) == 0 {
+            futex::wake(&self.written, 1);
+        }
+    }
+
+    /// Waits for the batches that are likely to come. Returns false if none came.
+    fn wait(&self, patience: Duration) -> bool {
+        let first = self.written.load(Ordering::SeqCst);
+        if self.missing(first) == 0 {
+            return true;
+        }
+        let began = Instant::now();
+        self.is_awaited.store(1, Ordering::SeqCst);
+        let last = loop {
+            let written = self.written.load(Ordering::SeqCst);
+            let left = patience.saturating_sub(began.elapsed());
+            if self.missing(written) == 0 || left.is_zero() {
+                break written;
+            }
+            futex::wait(&self.written, written, left);
+        };
+        self.is_awaited.store(0, Ordering::SeqCst);
+        last != first
+    }
+
+    fn missing(&self, written: u32) -> u32 {
+        let missing = self.wanted.load(Ordering::Relaxed).wrapping_sub(written);
+        if missing > WANTED_MAX { 0 } else { missing }
+    }
+
+    /// Begins a commit. Returns the number of batches that it acknowledges.
+    fn begin(&self) -> u32 {
+        let written = self.written.load(Ordering::Relaxed);
+        written.wrapping_sub(self.begun.swap(written, Ordering::Relaxed))
+    }
+
+    /// Ends a commit that acknowledged some batches, before their writers learn of it.
+    fn end(&self, acknowledged: u32) {
+        let written = self.written.load(Ordering::Relaxed);
+        self.wanted.store(written.wrapping_add(acknowledged), Ordering::Relaxed);
+    }
+}
+
+/// Time that this process found commits to take, and commits before which it does not wait.
+#[derive(Default)]
+pub struct Patience {
+    commit_ns: AtomicU64,
+    skipped: AtomicU32,
+}
+
+impl Patience {
+    /// Waits before a commit if that is likely to be worth it.
+    pub fn gather(&self, gathering: &Gathering) {
+        let commit = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed));
+        if commit < COMMIT_MIN {
+            return;
+        }
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        let skipped = match skipped.checked_sub(1) {
+            Some(left) => left,
+            None if gathering.wait((commit / 2).min(PATIENCE_MAX)) => 0,
+            None => COMMITS_SKIPPED,
+        };
+        self.skipped.store(skipped, Ordering::Relaxed);
+    }
+
+    /// Runs a commit. Notes its time, and how many writers are likely to write again.
+    ///
+    /// # Errors
+    /// Those of `commit`.
+    pub fn timed<E>(
+        &self,
+        gathering: &Gathering,
+        commit: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (acknowledged, began) = (gathering.begin(), Instant::now());
+        commit()?;
+        self.note(began.elapsed());
+        gathering.end(acknowledged);
+        Ok(())
+    }
+
+    fn note(&self, commit: Duration) {
+        let now = u64::try_from(commit.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.commit_ns.load(Ordering::Relaxed);
+        let weighed = if before == 0 { now } else { before - before / 4 + now / 4 };
+        self.commit_ns.store(weighed, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Longer than any test may take.
+    const LONG: Duration = Duration::from_millis(999);
+
+    fn after_a_commit_of(batches: u32) -> Gathering {
+        let gathering = Gathering::default();
+        gathering.note_written(batches);
+        let acknowledged = gathering.begin();
+        assert_eq!(acknowledged, batches);
+        gathering.end(acknowledged);
+        gathering
+    }
+
+    #[test]
+    fn a_leader_does_not_wait_once_as_many_are_there_as_were_acknowledged() {
+        let gathering = after_a_commit_of(3);
+        gathering.note_written(3);
+        assert!(gathering.wait(LONG) && gathering.is_awaited.load(Ordering::SeqCst) == 0);
+        assert_eq!(gathering.begin(), 3);
+    }
+
+    /// The wait ends by the last batch, not by its patience.
+    #[test]
+    fn a_leader_is_woken_by_the_last_batch() {
+        for _ in 0..50 {
+            let gathering = after_a_commit_of(8);
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| {
+                    assert!(gathering.wait(LONG));
+                    gathering.missing(gathering.written.load(Ordering::SeqCst))
+                });
+                for _ in 0..8 {
+                    scope.spawn(|| gathering.note_written(1));
+                }
+                assert_eq!(waiting.join().unwrap(), 0);
+            });
+        }
+    }
+
+    #[test]
+    fn batches_that_came_during_a_commit_count_for_the_next() {
+        let gathering = Gathering::default();
+        gathering.note_written(5);
+        let acknowledged = gathering.begin();
+        gathering.note_written(3);
+        gathering.end(acknowledged);
+        assert_eq!(gathering.missing(gathering.written.load(Ordering::SeqCst)), 5);
+    }
+
+    #[test]
+    fn a_leader_that_waited_in_vain_does_not_wait_for_some_commits() {
+        let (gathering, patience) = (after_a_commit_of(2), Patience::default());
+        patience.note(2 * COMMIT_MIN);
+        patience.gather(&gathering);
+        assert_eq!(patience.skipped.load(Ordering::Relaxed), COMMITS_SKIPPED);
+        patience.gather(&gathering);
+        assert_eq!(patience.skipped.load(Ordering::Relaxed), COMMITS_SKIPPED - 1);
+    }
+
+    #[test]
+    fn words_of_a_dead_process_may_be_any_number() {
+        let gathering = Gathering::default();
+        gathering.wanted.store(u32::MAX / 2, Ordering::Relaxed);
+        assert!(gathering.wait(LONG));
+    }
+}

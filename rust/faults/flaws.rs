@@ -1,0 +1,336 @@
+//! Flaws of the durable path: edits of the core's sources, each of which leaves out a part of it.
+//! The fault suite must find each flaw. The build script makes the edits in a copy of the sources, and
+//! the suite names the flaws.
+
+/// Marks around the part of a text that an edit replaces.
+pub(crate) const OPEN: char = '⟦';
+/// As [`OPEN`].
+pub(crate) const CLOSE: char = '⟧';
+
+/// A part of the durable path that is left out.
+pub(crate) struct Flaw {
+    /// Name of the part.
+    pub(crate) name: &'static str,
+    /// Edits that leave it out, all together.
+    pub(crate) edits: &'static [Edit],
+}
+
+/// An expression in a source, and the one that takes its place. For example `if ⟦is_known⟧ {` and
+/// `true` make `if true {` of `if is_known {`.
+pub(crate) struct Edit {
+    /// A file below the sources of the core.
+    pub(crate) file: &'static str,
+    /// A text that the file has once, with marks around the expression.
+    pub(crate) at: &'static str,
+    /// The expression that takes its place.
+    pub(crate) instead: &'static str,
+}
+
+const fn edit(file: &'static str, at: &'static str, instead: &'static str) -> Edit {
+    Edit { file, at, instead }
+}
+
+const APPEND: &str = "storage/store/log/append.rs";
+const COMPACTOR: &str = "plane/compactor/mod.rs";
+const DIRECTORY: &str = "storage/store/directory.rs";
+const ENVIRONMENT: &str = "storage/store/lmdb/environment.rs";
+const FILE: &str = "storage/store/log/file.rs";
+const FRAME: &str = "storage/store/log/frame.rs";
+const HANDLE: &str = "storage/store/log/handle.rs";
+const HEAD_PAGES: &str = "storage/store/lmdb/head_pages.rs";
+const RECOVERY: &str = "storage/store/log/recovery.rs";
+const ROTATION: &str = "storage/store/log/rotation.rs";
+const SEGMENT_FILES: &str = "storage/store/segment_files.rs";
+const STORE: &str = "storage/store/lmdb/store.rs";
+const VISIBLE: &str = "storage/store/log/visible.rs";
+
+/// Bounds that are small in the copy. Rotations and removals need files of a log that end soon.
+pub(crate) const SMALL_BOUNDS: [Edit; 2] = [
+    edit(APPEND, "const FILE_BYTES_MAX: u64 = ⟦32 << 20⟧;", "1 << 10"),
+    edit(ROTATION, "const COMPACTED_BYTES_MAX: u64 = ⟦64 << 10⟧;", "1"),
+];
+
+/// All flaws.
+pub(crate) const FLAWS: [Flaw; 47] = [
+    // The sync of a group.
+    Flaw { name: "GroupSync", edits: &[edit(HANDLE, "let synced = ⟦file.sync()⟧;", "Ok(())")] },
+    // A failed sync is one for the caller.
+    Flaw {
+        name: "SyncError",
+        edits: &[
+            edit(HANDLE, "if ⟦synced.is_ok()⟧ {", "true"),
+            edit(HANDLE, "        ⟦synced⟧\n    }", "Ok(())"),
+        ],
+    },
+    // A failed sync ends the use of the handle.
+    Flaw {
+        name: "Poison",
+        edits: &[
+            edit(HANDLE, "⟦self.shared.note_failure()⟧;", "()"),
+            edit(
+                HANDLE,
+                "note_failure();\n            ⟦self.is_poisoned.store(true, Ordering::Release)⟧;",
+                "()",
+            ),
+        ],
+    },
+    // The file before is synced before the next one has a name.
+    Flaw {
+        name: "RotationSync",
+        edits: &[edit(ROTATION, "if ⟦self.shared.synced() < written⟧", "false")],
+    },
+    // A new file is synced before it has its name.
+    Flaw {
+        name: "FileSync",
+        edits: &[edit(FILE, "⟦file.sync_data()?⟧;\n            Ok(file)", "()")],
+    },
+    // The name of a new file is synced before it is used.
+    Flaw {
+        name: "FileName",
+        edits: &[edit(FILE, "⟦sync_directory(directory)?⟧;\n        Ok(Self", "()")],
+    },
+    // A rotation that was cut off is ended.
+    Flaw {
+        name: "RotationEnd",
+        edits: &[edit(ROTATION, "if ⟦!self.shared.is_rotating()⟧ {", "true")],
+    },
+    // The checksum of a frame's head.
+    Flaw {
+        name: "HeadChecksum", edits: &[edit(FRAME, "if ⟦checksum != expected⟧ {", "false")]
+    },
+    // The checksum of a frame's body.
+    Flaw {
+        name: "BodyChecksum",
+        edits: &[edit(
+            FRAME,
+            "if is_checked && ⟦crc32fast::hash(body) != head.body_checksum⟧ {",
+            "false",
+        )],
+    },
+    // The checksum of the head before, and the sequence.
+    Flaw { name: "Chain", edits: &[edit(FRAME, "⟦self.chain == tail.chain⟧", "true")] },
+    // A frame's own position.
+    Flaw { name: "Position", edits: &[edit(FRAME, "|| ⟦long(8)? != start⟧ {", "false")] },
+    // Recovery clears all that follows the end.
+    Flaw {
+        name: "Clearing",
+        edits: &[edit(
+            RECOVERY,
+            "if let Some(last) = ⟦bytes.iter().rposition(|byte| *byte != 0)⟧ {",
+            "None::<usize>",
+        )],
+    },
+    // Recovery writes once more all that may not be durable.
+    Flaw {
+        name: "Rewriting",
+        edits: &[edit(RECOVERY, "let mut at = ⟦end.safe⟧;", "end.tail.end")],
+    },
+    // Recovery syncs all that it has written.
+    Flaw { name: "RecoverySync", edits: &[edit(RECOVERY, "if ⟦is_changed⟧ {", "false")] },
+    // Names are synced by recovery.
+    Flaw {
+        name: "RecoveryNames",
+        edits: &[edit(
+            RECOVERY,
+            "if ⟦witnessed != Some(end.tail.end) || !unneeded.is_empty()⟧ {",
+            "false",
+        )],
+    },
+    // A write says before how far it goes.
+    Flaw {
+        name: "Reservation", edits: &[edit(APPEND, "⟦self.shared.reserve(tail.end)⟧;", "()")]
+    },
+    // A reader settles what a dead writer has left.
+    Flaw {
+        name: "ReaderSettles", edits: &[edit(VISIBLE, "if ⟦reserved <= synced⟧ ||", "true")]
+    },
+    // A writer settles what a dead one has left.
+    Flaw {
+        name: "WriterSettles",
+        edits: &[edit(
+            APPEND,
+            "if let Some(frame) = ⟦frame::read(&file, &writer.tail, true)?⟧ {",
+            "None",
+        )],
+    },
+    // A write that was cut short is none.
+    Flaw {
+        name: "WholeWrite",
+        edits: &[edit(
+            FILE,
+            "Err(error) => ⟦return Err(Error::io(\"write\", &self.path, error))⟧,",
+            "return if done > 0 { Ok(()) } else { Err(Error::io(\"write\", &self.path, error)) }",
+        )],
+    },
+    // A file goes once nothing in it is needed, and no sooner.
+    Flaw {
+        name: "Needed",
+        edits: &[edit(
+            ROTATION,
+            "if ⟦!taken.has_all_before(self.files.get(pair[1])?.as_ref())⟧ {",
+            "false",
+        )],
+    },
+    // Blocks go after the manifest that has them is durable.
+    Flaw {
+        name: "ManifestFirst",
+        edits: &[edit(
+            STORE,
+            "⟦self.segments.sync_names()?⟧;",
+            "{ drop(self.log.trim(log::Taken { compacted, cursors: log_end })); self.segments.sync_names()? }",
+        )],
+    },
+    // The content of a segment is synced.
+    Flaw {
+        name: "SegmentContent",
+        edits: &[edit(
+            SEGMENT_FILES,
+            "⟦self.file.sync_data().map_err(|error| Error::io(\"sync\", &self.path, error))?⟧;",
+            "()",
+        )],
+    },
+    // The name of a segment is synced.
+    Flaw {
+        name: "SegmentName",
+        edits: &[edit(SEGMENT_FILES, "if ⟦!is_new.swap(false, Ordering::AcqRel)⟧ {", "true")],
+    },
+    // LMDB syncs its commits.
+    Flaw {
+        name: "TableSync",
+        edits: &[edit(
+            ENVIRONMENT,
+            "options.flags(⟦EnvFlags::NO_SUB_DIR⟧)",
+            "EnvFlags::NO_SUB_DIR | EnvFlags::NO_SYNC",
+        )],
+    },
+    // It is told before a head page of LMDB is written that it may not be on disk.
+    Flaw {
+        name: "HeadDoubt",
+        edits: &[edit(HEAD_PAGES, "⟦self.shared.doubt_head(transaction)⟧;", "()")],
+    },
+    // A head page of LMDB that may not be on disk is written once more before it is relied on.
+    Flaw {
+        name: "HeadAgain",
+        edits: &[edit(HEAD_PAGES, "let is_next = ⟦in_doubt == published⟧ ||", "false")],
+    },
+    // That write is synced.
+    Flaw {
+        name: "HeadSync",
+        edits: &[edit(HEAD_PAGES, "⟦file.sync_data().map_err(failed)?⟧;", "()")],
+    },
+    // A head page of LMDB that nobody was told of is written over before the next commit.
+    Flaw {
+        name: "HeadUndone",
+        edits: &[edit(HEAD_PAGES, "|| ⟦in_doubt == published + 1⟧;", "false")],
+    },
+    // A head page of LMDB whose sync has failed stays in doubt.
+    Flaw { name: "HeadTrusted", edits: &[edit(HEAD_PAGES, "if ⟦is_known⟧ {", "true")] },
+    // Blocks go on after the last one, whoever wrote it.
+    Flaw {
+        name: "WriterLooks",
+        edits: &[
+            edit(APPEND, "if ⟦file.base == live && writer.tail.end == written⟧ =>", "true"),
+            edit(APPEND, "if ⟦writer.tail.end != written⟧ {", "false"),
+        ],
+    },
+    // The checksum of a file's head.
+    Flaw {
+        name: "FileHeadChecksum",
+        edits: &[edit(
+            FILE,
+            "let is_whole = ⟦crc32fast::hash(content).to_le_bytes() == *checksum⟧;",
+            "true",
+        )],
+    },
+    // Remains of a creation that was cut off are removed before the next one.
+    Flaw {
+        name: "NewRemoved",
+        edits: &[edit(FILE, "⟦remove_path(&directory.join(NEW_NAME))⟧", "Ok(())")],
+    },
+    // The first file goes on behind a compacted block.
+    Flaw {
+        name: "FirstFile",
+        edits: &[edit(RECOVERY, "if ⟦first.start.sequence > taken.compacted⟧ {", "false")],
+    },
+    // A bad frame is damage where another file follows.
+    Flaw { name: "Gap", edits: &[edit(RECOVERY, "None if ⟦next.is_some()⟧ =>", "false")] },
+    // A file begins where the one before it ends.
+    Flaw {
+        name: "Join",
+        edits: &[edit(
+            RECOVERY,
+            "let follows = ⟦begins == (Tail { end, sequence, counts, chain })⟧;",
+            "true",
+        )],
+    },
+    // A bad frame is damage where a later head says that more was durable.
+    Flaw { name: "LaterHeads", edits: &[edit(RECOVERY, ".max(⟦later⟧);", "0")] },
+    // The position up to which the shared file says all to have been durable counts.
+    Flaw { name: "Witness", edits: &[edit(RECOVERY, ".max(⟦witnessed.unwrap_or(0)⟧)", "0")] },
+    // A sync covers what was written before it, and no more.
+    Flaw {
+        name: "WrittenBefore",
+        edits: &[edit(HANDLE, "self.shared.publish_synced(⟦written⟧);", "self.shared.written()")],
+    },
+    // Others can tell that another file is about to become the live one.
+    Flaw { name: "RotationMark", edits: &[edit(ROTATION, "set_rotating(⟦true⟧)", "false")] },
+    // Reads show nothing that a failed sync has left in doubt.
+    Flaw {
+        name: "InDoubt", edits: &[edit(VISIBLE, "|| ⟦self.shared.is_in_doubt()⟧ {", "false")]
+    },
+    // Reads look for a commit of LMDB whose process died before it told of it.
+    Flaw {
+        name: "DeadCommit",
+        edits: &[edit(HEAD_PAGES, "let is_newer = ⟦written > seen⟧;", "false")],
+    },
+    // One compactor at a time.
+    Flaw {
+        name: "CompactionLock",
+        edits: &[edit(
+            SEGMENT_FILES,
+            "Err(TryLockError::WouldBlock) => ⟦Ok(None)⟧,",
+            "if name == COMPACTION_LOCK { Ok(Some(Lock::held(file))) } else { Ok(None) }",
+        )],
+    },
+    // A manifest replaces the one that it was made from.
+    Flaw {
+        name: "Generation",
+        edits: &[edit(STORE, "if ⟦head.generation != generation⟧ {", "false")],
+    },
+    // A compactor looks anew once it has the lock.
+    Flaw {
+        name: "LookLocked",
+        edits: &[edit(
+            COMPACTOR,
+            "⟦self.follower.follow_heads()?⟧;\n        self.remove_orphans()?;",
+            "Default::default()",
+        )],
+    },
+    // Segments that no manifest names are removed.
+    Flaw {
+        name: "Orphans",
+        edits: &[edit(
+            COMPACTOR,
+            "let segments = ⟦self.sealed.store.segments()?⟧.into_iter();",
+            "Vec::new()",
+        )],
+    },
+    // Segments are removed after the manifest that names others is durable.
+    Flaw {
+        name: "RemovedLast",
+        edits: &[edit(
+            COMPACTOR,
+            "if !⟦self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)?⟧ {",
+            "{ self.remove(manifest.ids().filter(|id| !named.contains(id)))?; self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? }",
+        )],
+    },
+    // The key of a plane is written after all else.
+    Flaw {
+        name: "KeyLast",
+        edits: &[edit(
+            DIRECTORY,
+            "⟦fill(&LmdbStore::create(&folder)?)?⟧;",
+            "{ write_key(&folder, wrapped_key)?; fill(&LmdbStore::create(&folder)?)? }",
+        )],
+    },
+];

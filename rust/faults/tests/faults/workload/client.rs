@@ -1,0 +1,142 @@
+//! A client of one plane, and what it was promised.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fleetcast_faults::model::error::Error;
+use fleetcast_faults::plane::{Pending, Plane};
+use fleetcast_faults::storage::store::Directory;
+
+use super::{CALLS_FAIL_MAX, MASTER_KEY, expected_at};
+use crate::batches::{Event, Expected, Verdict, extent};
+use crate::calls;
+
+/// One who writes to a plane, and knows of each batch how far it was promised.
+pub(crate) struct Client {
+    directory: PathBuf,
+    /// Batches that are waited for later.
+    pub(super) held: Vec<(u32, Pending)>,
+    pub(super) plane: Option<Arc<Plane>>,
+    /// Events, and how many changes had been made by then.
+    pub(crate) events: Vec<(usize, Event)>,
+    pub(super) next_batch: u32,
+    /// Faults that ended the use of an open plane.
+    pub(crate) reopened: u32,
+    /// Faults that no image shows.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Client {
+    /// Makes the plane in `directory`, trying again where it fails.
+    pub(crate) fn create(directory: &Path) -> Self {
+        let mut client = Self::new(directory, 0);
+        let (planes, plane) = Directory::of_plane(directory).unwrap();
+        while let Err(error) = Plane::create(&planes, plane, &MASTER_KEY) {
+            client.expect_fault(&error);
+            drop(std::fs::remove_dir_all(directory));
+        }
+        client.note(Event::Created);
+        client
+    }
+
+    fn new(directory: &Path, next_batch: u32) -> Self {
+        let directory = directory.to_owned();
+        Self {
+            directory,
+            held: Vec::new(),
+            plane: None,
+            events: Vec::new(),
+            next_batch,
+            reopened: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Opens the plane that an image has.
+    ///
+    /// # Errors
+    /// The plane's.
+    pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
+        let mut client = Self::new(directory, next_batch);
+        let (planes, plane) = Directory::of_plane(directory)?;
+        client.plane = Some(Arc::new(Plane::open(&planes, plane, &MASTER_KEY, "acme")?));
+        Ok(client)
+    }
+
+    /// Another client of the plane as it is open, whose batches have other numbers.
+    pub(crate) fn beside(&mut self, next_batch: u32) -> Self {
+        self.plane();
+        let mut client = Self::new(&self.directory, next_batch);
+        client.plane.clone_from(&self.plane);
+        client
+    }
+
+    /// Takes what a read has shown for stored, and what it has not for what never will be.
+    pub(crate) fn settle(&mut self, shown: &BTreeSet<u32>) {
+        let expected = self.expected(&Expected::default());
+        for batch in expected.in_doubt() {
+            let is_shown = shown.contains(&batch);
+            self.note(if is_shown { Event::Shown(batch) } else { Event::Refused(batch) });
+        }
+    }
+
+    /// Takes in the events of a client beside, which is done.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.events.extend(other.events);
+        self.events.sort_by_key(|(position, _)| *position);
+        self.faults.extend(other.faults);
+    }
+
+    pub(crate) fn judge(&mut self, expected: &Expected) -> Verdict {
+        expected.judge(self.plane())
+    }
+
+    /// Batches that reads of the plane see.
+    pub(crate) fn batches(&mut self) -> u64 {
+        let plane = self.plane();
+        plane.follow().unwrap();
+        plane.stats().unwrap().counts.batches
+    }
+
+    /// Tells if reads of the plane see a batch.
+    pub(crate) fn shows(&mut self, batch: u32) -> bool {
+        let look = || self.plane().delete(&extent(batch), true).unwrap();
+        std::iter::repeat_with(look).flatten().next().is_some_and(|found| found.rows > 0)
+    }
+
+    /// Everything that was promised so far.
+    pub(crate) fn expected(&self, before: &Expected) -> Expected {
+        expected_at(before, &self.events, usize::MAX)
+    }
+
+    /// Segment files that no manifest names.
+    pub(crate) fn orphans(&mut self) -> usize {
+        let files = self.directory.join("segments").read_dir().map_or(0, Iterator::count);
+        // The checkpoint is no segment of a day.
+        let named = self.plane().stats().unwrap().segments;
+        files.saturating_sub(usize::try_from(named).unwrap() + 1)
+    }
+
+    pub(crate) fn note(&mut self, event: Event) {
+        self.events.push((calls::position(), event));
+    }
+
+    /// The plane, opened where it is not, as the service does it with every request.
+    pub(super) fn plane(&mut self) -> &Plane {
+        if self.plane.is_none() {
+            let (planes, plane) = Directory::of_plane(&self.directory).unwrap();
+            let open = || Plane::open(&planes, plane, &MASTER_KEY, "acme");
+            let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
+            self.plane = Some(Arc::new(plane.expect("few calls fail")));
+        }
+        self.plane.as_ref().expect("it was opened")
+    }
+
+    /// Notes an error that no fault explains.
+    pub(super) fn expect_fault(&mut self, error: &Error) {
+        if !matches!(error, Error::DiskFull | Error::Io { .. } | Error::Lost { .. }) {
+            self.faults.push(format!("{error:?}"));
+        }
+    }
+}

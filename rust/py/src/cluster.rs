@@ -1,0 +1,134 @@
+//! The backend of many machines: a database.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::door::leave;
+use fleetcast_core::storage::records::RecordStore;
+use fleetcast_core::storage::store;
+
+use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, Installed, Settings};
+
+/// Version, standbys that are waited for, those that stream, bytes, microseconds since 1970.
+type Answers = (String, String, i64, i64, i64);
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Cluster {
+    inner: Arc<backend::Cluster>,
+}
+
+impl Cluster {
+    /// The planes of the installation.
+    pub(crate) fn planes(&self) -> Arc<dyn store::Planes> {
+        Arc::new(ClusterPlanes::new(Arc::clone(&self.inner)))
+    }
+
+    /// The records of the store of this name, read and written in the database.
+    pub(crate) fn records(&self, name: &str) -> Arc<dyn RecordStore> {
+        Arc::new(backend::Records::new(Arc::clone(&self.inner), name))
+    }
+
+    /// The same in the memory of this process.
+    pub(crate) fn replica(&self, name: &str, follows: bool) -> Arc<dyn RecordStore> {
+        Arc::new(backend::Replica::new(Arc::clone(&self.inner), name, follows))
+    }
+}
+
+#[pymethods]
+impl Cluster {
+    #[new]
+    #[pyo3(signature = (
+        database, *, objects = None, cache = None, cache_bytes = 10_737_418_240, connections = 4,
+        durability = "quorum"
+    ))]
+    fn new(
+        py: Python<'_>,
+        database: String,
+        objects: Option<String>,
+        cache: Option<PathBuf>,
+        cache_bytes: u64,
+        connections: usize,
+        durability: &str,
+    ) -> PyResult<Self> {
+        let durability = match durability {
+            "quorum" => Durability::Quorum,
+            "managed" => Durability::Managed,
+            _ => return Err(PyValueError::new_err("durability is quorum or managed")),
+        };
+        let settings = Settings {
+            database,
+            connections,
+            durability,
+            objects,
+            cache: cache.map(|folder| (folder, cache_bytes)),
+        };
+        let inner = leave(py, || backend::Cluster::new(settings))?;
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn install(
+        &self,
+        py: Python<'_>,
+        environment: &str,
+        master_key_check: &[u8],
+    ) -> PyResult<bool> {
+        let installed = leave(py, || self.inner.install(environment, master_key_check))?;
+        Ok(installed == Installed::New)
+    }
+
+    fn database_now_us(&self, py: Python<'_>) -> PyResult<i64> {
+        leave(py, || self.inner.database_now_us())
+    }
+
+    fn beat(
+        &self,
+        py: Python<'_>,
+        node: &str,
+        place: &str,
+        name: &str,
+        version: &str,
+    ) -> PyResult<bool> {
+        leave(py, || self.inner.beat(node, place, name, version))
+    }
+
+    fn look(&self, py: Python<'_>, node: &str) -> PyResult<(i64, Option<String>)> {
+        leave(py, || self.inner.look(node))
+    }
+
+    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String, f64)>> {
+        let nodes = leave(py, || self.inner.nodes())?;
+        let answers = |node: backend::Node| (node.id, node.name, node.version, node.silent_seconds);
+        Ok(nodes.into_iter().map(answers).collect())
+    }
+
+    fn permissions(&self, py: Python<'_>) -> PyResult<(bool, bool, bool)> {
+        let found = leave(py, || self.inner.permissions())?;
+        Ok((found.makes_tables, found.owns_tables, found.sees_replication))
+    }
+
+    fn probe_objects(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || self.inner.probe_objects())
+    }
+
+    fn facts(&self, py: Python<'_>) -> PyResult<Option<Answers>> {
+        let facts = leave(py, || self.inner.facts())?;
+        let answers = |facts: backend::Facts| {
+            (facts.version, facts.standbys_wanted, facts.standbys, facts.bytes, facts.now_us)
+        };
+        Ok(facts.map(answers))
+    }
+
+    #[pyo3(signature = (*, keep_seconds = 86_400))]
+    fn sweep(&self, py: Python<'_>, keep_seconds: u64) -> PyResult<(u32, u32)> {
+        let swept = leave(py, || self.inner.sweep(Duration::from_secs(keep_seconds)))?;
+        Ok((swept.hours, swept.objects))
+    }
+
+    fn check(&self, py: Python<'_>, environment: &str, master_key_check: &[u8]) -> PyResult<()> {
+        leave(py, || self.inner.check(environment, master_key_check))
+    }
+}

@@ -1,0 +1,41 @@
+//! Parameters of a body of lines, as the three write paths of `InfluxDB` have them.
+
+use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::wire::{Backslashes, Precision, Protocol};
+
+use super::parameters::Parameters;
+
+/// The language of a body for version 1, 2 or 3 by the parameters of its request, and true if its
+/// sound lines are to be stored though others are faulty.
+///
+/// # Errors
+/// `invalid_input` for a precision that the version does not know, and for another `accept_partial`
+/// than `true` and `false`.
+pub(crate) fn lines_parameters(version: u8, query: &str) -> Result<(Protocol, bool), Refusal> {
+    let mut given = Parameters::of(query);
+    let precision = given.last("precision");
+    let protocol = str::from_utf8(&precision).ok().and_then(|unit| lines_protocol(version, unit));
+    let protocol = protocol.ok_or(Refusal::InvalidInput { field: "precision" })?;
+    match &*given.last("accept_partial") {
+        b"" | b"true" => Ok((protocol, true)),
+        b"false" => Ok((protocol, false)),
+        _ => Err(Refusal::InvalidInput { field: "accept_partial" }),
+    }
+}
+
+/// The language with times in `precision`, which may be empty; `None` for one that the version does
+/// not know.
+fn lines_protocol(version: u8, precision: &str) -> Option<Protocol> {
+    let precision = match (version, precision) {
+        (1, "" | "n" | "ns") | (2, "" | "ns") | (3, "ns" | "nanosecond") => "ns",
+        (1, "u" | "µ" | "us") | (2, "us") | (3, "us" | "microsecond") => "us",
+        (1 | 2, "ms") | (3, "ms" | "millisecond") => "ms",
+        (1 | 2, "s") | (3, "s" | "second") => "s",
+        (1, "m") => return Some(Protocol::Lines(Precision::Minutes, Backslashes::Apart)),
+        (1, "h") => return Some(Protocol::Lines(Precision::Hours, Backslashes::Apart)),
+        (3, "" | "auto") => return Some(Protocol::Lines(Precision::Auto, Backslashes::Paired)),
+        _ => return None,
+    };
+    let backslashes = if version == 3 { Backslashes::Paired } else { Backslashes::Apart };
+    Some(Protocol::Lines(Precision::parse(precision)?, backslashes))
+}

@@ -1,0 +1,74 @@
+//! The body of a write to a batch: the same for the front and for the application.
+
+use std::borrow::Cow;
+
+use fleetcast_core::model::fault;
+use fleetcast_core::plane::{AdaptedBody, Pending, Plane, WriteError};
+use fleetcast_core::wire::{Format, Protocol};
+
+use super::service::Service;
+use super::unpacking::unpacked;
+use crate::admission::{Language, coding};
+use crate::answers::lines_parameters;
+use crate::refusal::Refusal;
+
+/// Records of another protocol that are faulty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Faulty {
+    /// They are left out, unless the request says otherwise.
+    LeftOut,
+    /// They refuse the batch.
+    Refused,
+}
+
+impl Service {
+    /// The content of a body whose head has this `Content-Encoding`.
+    ///
+    /// # Errors
+    /// `request_too_large` if it is longer than a body may be, or gzip of more than 1,024 members;
+    /// `invalid_input` if the body is not of its coding.
+    pub fn content<'b>(
+        &self,
+        body: &'b [u8],
+        content_encoding: Option<&[u8]>,
+    ) -> Result<Cow<'b, [u8]>, Refusal> {
+        let bytes_max = usize::try_from(self.admission.body_bytes_max).unwrap_or(usize::MAX);
+        unpacked(coding(content_encoding), body, bytes_max)
+    }
+
+    /// Appends the content of a body to the log of its plane.
+    ///
+    /// # Errors
+    /// As [`Plane::append`]; `invalid_input` for parameters of lines that are not known. Nobody knows
+    /// if an error that is no refusal has left the batch stored.
+    pub fn append(
+        &self,
+        plane: &Plane,
+        (language, query): (Language, &str),
+        content: &[u8],
+        now_ns: i64,
+        faulty: Faulty,
+    ) -> Result<Pending, WriteError> {
+        let (limits, when) = (&self.bounds.batch, self.bounds.acknowledge(None));
+        // A listener without a mapping has no other language than JSON.
+        let (Some((protocol, is_partial)), Some(mapping)) =
+            (protocol(language, query)?, &self.mapping)
+        else {
+            return plane.append(Format::Json, content, limits, now_ns, when);
+        };
+        let is_partial = is_partial && faulty == Faulty::LeftOut;
+        let body = AdaptedBody { protocol, mapping, is_partial, bytes: content };
+        plane.append_adapted(body, limits, now_ns, when)
+    }
+}
+
+/// The protocol of a body, and true if its sound records may be stored though others are faulty;
+/// `None` for JSON.
+fn protocol(language: Language, query: &str) -> Result<Option<(Protocol, bool)>, fault::Refusal> {
+    Ok(Some(match language {
+        Language::Json => return Ok(None),
+        Language::Lines(version) => lines_parameters(version, query)?,
+        Language::RemoteWrite => (Protocol::RemoteWrite, true),
+        Language::Otlp => (Protocol::Otlp, true),
+    }))
+}
