@@ -255,7 +255,7 @@ def retained_lines(effort: Effort) -> list[Line]:
         effort.topology_rounds,
         {
             name: lambda plane=plane: wall_seconds(
-                lambda: plane.latest_json_chunks(freshness_ns=freshness_ns)
+                lambda: plane.latest_json(freshness_ns=freshness_ns)
             )
             for name, plane in planes.items()
         },

@@ -62,7 +62,7 @@ def topology_lines(effort: Effort, address: str, key: str) -> list[Line]:
         effort.topology_rounds,
         {
             "http": get,
-            "engine": lambda: wall_seconds(lambda: plane.latest_json_chunks(freshness_ns=day_ns)),
+            "engine": lambda: wall_seconds(lambda: plane.latest_json(freshness_ns=day_ns)),
             "orjson": lambda: wall_seconds(lambda: orjson.dumps(objects)),
         },
     )

@@ -6,9 +6,23 @@ the GIL. A store must not be used in a child after a fork: open it there.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias, dataclass_transform, final
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    dataclass_transform,
+    final,
+)
+
+from fleetcast.grpc.front import FrontOptions, WriteRules
+from fleetcast.http.rules import ListenerRules
+from fleetcast.http.server.limits import ConnectionLimits
+from fleetcast.metrics.surfaces import Books
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -138,11 +152,21 @@ def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
 def note_unreadable(tenant: str, key_id: str, process: str, result: WriteResult) -> None:
     """Writes a log line about records of a batch that no read shows, one a minute at most."""
 
-class _Served(Protocol):
-    """`log_lines.Served`, by the names that it has there."""
-
-def write_served(served: _Served) -> None:
-    """Writes one line of the access log to stderr."""
+def write_served(
+    request_id: str,
+    method: str,
+    route: str,
+    status: int | str,
+    error: str | None,
+    tenant: str | None,
+    key_id: str | None,
+    client: str,
+    seconds: float,
+    bytes_in: int,
+    bytes_out: int,
+    process: str,
+) -> None:
+    """Writes one line of the access log to stderr: the members of a `log_lines.Served`."""
 
 def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bool, list[str]]]:
     """The routes of the public listener, or of that for other protocols.
@@ -198,11 +222,23 @@ class WriteResult:
     def other_measurement_count(self) -> int:
         """Other accepted records, of a measurement that the service does not serve."""
     @property
-    def unseen_measurements(self) -> tuple[str | None, str | None]:
-        """Measurement of the first record of each of these counts, 64 characters of it at most."""
-    @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""
+
+class _RecordBounds(TypedDict, total=False):
+    """Bounds on a record and on all that a store has, see `Plane.write_json`."""
+
+    tags_max: int
+    fields_max: int
+    tenant_fields_max: int
+    tenant_series_max: int
+    tenant_names_bytes_max: int
+
+class _BatchBounds(_RecordBounds, total=False):
+    """The same, on a batch and on what waits with it."""
+
+    batch_records_max: int
+    buffer_bytes_max: int | None
 
 @final
 class NameMapping:
@@ -472,44 +508,6 @@ class LongAnswer:
         """Has `call` called once, with the bytes that were made, at the end or when it is given
         up."""
 
-class _ConnectionLimits(Protocol):
-    """`http/server/limits.py`, which describes each."""
-
-    @property
-    def body_bytes_max(self) -> int: ...
-    @property
-    def head_bytes_max(self) -> int: ...
-    @property
-    def read_deadline_seconds(self) -> float: ...
-    @property
-    def request_deadline_seconds(self) -> float: ...
-    @property
-    def idle_seconds(self) -> float: ...
-    @property
-    def unread_body_seconds(self) -> float: ...
-    @property
-    def drain_seconds(self) -> float: ...
-    @property
-    def drain_bytes_max(self) -> int: ...
-    @property
-    def answer_seconds(self) -> float: ...
-    @property
-    def answer_bytes_per_second_min(self) -> int: ...
-    @property
-    def stop_idle_seconds(self) -> float: ...
-    @property
-    def stop_request_seconds(self) -> float: ...
-    @property
-    def connections_max(self) -> int: ...
-    @property
-    def body_bytes_under_way_max(self) -> int: ...
-    @property
-    def unsent_bytes_max(self) -> int: ...
-    @property
-    def unsent_bytes_per_tenant_max(self) -> int: ...
-    @property
-    def unsent_wait_seconds(self) -> float: ...
-
 @final
 class Authenticator:
     """Checks keys for one environment. Safe to share between threads."""
@@ -556,29 +554,41 @@ class Decision:
 
 @final
 class LimiterFile:
-    """Counts of clients in a file that all processes use. Its faults let requests pass."""
+    """Request rate and lockout per client, counted together by all processes that use one file.
+
+    The file is opened with the first question, and made if it is missing or of an earlier boot.
+    A limit of 0 is off. An address is an IPv4 or IPv6 address in text. `now_ns` replaces the
+    clock, nanoseconds since the boot. Methods raise `StoreUnavailable` and `StoreFull` if the file
+    is of no use. For a `Service` such faults let requests pass.
+    """
 
     def __new__(
         cls,
-        path: os.PathLike[str],
-        on_fault: Callable[[str], object],
+        path: str | os.PathLike[str],
+        on_fault: Callable[[str], object] | None = None,
         *,
         requests_per_minute: int,
         lockout_failures: int,
         lockout_window_seconds: int,
         lockout_seconds: int,
     ) -> Self:
-        """`on_fault` is called with each fault. The file is opened with the first question."""
+        """`on_fault` is called with each fault that lets a request pass.
 
-class _ListenerRules(Protocol):
-    """`http.rules.ListenerRules`, by the names that it has there."""
+        Raises `OverflowError` for what is no 32-bit number.
+        """
+    def admit(self, address: str, *, now_ns: int | None = None) -> int | None:
+        """Counts a request; whole seconds to wait, at least 1, if it is refused instead."""
+    def lockout(self, address: str, *, now_ns: int | None = None) -> int | None:
+        """Whole seconds, at least 1, that the client stays locked out; `None` if it is not."""
+    def record_failure(self, address: str, *, now_ns: int | None = None) -> None:
+        """Counts a failure, which may lock the client out."""
 
 @final
 class Service:
     """Decides about the requests of one listener, and makes answers of the data path."""
 
     def __new__(
-        cls, authenticator: Authenticator, planes: OpenPlanes, rules: _ListenerRules
+        cls, authenticator: Authenticator, planes: OpenPlanes, rules: ListenerRules
     ) -> Self: ...
     def decide(self, environ: dict[str, Any], *, body_bytes: int = 0) -> Decision:
         """The decision about a request of WSGI, of whose body `body_bytes` have come."""
@@ -617,58 +627,8 @@ class Service:
 class Serving:
     """Has a front decide about requests, and serve those of the data path."""
 
-    def __new__(cls, renew: Callable[[], Service], books: _Books) -> Self:
+    def __new__(cls, renew: Callable[[], Service], books: Books) -> Self:
         """`renew` gives the service by the settings in force. Raises `OSError`."""
-
-class _Books(Protocol):
-    """`metrics.surfaces.Books`, which describes each."""
-
-    @property
-    def process(self) -> str: ...
-    @property
-    def counters(self) -> int: ...
-    @property
-    def counters_bytes(self) -> int: ...
-    @property
-    def bounds_seconds(self) -> Sequence[float]: ...
-    @property
-    def requests(self) -> Callable[[str, str, int | str, str], object]: ...
-    @property
-    def writes(self) -> Callable[[str], object]: ...
-    @property
-    def answered(self) -> int | None: ...
-
-class _WriteRules(Protocol):
-    """`grpc.front.WriteRules`, which describes each."""
-
-    @property
-    def write_limits(self) -> dict[str, int | None]: ...
-    @property
-    def held_bytes_max(self) -> int: ...
-
-class _FrontOptions(Protocol):
-    """`grpc.front.FrontOptions`, which describes each."""
-
-    @property
-    def listener(self) -> int: ...
-    @property
-    def settings(self) -> int: ...
-    @property
-    def certificate(self) -> Path: ...
-    @property
-    def private_key(self) -> Path: ...
-    @property
-    def backend(self) -> Path: ...
-    @property
-    def descriptors_max(self) -> int: ...
-    @property
-    def message_bytes_max(self) -> int: ...
-    @property
-    def in_flight(self) -> int: ...
-    @property
-    def statuses(self) -> dict[str, tuple[str, int | None]]: ...
-    @property
-    def handed_on(self) -> dict[str, str]: ...
 
 @final
 class GrpcFront:
@@ -681,9 +641,9 @@ class GrpcFront:
         cls,
         authenticator: Authenticator,
         planes: OpenPlanes,
-        rules: Callable[[], _WriteRules],
-        books: _Books,
-        options: _FrontOptions,
+        rules: Callable[[], WriteRules],
+        books: Books,
+        options: FrontOptions,
     ) -> Self:
         """`rules` gives those of the settings in force.
 
@@ -759,7 +719,7 @@ class Front:
         listeners: Sequence[int],
         *,
         threads: int,
-        limits: _ConnectionLimits,
+        limits: ConnectionLimits,
         key_fields: list[str],
         server: tuple[str, int],
         settings: int | None = None,
@@ -779,7 +739,7 @@ class Front:
     def watch(self, pipe: int, /) -> None:
         """Ends a turn early when a pipe that does not block has something to read, which is read
         away. Raises `OSError`."""
-    def set_limits(self, limits: _ConnectionLimits, /) -> None:
+    def set_limits(self, limits: ConnectionLimits, /) -> None:
         """Puts limits in force for the next head of each connection."""
     def turn(self, seconds: float, /) -> list[str]:
         """Serves sockets for so long. What ends it early: the watched pipe, a signal, another
@@ -856,39 +816,6 @@ class RequestBody:
     def read(self, size: int | None = None, /) -> bytes: ...
     def readline(self, size: int | None = None, /) -> bytes: ...
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
-
-@final
-class Limiter:
-    """Request rate and lockout per client, counted together by all processes that open one file.
-
-    An address is an IPv4 or IPv6 address in text. Calls raise `StoreUnavailable` and `StoreFull`
-    where the file is of no use, in a child after a fork, too: open it there. `now_ns` replaces
-    the clock, nanoseconds since the boot.
-    """
-
-    @staticmethod
-    def open(
-        path: str,
-        *,
-        requests_per_minute: int,
-        lockout_failures: int,
-        lockout_window_seconds: int,
-        lockout_seconds: int,
-    ) -> Limiter:
-        """Opens the file, and makes it where it is missing or of an earlier boot; any number of
-        processes may do so at once. A limit of 0 is off.
-
-        Raises `StoreUnavailable`, `StoreFull`, and `OverflowError` for what is no 32-bit number.
-        """
-    def admit(self, address: str, *, now_ns: int | None = None) -> int | None:
-        """Counts a request; whole seconds to wait, at least 1, where it is refused instead."""
-    def lockout(self, address: str, *, now_ns: int | None = None) -> int | None:
-        """Whole seconds, at least 1, that the client stays locked out; `None` where it is not."""
-    def record_failure(self, address: str, *, now_ns: int | None = None) -> None:
-        """Counts a failure, which may lock the client out."""
-    @property
-    def clients_max(self) -> int:
-        """How many clients fit; one more pushes out one that was idle for long."""
 
 @final
 class Planes:
@@ -1034,15 +961,9 @@ class Plane:
         self,
         body: bytes | RequestBody,
         *,
-        batch_records_max: int = ...,
-        tags_max: int = ...,
-        fields_max: int = ...,
-        tenant_fields_max: int = ...,
-        tenant_series_max: int = ...,
-        tenant_names_bytes_max: int = ...,
-        buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
+        **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """Writes one batch, a JSON array of records; on return it is durable.
 
@@ -1060,15 +981,9 @@ class Plane:
         self,
         body: bytes,
         *,
-        batch_records_max: int = ...,
-        tags_max: int = ...,
-        fields_max: int = ...,
-        tenant_fields_max: int = ...,
-        tenant_series_max: int = ...,
-        tenant_names_bytes_max: int = ...,
-        buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
+        **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """As `write_json`, of a serialized `fleet.telemetry.v1.WriteRequest`.
 
@@ -1080,15 +995,9 @@ class Plane:
         body: bytes,
         *,
         precision: Precision = "ns",
-        batch_records_max: int = ...,
-        tags_max: int = ...,
-        fields_max: int = ...,
-        tenant_fields_max: int = ...,
-        tenant_series_max: int = ...,
-        tenant_names_bytes_max: int = ...,
-        buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
+        **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """As `write_json`, of lines in InfluxDB's line protocol with times in units of `precision`.
 
@@ -1104,13 +1013,9 @@ class Plane:
         form: TextFormat,
         *,
         end: int | None = None,
-        tags_max: int = ...,
-        fields_max: int = ...,
-        tenant_fields_max: int = ...,
-        tenant_series_max: int = ...,
-        tenant_names_bytes_max: int = ...,
         cursor: tuple[bytes, int | bytes] | None = None,
         now_ns: int | None = None,
+        **bounds: Unpack[_RecordBounds],
     ) -> WriteResult:
         """Writes the records of a text, or of its bytes before `end`, as `write_json` writes
         those of an array.
@@ -1123,14 +1028,10 @@ class Plane:
         stream: object,
         *,
         mapping: Mapping[str, object] | None = None,
-        tags_max: int = ...,
-        fields_max: int = ...,
-        tenant_fields_max: int = ...,
-        tenant_series_max: int = ...,
-        tenant_names_bytes_max: int = ...,
         cursor: bytes | None = None,
         first_row: int = 0,
         now_ns: int | None = None,
+        **bounds: Unpack[_RecordBounds],
     ) -> ArrowWrites:
         """Writes rows of anything with `__arrow_c_stream__`, piece by piece as they are asked for.
 
@@ -1161,24 +1062,6 @@ class Plane:
         """The answer of `GET /topology`: newest sample per (measurement, entity) in
         `[as_of - freshness, as_of)`. Raises `Refused`, `StoreError`.
         """
-    def latest_json_chunks(
-        self,
-        *,
-        as_of_ns: int | None = None,
-        freshness_ns: int = 300_000_000_000,
-        measurement: str | None = None,
-        now_ns: int | None = None,
-    ) -> list[bytes | memoryview]:
-        """The pieces of `latest_json`, long ones where the engine wrote them: not copied."""
-    def latest_answer(
-        self,
-        *,
-        as_of_ns: int | None = None,
-        freshness_ns: int = 300_000_000_000,
-        measurement: str | None = None,
-        now_ns: int | None = None,
-    ) -> list[bytes | memoryview] | LongAnswer:
-        """As `latest_json_chunks`, but beyond a mebibyte it is made as it is taken."""
     def latest_page(
         self,
         *,
@@ -1223,26 +1106,6 @@ class Plane:
         channels.
 
         Raises `Refused`, `StoreError`.
-        """
-    def series_answer(
-        self,
-        *,
-        entity_ids: Sequence[str],
-        start_ns: int,
-        end_ns: int | None = None,
-        measurement: str = "telemetry",
-        fields: Sequence[str] | None = None,
-        interval: Interval | None = None,
-        agg: Aggregation | None = None,
-        point_budget: int = ...,
-        answer_values_max: int = ...,
-        history_horizon_days: int = ...,
-        raw_span_seconds: int = ...,
-        any_measurement: bool = False,
-        now_ns: int | None = None,
-    ) -> list[bytes | memoryview] | LongAnswer:
-        """The pieces of `series_json`, as `latest_answer` gives them. It is a `LongAnswer` if the
-        names of channels, which each entity repeats, take more than a mebibyte.
         """
     def latest_frame(
         self,

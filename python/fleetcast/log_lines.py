@@ -64,7 +64,7 @@ def write_served(served: Served) -> None:
     """
     is_tenants = served.error is None and served.tenant is not None
     if is_tenants or refusal_is_logged(served.client):
-        _write_served(served)
+        _write_served(*served)
 
 
 def refusal_is_logged(client: str) -> bool:

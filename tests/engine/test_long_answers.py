@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fleetcast.engine import LongAnswer, Plane
+from fleetcast.engine import LongAnswer, Plane, Service, format_time
 
 from .model import SECOND_NS
 from .strategies import BASE_NS, NOW_NS
@@ -37,18 +37,23 @@ def plane():
     plane.close()
 
 
-def answer(plane: Plane, **asked) -> LongAnswer:
-    begun = plane.latest_answer(freshness_ns=WEEK_NS, now_ns=NOW_NS, **asked)
+def answer(plane: Plane, as_of_ns: int = NOW_NS) -> LongAnswer:
+    begun = begin(plane, as_of_ns)
     assert isinstance(begun, LongAnswer)
     return begun
 
 
-@pytest.mark.parametrize("asked", [{}, {"as_of_ns": BASE_NS + 1}], ids=["newest", "as it was"])
-def test_o3_a_long_answer_is_of_one_instant_whatever_happens_meanwhile(plane, asked):
-    if asked:  # something newer hides the past
+def begin(plane: Plane, as_of_ns: int) -> list[bytes] | LongAnswer:
+    query = f"as_of_utc={format_time(as_of_ns)}&freshness_seconds={WEEK_NS // SECOND_NS}"
+    return Service.latest(plane, query)
+
+
+@pytest.mark.parametrize("as_of_ns", [NOW_NS, BASE_NS + 1], ids=["newest", "as it was"])
+def test_o3_a_long_answer_is_of_one_instant_whatever_happens_meanwhile(plane, as_of_ns):
+    if as_of_ns < NOW_NS:  # something newer hides the past
         write(plane, record("link-00000", BASE_NS + 5, {"snr_db": 0.0}))
-    whole = plane.latest_json(freshness_ns=WEEK_NS, now_ns=NOW_NS, **asked)
-    pieces = answer(plane, **asked)
+    whole = plane.latest_json(freshness_ns=WEEK_NS, as_of_ns=as_of_ns)
+    pieces = answer(plane, as_of_ns)
     taken = [bytes(next(pieces))]
     write(plane, record("link-02999", BASE_NS + 9, {"snr_db": 9.0, "another": 1.0}))
     write(plane, record("zzz", BASE_NS + 9, {"snr_db": 9.0}))
@@ -83,13 +88,13 @@ def test_o3_it_is_told_once_when_it_is_over_or_given_up(plane):
 
 def test_o3_an_answer_up_to_a_mebibyte_is_whole():
     plane = Plane.in_memory("acme")
-    empty = len(plane.latest_json(now_ns=NOW_NS, freshness_ns=WEEK_NS))
+    empty = len(plane.latest_json(as_of_ns=NOW_NS, freshness_ns=WEEK_NS))
     write(plane, record("a", BASE_NS, {"note": ""}))
-    one = len(plane.latest_json(now_ns=NOW_NS, freshness_ns=WEEK_NS))
+    one = len(plane.latest_json(as_of_ns=NOW_NS, freshness_ns=WEEK_NS))
     assert one > empty
     for second, size in enumerate((MEBIBYTE - one, MEBIBYTE - one + 1), 1):
         write(plane, record("a", BASE_NS + second * SECOND_NS, {"note": "x" * size}))
-        got = plane.latest_answer(now_ns=NOW_NS, freshness_ns=WEEK_NS)
+        got = begin(plane, NOW_NS)
         assert isinstance(got, list) == (size == MEBIBYTE - one)
         assert sum(map(len, got)) == one + size
     plane.close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
-from fleetcast.engine import Engine, Plane, encode_records, format_time
+from fleetcast.engine import Engine, Plane, Service, encode_records, format_time
 
 from .model import SECOND_NS
 from .strategies import BASE_NS, NOW_NS
@@ -224,7 +224,8 @@ def test_pieces_of_an_answer_stay_as_they_are_while_others_are_made() -> None:
         for first in range(0, len(names), 1_000):
             some = names[first : first + 1_000]
             write(plane, *(record(name, BASE_NS + round_number, fields) for name in some))
-        pieces = plane.latest_json_chunks(freshness_ns=WEEK_NS, now_ns=NOW_NS)
+        query = f"as_of_utc={format_time(NOW_NS)}&freshness_seconds={WEEK_NS // SECOND_NS}"
+        pieces = list(Service.latest(plane, query))
         assert len(pieces) > 2
         held.append((pieces, b"".join(pieces)))
     plane.close()

@@ -257,7 +257,6 @@ def test_n4_pages_within_the_bound_have_every_value_once(
     while start_ns is not None:
         asked = query | {"start_ns": start_ns, "answer_values_max": values_max}
         body = plane.series_json(**asked, now_ns=NOW_NS)
-        assert b"".join(plane.series_answer(**asked, now_ns=NOW_NS)) == body
         page = json.loads(body)
         counts = [(e["point_count"], len(e["channels"])) for e in page["series"]]
         held = sum(rows * (1 + channels) for rows, channels in counts)

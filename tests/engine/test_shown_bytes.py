@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fleetcast.engine import Front, Plane, encode_records, format_time
+from fleetcast.engine import Front, Plane, Service, encode_records, format_time
 from fleetcast.http.server.limits import ConnectionLimits
 
 BODY = bytes(range(256)) * 64
@@ -21,8 +21,9 @@ def long_piece():
     record = {"measurement": "link", "time": format_time(now_ns), "fields": {"a": 1.0}}
     records = [record | {"tags": {"entity_id": f"e{number}"}} for number in range(1000)]
     plane.write_json(encode_records(records))
-    (shown,) = plane.latest_json_chunks(now_ns=now_ns)
-    return shown, plane.latest_json(now_ns=now_ns)
+    as_of_ns = now_ns + 1
+    (shown,) = Service.latest(plane, f"as_of_utc={format_time(as_of_ns)}")
+    return shown, plane.latest_json(as_of_ns=as_of_ns)
 
 
 def body():

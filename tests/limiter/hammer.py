@@ -6,7 +6,7 @@ each client. For `ATTEMPTS` of 0 it says that it has begun, and asks until it is
 
 import sys
 
-from fleetcast.engine import Limiter
+from fleetcast.engine import LimiterFile
 
 CLIENTS = [f"10.0.0.{number}" for number in range(7)] + ["2001:db8::1"]
 RULES = {
@@ -18,7 +18,7 @@ RULES = {
 
 
 def main():
-    limiter = Limiter.open(sys.argv[1], **RULES)
+    limiter = LimiterFile(sys.argv[1], **RULES)
     print("ready", flush=True)
     for line in sys.stdin:
         now_ns, attempts = map(int, line.split())

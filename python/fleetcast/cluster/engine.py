@@ -70,8 +70,8 @@ class ClusterEngine(Engine):
             planes=Planes.in_cluster(cluster),
             open_max=_OPEN_MAX,
             idle_seconds=_IDLE_SECONDS,
+            accounts=accounts,
         )
-        self._accounts = accounts
 
     def folder(self, account_id: str) -> Path:
         """Raises `OperatorError`: there is none."""
@@ -81,7 +81,3 @@ class ClusterEngine(Engine):
     def glance(self, account_id: str) -> Glance:
         """Looks at an account's plane that do not open it."""
         return CountsGlance(partial(self._planes.counts, account_id), time.time_ns)
-
-    def close_unused(self) -> None:
-        """Closes what nobody has used for a while, and what was deleted on any node."""
-        self._close_unused(self._accounts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.console.answers import ConsoleRefused
-from fleetcast.engine import Limiter
+from fleetcast.engine import LimiterFile
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
@@ -20,12 +20,25 @@ class Guesses:
     """Failed tokens by address, in a file of a bounded size that outlives the process."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._limiter: Limiter | None = None
+        self._name = path.name
+        self._file = LimiterFile(
+            path,
+            requests_per_minute=0,
+            lockout_failures=FAILURES_MAX,
+            lockout_window_seconds=WINDOW_SECONDS,
+            lockout_seconds=LOCKOUT_SECONDS,
+        )
 
     def check(self, address: str) -> None:
-        """Raises `ConsoleRefused` for an address that has guessed too often."""
-        seconds = self._ask().lockout(address)
+        """Raises `ConsoleRefused` for an address that has guessed too often.
+
+        Nobody comes in while guesses cannot be counted.
+        """
+        try:
+            seconds = self._file.lockout(address)
+        except StoreError as error:
+            message = f"Guesses cannot be counted ({self._name}): look at the disk."
+            raise ConsoleRefused(503, "auth_unavailable", message) from error
         if seconds is not None:
             message = f"Too many tokens that were not good: wait for {seconds} s."
             field = ("Retry-After", str(seconds))
@@ -33,21 +46,4 @@ class Guesses:
 
     def failed(self, address: str) -> None:
         """Counts a token that is not good."""
-        self._ask().record_failure(address)
-
-    def _ask(self) -> Limiter:
-        """The limiter. Nobody comes in where guesses cannot be counted."""
-        if self._limiter is None:
-            try:
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._limiter = Limiter.open(
-                    str(self._path),
-                    requests_per_minute=0,
-                    lockout_failures=FAILURES_MAX,
-                    lockout_window_seconds=WINDOW_SECONDS,
-                    lockout_seconds=LOCKOUT_SECONDS,
-                )
-            except (StoreError, OSError) as error:
-                message = f"Guesses cannot be counted ({self._path.name}): look at the disk."
-                raise ConsoleRefused(503, "auth_unavailable", message) from error
-        return self._limiter
+        self._file.record_failure(address)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import resource
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,8 @@ class Engine:
     `master_key` is 32 bytes; it unwraps the data key of every tenant. At most `open_max` planes
     stay open, those used last; by default as many as the limit of descriptors allows, up to
     1,024. `close_unused` closes those that nobody has used for `idle_seconds`. A plane in use is
-    never closed for either reason.
+    never closed for either reason. `accounts` gives all accounts, `None` if they cannot be known
+    now, for planes without files.
     """
 
     def __init__(
@@ -42,13 +42,12 @@ class Engine:
         planes: Planes | None = None,
         open_max: int | None = None,
         idle_seconds: float = 60.0,
-        clock: Callable[[], float] = time.monotonic,
+        accounts: Callable[[], set[str] | None] | None = None,
     ) -> None:
-        """`clock` has no effect any more: the engine measures how long a plane was idle."""
-        del clock
         self._directory = directory
         self._planes = Planes.in_directory(directory) if planes is None else planes
         self._master_key = master_key
+        self._accounts = accounts
         self.open_planes = OpenPlanes(
             self._planes,
             master_key,
@@ -87,11 +86,7 @@ class Engine:
         A tenant's deletion destroys its key file, so that its plane, with the key in memory and
         the space of its files, is let go of here by every process that has it open.
         """
-        self._close_unused(None)
-
-    def _close_unused(self, accounts: Callable[[], set[str] | None] | None) -> None:
-        """`accounts` gives all that there are, for planes without files that could be looked at."""
-        for fault in self.open_planes.close_unused(accounts):
+        for fault in self.open_planes.close_unused(self._accounts):
             logger.error("%s", fault)
 
     def release(self, account_id: str, plane: Plane | None = None) -> None:

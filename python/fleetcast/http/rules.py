@@ -26,8 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class ListenerRules(NamedTuple):
-    """All that `Service` takes out of the settings."""
+    """All that `Service` takes."""
 
+    settings: Settings
     trusted_proxies: list[str]
     exempt: list[str]
     rates: LimiterFile
@@ -35,24 +36,17 @@ class ListenerRules(NamedTuple):
     lockouts: LimiterFile
     """Counts bad keys."""
     body_bytes_max: int
-    backend: str
-    cors_origins: list[str]
     write_limits: dict[str, int | None]
-    point_budget: int
-    answer_values_max: int
-    history_horizon_days: int
-    raw_span_seconds: int
-    simulates: bool
-    mapping: NameMapping | None
-    """Names of other protocols, on the listener for these."""
+    simulates: bool = False
+    mapping: NameMapping | None = None
+    """Names of other protocols, for the listener of those."""
 
 
 def public_rules(
     settings: Settings, limiter: Path, counters: Counters, *, simulates: bool = False
 ) -> ListenerRules:
     """Rules of the public listener, which counts clients in the file `limiter`."""
-    file = _limiter_file(limiter, settings.limits, _Faults(counters))
-    limits = settings.limits
+    file, limits = _limiter_file(limiter, settings.limits, _Faults(counters)), settings.limits
     rules = _rules(settings, file, file, limits.body_bytes_max, limits.batch_records_max)
     return rules._replace(simulates=simulates)
 
@@ -79,23 +73,9 @@ def _rules(
     body_bytes_max: int,
     records_max: int,
 ) -> ListenerRules:
-    limits = settings.limits
-    return ListenerRules(
-        trusted_proxies=_networks(settings.http.trusted_proxies),
-        exempt=_networks(limits.exempt),
-        rates=rates,
-        lockouts=lockouts,
-        body_bytes_max=body_bytes_max,
-        backend=settings.store.backend,
-        cors_origins=list(settings.http.cors_origins),
-        write_limits=write_limits(settings, records_max),
-        point_budget=limits.point_budget,
-        answer_values_max=limits.answer_values_max,
-        history_horizon_days=limits.history_horizon_days,
-        raw_span_seconds=limits.raw_span_seconds,
-        simulates=False,
-        mapping=None,
-    )
+    trusted, exempt = _networks(settings.http.trusted_proxies), _networks(settings.limits.exempt)
+    bounds = write_limits(settings, records_max)
+    return ListenerRules(settings, trusted, exempt, rates, lockouts, body_bytes_max, bounds)
 
 
 def _networks(texts: Sequence[str]) -> list[str]:

@@ -39,7 +39,7 @@ mod front;
 mod tests;
 
 pub use answer_head::{BodyLength, LineBreak, answer_head};
-pub use connection::{Answer, Piece, Rest};
+pub use connection::{Answer, Body, Piece, Rest};
 pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
 pub use message::{Asked, Decision, Failure};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::connection::{Answer, Connection, Long, LongBody, Rest, Step};
+use crate::answer_head::{BodyLength, LineBreak, answer_head};
+use crate::connection::{Answer, Body, Connection, Long, LongBody, Rest, Step};
 use crate::fair::Owner;
 use crate::head::RequestHead;
 use crate::message::{Asked, Decision, Failure, Message};
@@ -204,6 +205,41 @@ impl Request {
             self.proceed(&connection, &step);
         }
         Ok(self.end_turn())
+    }
+
+    /// Puts an answer together. There is no body after HEAD, and none with 204 and 304. A body that is
+    /// made as it is taken comes in chunks, or up to the end of the connection for HTTP/1.0.
+    ///
+    /// # Errors
+    /// [`LineBreak`], if the status or a field would break the head.
+    pub fn compose<'f>(
+        &mut self,
+        status: &[u8],
+        fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
+        body: Body,
+    ) -> Result<Answer, LineBreak> {
+        let knows_chunks = self.head().is_some_and(|head| head.minor_version() > 0);
+        let is_bodiless = self.head().is_some_and(|head| head.method() == "HEAD")
+            || [&b"204"[..], b"304"].iter().any(|code| status.starts_with(code));
+        let length = match &body {
+            Body::Pieces(_) if is_bodiless => BodyLength::Unsaid,
+            Body::Pieces(pieces) => {
+                BodyLength::Bytes(pieces.iter().map(|piece| (**piece).as_ref().len()).sum())
+            }
+            Body::Rest(_) if knows_chunks => BodyLength::Chunked,
+            Body::Rest(_) => {
+                self.end_connection(); // its end is that of the body
+                BodyLength::Unsaid
+            }
+        };
+        let head = answer_head(status, self.keeps(), fields, length)?;
+        let mut answer = Answer { head, ..Answer::default() };
+        match body {
+            Body::Rest(rest) => answer.rest = Some(rest),
+            Body::Pieces(_) if is_bodiless => {}
+            Body::Pieces(pieces) => pieces.into_iter().for_each(|piece| answer.push(piece)),
+        }
+        Ok(answer)
     }
 
     /// Sends an answer, as much as the client takes now; the loop sends what is left. The rest of a

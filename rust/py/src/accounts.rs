@@ -12,7 +12,6 @@ use fleetcast_service::accounts::{self, Record};
 
 use crate::errors::records_error;
 use crate::records::RecordsTransaction;
-use crate::secret_text::SecretText;
 
 /// A class for a kind of records, stored `by` one of its members or `under` a key that is given. The
 /// members, with the values that may be left out, and methods of its own.
@@ -165,14 +164,4 @@ impl From<&accounts::Identity> for Identity {
     fn from(found: &accounts::Identity) -> Self {
         Self { tenant: Tenant(Arc::clone(&found.tenant)), key: ApiKey(Arc::clone(&found.key)) }
     }
-}
-
-pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ApiKey>()?;
-    module.add_class::<ConsoleSession>()?;
-    module.add_class::<Identity>()?;
-    module.add_class::<OperatorToken>()?;
-    module.add_class::<SecretText>()?;
-    module.add_class::<Tenant>()?;
-    module.add_class::<UsageRecord>()
 }

@@ -1,26 +1,27 @@
 //! Columns handed to Python as the Arrow `PyCapsule` interface asks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule};
+use pyo3::types::PyCapsule;
 
 use fleetcast_arrow::ArrowArrayStream;
 use fleetcast_core::plane;
 use fleetcast_core::query::Frame;
 use fleetcast_core::query::scan::{ScanBatch, ScanSchema, json_lines};
 
-use crate::door::leave;
+use crate::door::{Held, leave};
+
+/// The schema that a consumer wishes for. The interface lets a producer ignore it.
+type Wish<'w, 'py> = Option<&'w Bound<'py, PyAny>>;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct ArrowStream {
-    stream: Mutex<Option<ArrowArrayStream>>,
-}
+pub(crate) struct ArrowStream(Held<ArrowArrayStream>);
 
 impl From<Frame> for ArrowStream {
     fn from(frame: Frame) -> Self {
-        Self { stream: Mutex::new(Some(ArrowArrayStream::new(frame))) }
+        Self(Held::new(ArrowArrayStream::new(frame)))
     }
 }
 
@@ -30,23 +31,19 @@ impl ArrowStream {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore the wish; the consumer converts.
-        drop(requested_schema);
-        capsule(py, taken(&self.stream)?)
+        capsule(py, requested_schema, self.0.take())
     }
 }
 
 /// Rows of a scan: whole as an Arrow stream, or batch by batch.
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct RowStream {
-    stream: Mutex<Option<plane::RowStream>>,
-}
+pub(crate) struct RowStream(Held<plane::RowStream>);
 
 impl From<plane::RowStream> for RowStream {
     fn from(rows: plane::RowStream) -> Self {
-        Self { stream: Mutex::new(Some(rows)) }
+        Self(Held::new(rows))
     }
 }
 
@@ -56,18 +53,14 @@ impl RowStream {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema);
         self.check_table(py)?;
-        capsule(py, ArrowArrayStream::from(taken(&self.stream)?))
+        capsule(py, requested_schema, self.0.take())
     }
 
     fn check_table(&self, py: Python<'_>) -> PyResult<()> {
-        leave(py, || {
-            let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-            stream.as_ref().map_or(Ok(()), |rows| rows.schema().check_table())
-        })
+        leave(py, || self.0.lock().as_ref().map_or(Ok(()), |rows| rows.schema().check_table()))
     }
 
     const fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -75,25 +68,19 @@ impl RowStream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RowBatch>> {
-        let batch = leave(py, || {
-            let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        leave(py, || {
+            let mut stream = self.0.lock();
             let Some(rows) = &mut *stream else { return Ok(None) };
-            let batch = rows.next_batch()?;
-            Ok(batch.map(|batch| ScannedRows {
-                schema: Arc::clone(rows.schema()),
-                batch,
-                given: 0,
-            }))
-        })?;
-        Ok(batch.map(|batch| RowBatch { rows: Mutex::new(Some(batch)) }))
+            let Some(batch) = rows.next_batch()? else { return Ok(None) };
+            let schema = Arc::clone(rows.schema());
+            Ok(Some(RowBatch(Held::new(ScannedRows { schema, batch, given: 0 }))))
+        })
     }
 }
 
 /// Rows of one measurement.
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct RowBatch {
-    rows: Mutex<Option<ScannedRows>>,
-}
+pub(crate) struct RowBatch(Held<ScannedRows>);
 
 struct ScannedRows {
     schema: Arc<ScanSchema>,
@@ -102,45 +89,48 @@ struct ScannedRows {
     given: usize,
 }
 
+impl From<ScannedRows> for ArrowArrayStream {
+    fn from(rows: ScannedRows) -> Self {
+        Self::from((rows.schema, rows.batch))
+    }
+}
+
 #[pymethods]
 impl RowBatch {
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema);
-        let ScannedRows { schema, batch, .. } = taken(&self.rows)?;
-        leave(py, || schema.check_table())?;
-        capsule(py, ArrowArrayStream::from((schema, batch)))
+        let rows = self.0.take();
+        leave(py, || rows.as_ref().map_or(Ok(()), |rows| rows.schema.check_table()))?;
+        capsule(py, requested_schema, rows)
     }
 
     fn __len__(&self) -> usize {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.as_ref().map_or(0, |rows| rows.batch.row_count - rows.given)
+        self.0.lock().as_ref().map_or(0, |rows| rows.batch.row_count - rows.given)
     }
 
-    fn json_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let lines = leave(py, || {
-            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+    fn json_lines(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        leave(py, || {
+            let mut rows = self.0.lock();
             let Some(ScannedRows { schema, batch, given }) = &mut *rows else {
                 return Ok(Vec::new());
             };
             let (lines, next) = json_lines(batch, schema, *given);
             *given = next;
             Ok(lines)
-        })?;
-        Ok(PyBytes::new(py, &lines))
+        })
     }
 }
 
-/// Content of `stream`, given once.
-fn taken<T>(stream: &Mutex<Option<T>>) -> PyResult<T> {
-    let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
-    stream.ok_or_else(|| PyValueError::new_err("the stream was taken before"))
-}
-
-fn capsule(py: Python<'_>, stream: ArrowArrayStream) -> PyResult<Bound<'_, PyCapsule>> {
-    PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+/// The capsule of a stream, which is given once.
+fn capsule<'py>(
+    py: Python<'py>,
+    _wish: Wish<'_, 'py>,
+    stream: Option<impl Into<ArrowArrayStream>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let taken = || PyValueError::new_err("the stream was taken before");
+    PyCapsule::new_with_value(py, stream.ok_or_else(taken)?.into(), c"arrow_array_stream")
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::plane::{Bounded, MeasurementContents};
 
 /// The dict that `_core.pyi` shows.
@@ -28,12 +27,7 @@ pub(crate) fn description<'py>(
         of_measurement.set_item("tags", tags)?;
         let fields = PyDict::new(py);
         for (field, field_type) in &contents.fields {
-            let type_name = match field_type {
-                FieldType::Float => "float",
-                FieldType::Bool => "bool",
-                FieldType::Text => "text",
-            };
-            fields.set_item(field, type_name)?;
+            fields.set_item(field, field_type.as_str())?;
         }
         of_measurement.set_item("fields", fields)?;
         all.set_item(name, of_measurement)?;

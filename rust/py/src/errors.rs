@@ -1,15 +1,15 @@
 //! The one file that knows both error worlds: engine errors and refusals become exceptions.
 
-use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
+use pyo3::{IntoPyObjectExt, create_exception};
 
-use fleetcast_core::model::aggregate::Interval;
 use fleetcast_core::model::error::Error;
-use fleetcast_core::model::fault::{Fault, Refusal, Step};
+use fleetcast_core::model::fault::Step;
 use fleetcast_core::plane::Failure;
-use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
+use fleetcast_service::admission::Cause;
+use fleetcast_service::{Fault, Refusal, Value};
 
 create_exception!(fleetcast._core, Refused, PyException);
 create_exception!(fleetcast._core, InvalidKey, Refused);
@@ -22,21 +22,6 @@ create_exception!(fleetcast._core, StoreFull, StoreError);
 create_exception!(fleetcast._core, StoreUnavailable, StoreError);
 create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
 create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
-
-pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("Refused", py.get_type::<Refused>())?;
-    module.add("InvalidKey", py.get_type::<InvalidKey>())?;
-    module.add("TenantFull", py.get_type::<TenantFull>())?;
-    module.add("StoreError", py.get_type::<StoreError>())?;
-    module.add("StoreMissing", py.get_type::<StoreMissing>())?;
-    module.add("StoreExists", py.get_type::<StoreExists>())?;
-    module.add("StoreDamaged", py.get_type::<StoreDamaged>())?;
-    module.add("StoreFull", py.get_type::<StoreFull>())?;
-    module.add("StoreUnavailable", py.get_type::<StoreUnavailable>())?;
-    module.add("StoreUnreachable", py.get_type::<StoreUnreachable>())?;
-    module.add("RecordsUnavailable", py.get_type::<RecordsUnavailable>())
-}
 
 /// The exception for a fault of the world.
 pub(crate) fn store_error(error: &Error) -> PyErr {
@@ -69,96 +54,73 @@ pub(crate) fn records_error(error: &Error) -> PyErr {
     }
 }
 
-/// A refusal that becomes an exception.
-pub(crate) trait Raise {
-    /// The exception, or that of Python where it could not be made.
-    fn raised(self, py: Python<'_>) -> PyResult<PyErr>;
-}
-
 /// The exception for a request that came to nothing.
-pub(crate) fn failure<R: Raise>(py: Python<'_>, failure: Failure<R>) -> PyErr {
+pub(crate) fn failure<R: Into<Refusal>>(py: Python<'_>, failure: Failure<R>) -> PyErr {
     match failure {
         Failure::Failed(error) => store_error(&error),
-        Failure::Refused(refusal) => refusal.raised(py).unwrap_or_else(|python_error| python_error),
+        Failure::Refused(refusal) => refused(py, &refusal.into()),
     }
 }
 
-impl Raise for Refusal {
-    fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
-        let (code, context) = (self.code(), PyDict::new(py));
-        if let Some(field) = self.field() {
-            context.set_item("field", field)?;
-        }
-        match self {
-            Self::Faults(faults) | Self::Dropped(faults) => {
-                let detail = PyList::empty(py);
-                for fault in &faults {
-                    detail.append(fault_item(py, fault)?)?;
-                }
-                context.set_item("detail", detail)?;
-            }
-            Self::TooManyRecords { received, max } => {
-                context.set_item("max", max)?;
-                context.set_item("received", received)?;
-            }
-            Self::TenantFull { bound } => {
-                let error = TenantFull::new_err((code, context.unbind()));
-                error.value(py).setattr("bound", bound)?;
-                return Ok(error);
-            }
-            Self::InvalidInput { .. } | Self::TypeConflict { .. } | Self::BufferFull => {}
-        }
-        Ok(refused(code, context))
+/// The exception for a request that is not served.
+pub(crate) fn not_served(py: Python<'_>, cause: &Cause) -> PyErr {
+    match cause {
+        Cause::Refused(refusal) => refused(py, refusal),
+        Cause::AccountsUnavailable(error) => records_error(error),
+        Cause::StoreFailed(error) => store_error(error),
     }
 }
 
-impl Raise for QueryRefusal {
-    fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
+/// The exception for a refusal, or that of Python if it cannot be made.
+fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
+    let made = || {
         let context = PyDict::new(py);
-        let code = match self {
-            Self::InvalidInput { field } => {
-                context.set_item("field", field)?;
-                "invalid_input"
-            }
-            Self::UnknownMeasurement => {
-                context.set_item("allowed", PyList::new(py, MEASUREMENTS)?)?;
-                "unknown_measurement"
-            }
-            Self::AggRequiresInterval => "agg_requires_interval",
-            Self::InvalidRange => "invalid_range",
-            Self::HistoryHorizonExceeded { horizon_days } => {
-                context.set_item("horizon_days", horizon_days)?;
-                "history_horizon_exceeded"
-            }
-            Self::IntervalRequired { min_interval } => {
-                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
-                "interval_required"
-            }
-            Self::IntervalTooFine { min_interval } => {
-                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
-                "interval_too_fine"
-            }
-        };
-        Ok(refused(code, context))
-    }
+        for (name, value) in &refusal.context {
+            context.set_item(name, said(py, value)?)?;
+        }
+        let arguments = (refusal.code, context.unbind());
+        let Some(bound) = refusal.bound else { return Ok(Refused::new_err(arguments)) };
+        let error = TenantFull::new_err(arguments);
+        error.value(py).setattr("bound", bound)?;
+        Ok(error)
+    };
+    made().unwrap_or_else(|error: PyErr| error)
 }
 
-/// One item of a `detail` list: its type, location and message.
-fn fault_item<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> {
-    let loc = PyList::new(py, ["body"])?;
-    for step in &fault.loc {
-        match step {
-            Step::Index(index) => loc.append(index)?,
-            Step::Key(key) => loc.append(key)?,
+fn said<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Null => py.None().into_bound_py_any(py),
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::Words(words) => words.into_bound_py_any(py),
+        Value::Whole(number) => number.into_bound_py_any(py),
+        Value::Faults(faults) => {
+            let items = faults.iter().map(Item::from).collect::<Vec<_>>();
+            items.into_bound_py_any(py)
         }
     }
-    let item = PyDict::new(py);
-    item.set_item("type", fault.code.as_str())?;
-    item.set_item("loc", loc)?;
-    item.set_item("msg", fault.code.message())?;
-    Ok(item)
 }
 
-fn refused(code: &'static str, context: Bound<'_, PyDict>) -> PyErr {
-    Refused::new_err((code, context.unbind()))
+/// An item of a `detail` list.
+#[derive(IntoPyObject)]
+struct Item<'f> {
+    r#type: &'static str,
+    loc: Vec<Place<'f>>,
+    msg: &'f str,
+}
+
+#[derive(IntoPyObject)]
+enum Place<'f> {
+    Index(usize),
+    Key(&'f str),
+}
+
+impl<'f> From<&'f Fault> for Item<'f> {
+    fn from(fault: &'f Fault) -> Self {
+        let place = |step: &'f Step| match step {
+            Step::Index(index) => Place::Index(*index),
+            Step::Key(key) => Place::Key(key),
+        };
+        let loc = fault.place.iter().map(place).collect();
+        Self { r#type: fault.kind, loc, msg: &fault.message }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -20,4 +21,10 @@ pub(crate) fn bytes_of(text: &str) -> Option<Cow<'_, [u8]>> {
     }
     let bytes: Option<Vec<u8>> = text.chars().map(|each| u8::try_from(each).ok()).collect();
     bytes.map(Cow::Owned)
+}
+
+/// The bytes of a text of a head.
+pub(crate) fn text_bytes<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
+    let known = text.to_str()?;
+    bytes_of(known).ok_or_else(|| PyValueError::new_err("a response header is no Latin-1"))
 }

@@ -1,30 +1,33 @@
 //! Answers that are made as their clients take them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use fleetcast_core::model::chunks::LongPieces;
+use fleetcast_core::model::chunks::Body;
 use fleetcast_service as service;
 
-use crate::pieces::views;
+use crate::door::{Held, asked};
+use crate::pieces::{view, views};
+
+/// The body of an answer: a list of its pieces, or a `LongAnswer`.
+pub(crate) fn body(py: Python<'_>, body: Body) -> PyResult<Bound<'_, PyAny>> {
+    match body {
+        Body::Whole(pieces) => views(py, pieces)?.into_bound_py_any(py),
+        Body::Long(pieces) => {
+            let answer = service::LongAnswer::new(pieces);
+            LongAnswer(Held::new(answer)).into_bound_py_any(py)
+        }
+    }
+}
 
 /// A long answer as Python sees it: an iterator, or something to hand over to the front.
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct LongAnswer(Mutex<Option<service::LongAnswer>>);
+pub(crate) struct LongAnswer(Held<service::LongAnswer>);
 
 impl LongAnswer {
-    pub(crate) fn new(pieces: Box<dyn LongPieces>) -> Self {
-        Self(Mutex::new(Some(service::LongAnswer::new(pieces))))
-    }
-
     /// Takes it out, so that nothing is left here.
     pub(crate) fn take(&self) -> Option<service::LongAnswer> {
-        self.lock().take()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<service::LongAnswer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.take()
     }
 }
 
@@ -37,20 +40,14 @@ impl LongAnswer {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(mut answer) = self.take() else { return Ok(None) };
         let Some(piece) = py.detach(|| answer.next_piece()) else { return Ok(None) };
-        *self.lock() = Some(answer);
-        Ok(views(py, vec![piece])?.pop())
+        *self.0.lock() = Some(answer);
+        view(py, piece).map(Some)
     }
 
     #[pyo3(signature = (call, /))]
     fn when_over(&self, call: Py<PyAny>) {
-        let called = move |bytes: u64| {
-            Python::attach(|py| {
-                if let Err(error) = call.call1(py, (bytes,)) {
-                    error.write_unraisable(py, None);
-                }
-            });
-        };
-        if let Some(answer) = &mut *self.lock() {
+        let called = move |bytes: u64| drop(asked(|py| call.call1(py, (bytes,))));
+        if let Some(answer) = &mut *self.0.lock() {
             answer.when_over(Box::new(called));
         }
     }

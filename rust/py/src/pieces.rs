@@ -45,19 +45,15 @@ impl Drop for Piece {
     }
 }
 
-/// The pieces of an answer: `bytes`, and a `memoryview` of each long one.
-pub(crate) fn views(py: Python<'_>, pieces: Vec<Vec<u8>>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    let view = |bytes: Vec<u8>| {
-        if bytes.len() < COPIED_BYTES_MAX {
-            return Ok(PyBytes::new(py, &bytes).into_any());
-        }
-        let piece = Bound::new(py, Piece { bytes })?;
-        Ok(PyMemoryView::from(piece.as_any())?.into_any())
-    };
-    pieces.into_iter().map(view).collect()
+/// A piece of an answer: `bytes`, or a `memoryview` of a long one.
+pub(crate) fn view(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
+    if bytes.len() < COPIED_BYTES_MAX {
+        return Ok(PyBytes::new(py, &bytes).into_any());
+    }
+    let piece = Bound::new(py, Piece { bytes })?;
+    Ok(PyMemoryView::from(piece.as_any())?.into_any())
 }
 
-/// An answer as one object, out of a list of its pieces.
-pub(crate) fn joined<'py>(pieces: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(pieces.py(), b"").call_method1("join", (pieces,))?.cast_into()?)
+pub(crate) fn views(py: Python<'_>, pieces: Vec<Vec<u8>>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    pieces.into_iter().map(|piece| view(py, piece)).collect()
 }

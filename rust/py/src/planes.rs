@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::{Error, Result};
@@ -13,12 +11,12 @@ use fleetcast_core::plane;
 use fleetcast_core::storage::store::{self, Directory, Link};
 use fleetcast_service::planes;
 
-use crate::arguments::{key_of, saved_files};
+use crate::arguments::{duration, key_of};
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
-use crate::door::leave;
+use crate::door::{asked, leave};
 use crate::plane::Plane;
-use crate::results::{Saved, SavedFile, Stats, Verified};
+use crate::results::{Saved, SavedFile, Stats, Verified, saved_files};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Planes {
@@ -91,7 +89,8 @@ impl Planes {
         number: u64,
         before: Vec<SavedFile>,
     ) -> PyResult<Option<Saved>> {
-        let (master_key, before) = (key_of(master_key)?, saved_files(before));
+        let master_key = key_of(master_key)?;
+        let before = saved_files(before);
         self.detached(py, |planes| {
             plane::Plane::save((planes, plane), master_key, Path::new(backup), number, &before)
         })
@@ -150,8 +149,7 @@ impl OpenPlanes {
         idle_seconds: f64,
     ) -> PyResult<Self> {
         let key = key_of(master_key)?;
-        let idle = Duration::try_from_secs_f64(idle_seconds)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let idle = duration(idle_seconds)?;
         let all = planes.planes.clone();
         Ok(Self(Arc::new(match &planes.folder {
             Some(folder) => planes::OpenPlanes::in_folder(all, folder, key, open_max, idle),
@@ -172,13 +170,7 @@ impl OpenPlanes {
     fn close_unused(&self, py: Python<'_>, accounts: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
         let known = || {
             let accounts = accounts.as_ref()?;
-            Python::attach(|py| {
-                let known = accounts.call0(py).and_then(|known| known.extract(py));
-                known.unwrap_or_else(|error: PyErr| {
-                    error.write_unraisable(py, None);
-                    None
-                })
-            })
+            asked(|py| accounts.call0(py)?.extract(py)).flatten()
         };
         leave(py, || Ok(texts(&self.0.close_unused(known))))
     }

@@ -1,12 +1,12 @@
 //! Results on their way out: the engine's values as Python sees them.
 
+use std::num::NonZeroU64;
+
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::fault::{Fault, Step};
 use fleetcast_core::plane;
-use fleetcast_core::storage::store::Counts;
 use fleetcast_core::storage::write_id;
 use fleetcast_service::answers::write_answer;
 
@@ -35,11 +35,7 @@ impl WriteResult {
 /// Number of its line or value, code, place in it, and sentence, of a record that was left out.
 type Dropped = (usize, &'static str, String, &'static str);
 
-/// Records that were left out, by their first faults.
-fn dropped(faults: &[Fault]) -> Vec<Dropped> {
-    faults.iter().map(dropped_of).collect()
-}
-
+/// A record that was left out, by its first fault.
 fn dropped_of(fault: &Fault) -> Dropped {
     let mut number = 0;
     let mut path = Vec::new();
@@ -54,9 +50,9 @@ fn dropped_of(fault: &Fault) -> Dropped {
 
 #[pymethods]
 impl WriteResult {
-    fn answer<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    fn answer(&self) -> Vec<u8> {
         let (accepted, rejected) = (self.written.accepted_count, &self.written.rejected_indices);
-        PyBytes::new(py, &write_answer(&self.write_id, accepted, rejected, self.first_row))
+        write_answer(&self.write_id, accepted, rejected, self.first_row)
     }
 
     #[getter]
@@ -77,7 +73,7 @@ impl WriteResult {
 
     #[getter]
     fn dropped(&self) -> Vec<Dropped> {
-        dropped(&self.written.dropped)
+        self.written.dropped.iter().map(dropped_of).collect()
     }
 
     #[getter]
@@ -104,142 +100,90 @@ impl WriteResult {
     fn other_measurement_count(&self) -> u32 {
         self.written.other_measurement_count
     }
-
-    #[getter]
-    fn unseen_measurements(&self) -> (Option<&str>, Option<&str>) {
-        let [no_entity, other] = &self.written.unseen_measurements;
-        (no_entity.as_deref(), other.as_deref())
-    }
 }
 
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Stats {
-    rows: u64,
-    values: u64,
-    batches: u64,
-    rejected: u64,
-    series: u64,
-    log_bytes: u64,
-    stored_rows: u64,
-    stored_values: u64,
-    stored_bytes: u64,
-    log_file_bytes: u64,
-    segment_bytes: u64,
-    names_bytes: u64,
-    free_bytes: u64,
-    segments: u64,
-    generation: u64,
-}
-
-impl From<plane::Stats> for Stats {
-    fn from(stats: plane::Stats) -> Self {
-        let Counts { rows, values, rejected, batches, log_bytes } = stats.counts;
-        let plane::Stats { series, stored_rows, stored_values, space, segments, .. } = stats;
-        Self {
-            rows,
-            values,
-            batches,
-            rejected,
-            series,
-            log_bytes,
-            stored_rows,
-            stored_values,
-            stored_bytes: space.total(),
-            log_file_bytes: space.log,
-            segment_bytes: space.segments,
-            names_bytes: space.tables,
-            free_bytes: space.free,
-            segments,
-            generation: stats.generation,
+/// Defines a class of Python, and how each member is made of a value of the engine.
+macro_rules! class {
+    ($name:ident of $kind:ty as $value:ident { $($member:ident: $type:ty = $made:expr,)* }) => {
+        #[pyo3::pyclass(frozen, get_all, module = "fleetcast._core")]
+        pub(crate) struct $name {
+            $($member: $type,)*
         }
-    }
-}
 
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Compacted {
-    blocks: u64,
-    merged: u64,
-    expired: u64,
-    held: u64,
-    purged: u64,
-    bytes_written: u64,
+        impl From<$kind> for $name {
+            fn from($value: $kind) -> Self {
+                Self { $($member: $made,)* }
+            }
+        }
+    };
 }
+pub(crate) use class;
 
-impl From<plane::Compacted> for Compacted {
-    fn from(done: plane::Compacted) -> Self {
-        let plane::Compacted { blocks, merged, expired, held, purged, bytes_written } = done;
-        Self { blocks, merged, expired, held, purged, bytes_written }
-    }
-}
+class!(Stats of plane::Stats as stats {
+    rows: u64 = stats.counts.rows,
+    values: u64 = stats.counts.values,
+    batches: u64 = stats.counts.batches,
+    rejected: u64 = stats.counts.rejected,
+    series: u64 = stats.series,
+    log_bytes: u64 = stats.counts.log_bytes,
+    stored_rows: u64 = stats.stored_rows,
+    stored_values: u64 = stats.stored_values,
+    stored_bytes: u64 = stats.space.total(),
+    log_file_bytes: u64 = stats.space.log,
+    segment_bytes: u64 = stats.space.segments,
+    names_bytes: u64 = stats.space.tables,
+    free_bytes: u64 = stats.space.free,
+    segments: u64 = stats.segments,
+    generation: u64 = stats.generation,
+});
 
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Deleted {
-    rows: u64,
-    entities: u64,
-    measurements: Vec<String>,
-    first_ns: Option<i64>,
-    last_ns: Option<i64>,
-}
+class!(Compacted of plane::Compacted as done {
+    blocks: u64 = done.blocks,
+    merged: u64 = done.merged,
+    expired: u64 = done.expired,
+    held: u64 = done.held,
+    purged: u64 = done.purged,
+    bytes_written: u64 = done.bytes_written,
+});
 
-impl From<plane::Deleted> for Deleted {
-    fn from(deleted: plane::Deleted) -> Self {
-        let plane::Deleted { rows, entities, measurements, times_ns } = deleted;
-        let (first_ns, last_ns) = times_ns.unzip();
-        Self { rows, entities, measurements, first_ns, last_ns }
-    }
-}
+class!(Deleted of plane::Deleted as deleted {
+    rows: u64 = deleted.rows,
+    entities: u64 = deleted.entities,
+    measurements: Vec<String> = deleted.measurements,
+    first_ns: Option<i64> = deleted.times_ns.map(|ends| ends.0),
+    last_ns: Option<i64> = deleted.times_ns.map(|ends| ends.1),
+});
 
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Upcoming {
-    retention_seconds: Option<u64>,
-    generation: u64,
-    log_bytes_due: u64,
-    log_since_ns: Option<i64>,
-    due_ns: Option<i64>,
-}
+class!(Upcoming of plane::Upcoming as upcoming {
+    retention_seconds: Option<NonZeroU64> = NonZeroU64::new(upcoming.retention_seconds),
+    generation: u64 = upcoming.generation,
+    log_bytes_due: u64 = upcoming.log_bytes_due,
+    log_since_ns: Option<i64> = upcoming.log_since_ns,
+    due_ns: Option<i64> = upcoming.due_ns,
+});
 
-impl From<plane::Upcoming> for Upcoming {
-    fn from(upcoming: plane::Upcoming) -> Self {
-        let plane::Upcoming { retention_seconds, generation, log_bytes_due, log_since_ns, due_ns } =
-            upcoming;
-        let retention_seconds = (retention_seconds > 0).then_some(retention_seconds);
-        Self { retention_seconds, generation, log_bytes_due, log_since_ns, due_ns }
-    }
-}
-
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Verified {
-    blocks: u64,
-    segments: u64,
-    rows: u64,
-    values: u64,
-    damages: Vec<String>,
-}
-
-impl From<plane::Verified> for Verified {
-    fn from(found: plane::Verified) -> Self {
-        let plane::Verified { blocks, segments, rows, values, damages } = found;
-        Self { blocks, segments, rows, values, damages }
-    }
-}
+class!(Verified of plane::Verified as found {
+    blocks: u64 = found.blocks,
+    segments: u64 = found.segments,
+    rows: u64 = found.rows,
+    values: u64 = found.values,
+    damages: Vec<String> = found.damages,
+});
 
 /// Name, length and SHA-256 of a file of a backup.
 pub(crate) type SavedFile = (String, u64, [u8; 32]);
 
-#[pyclass(frozen, get_all, module = "fleetcast._core")]
-pub(crate) struct Saved {
-    files: Vec<SavedFile>,
-    bytes_written: u64,
-    bytes_linked: u64,
-    rows: u64,
-    values: u64,
-    content: [u8; 32],
+pub(crate) fn saved_files(files: Vec<SavedFile>) -> Vec<plane::SavedFile> {
+    let of = |(name, bytes, sha256)| plane::SavedFile { name, bytes, sha256 };
+    files.into_iter().map(of).collect()
 }
 
-impl From<plane::Saved> for Saved {
-    fn from(saved: plane::Saved) -> Self {
-        let plane::Saved { files, bytes_written, bytes_linked, rows, values, content } = saved;
-        let files = files.into_iter().map(|file| (file.name, file.bytes, file.sha256)).collect();
-        Self { files, bytes_written, bytes_linked, rows, values, content }
-    }
-}
+class!(Saved of plane::Saved as saved {
+    files: Vec<SavedFile> =
+        saved.files.into_iter().map(|file| (file.name, file.bytes, file.sha256)).collect(),
+    bytes_written: u64 = saved.bytes_written,
+    bytes_linked: u64 = saved.bytes_linked,
+    rows: u64 = saved.rows,
+    values: u64 = saved.values,
+    content: [u8; 32] = saved.content,
+});

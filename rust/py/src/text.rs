@@ -117,7 +117,7 @@ impl TextFormat {
     fn kinds(&self) -> Vec<Option<&'static str>> {
         let Kind::Csv(header) = &self.kind else { return Vec::new() };
         let header = header.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = |field: &CsvField| field.field_type.map(name_of);
+        let kind = |field: &CsvField| field.field_type.map(FieldType::as_str);
         header.cells.iter().map(|cell| cell.field.as_ref().and_then(kind)).collect()
     }
 
@@ -145,14 +145,6 @@ fn column_of((tags, field): Column) -> PyResult<CsvColumn> {
         Ok::<_, PyErr>(CsvField { name, field_type })
     });
     Ok(CsvColumn { tags, field: field.transpose()?, ..CsvColumn::default() })
-}
-
-const fn name_of(field_type: FieldType) -> &'static str {
-    match field_type {
-        FieldType::Float => "float",
-        FieldType::Bool => "bool",
-        FieldType::Text => "text",
-    }
 }
 
 /// The bytes of `body` before `end`.

@@ -10,6 +10,7 @@ use fleetcast_arrow::{ArrowArrayStream, Mapping, MeasurementFrom, RowReader};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Plane, WriteError};
 use fleetcast_core::storage::store::Cursor;
+use fleetcast_core::wire::Precision;
 
 use crate::arguments::ingest_ns;
 use crate::door::leave;
@@ -19,25 +20,15 @@ use crate::results::WriteResult;
 /// Pieces of a stream, each written when it is asked for.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct ArrowWrites {
-    plane: Arc<Plane>,
-    reader: Mutex<RowReader>,
-    limits: WriteLimits,
+    pub(crate) plane: Arc<Plane>,
+    pub(crate) reader: Mutex<RowReader>,
+    pub(crate) limits: WriteLimits,
     /// Key of the import whose position is stored with each piece.
-    cursor: Option<[u8; 16]>,
-    now_ns: Option<i64>,
+    pub(crate) cursor: Option<[u8; 16]>,
+    pub(crate) now_ns: Option<i64>,
 }
 
 impl ArrowWrites {
-    pub(crate) fn new(
-        plane: Arc<Plane>,
-        reader: RowReader,
-        limits: WriteLimits,
-        cursor: Option<[u8; 16]>,
-        now_ns: Option<i64>,
-    ) -> Self {
-        Self { plane, reader: Mutex::new(reader), limits, cursor, now_ns }
-    }
-
     fn write_next(&self) -> Result<Option<WriteResult>, WriteError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = ingest_ns(self.now_ns)?;
@@ -89,40 +80,32 @@ pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<Mapping> {
             return Err(PyValueError::new_err(format!("a mapping has no {key:?}, only {known}")));
         }
     }
-    let item = |key: &str| Ok::<_, PyErr>(dict.get_item(key)?.filter(|item| !item.is_none()));
-    let required = |key: &str| {
-        item(key)?.ok_or_else(|| PyValueError::new_err(format!("a mapping needs {key:?}")))
+    let item = |key| dict.get_item(key).map(|found| found.filter(|item| !item.is_none()));
+    let text = |key| item(key)?.map(|item| item.extract::<String>()).transpose();
+    let needed = |key| PyValueError::new_err(format!("a mapping needs {key:?}"));
+    let measurement = item("measurement")?.ok_or_else(|| needed("measurement"))?;
+    let measurement = if let Ok(from) = measurement.cast::<PyDict>() {
+        let missing = || PyValueError::new_err("measurement is a name or {\"column\": NAME}");
+        let column = from.get_item("column")?.ok_or_else(missing)?;
+        MeasurementFrom::Column(column.extract()?)
+    } else {
+        MeasurementFrom::Name(measurement.extract()?)
     };
-    let measurement = required("measurement")?;
-    let measurement = match measurement.cast::<PyDict>() {
-        Ok(from) => {
-            let column = from.get_item("column")?;
-            let missing = || PyValueError::new_err("measurement is a name or {\"column\": NAME}");
-            MeasurementFrom::Column(column.ok_or_else(missing)?.extract()?)
-        }
-        Err(_) => MeasurementFrom::Name(measurement.extract()?),
+    let unit_ns = |unit: String| {
+        let unknown = || PyValueError::new_err("time_unit is one of s, ms, us, ns");
+        Precision::parse(&unit).map(Precision::unit_ns).ok_or_else(unknown)
     };
-    let time_unit_ns = match item("time_unit")?.map(|unit| unit.extract::<String>()).transpose()? {
-        None => None,
-        Some(unit) => Some(match unit.as_str() {
-            "s" => 1_000_000_000,
-            "ms" => 1_000_000,
-            "us" => 1_000,
-            "ns" => 1,
-            _ => return Err(PyValueError::new_err("time_unit is one of s, ms, us, ns")),
-        }),
-    };
-    let pairs = |key: &str| {
+    let pairs = |key| {
         let Some(item) = item(key)? else { return Ok(None) };
         let pairs = item.cast::<PyDict>()?.iter();
         let pairs = pairs.map(|(key, value)| Ok((key.extract()?, value.extract()?)));
         pairs.collect::<PyResult<Vec<(String, String)>>>().map(Some)
     };
     Ok(Mapping {
-        time: required("time")?.extract()?,
-        time_unit_ns,
+        time: text("time")?.ok_or_else(|| needed("time"))?,
+        time_unit_ns: text("time_unit")?.map(unit_ns).transpose()?,
         measurement,
-        entity: item("entity")?.map(|column| column.extract()).transpose()?,
+        entity: text("entity")?,
         tags: pairs("tags")?.unwrap_or_default(),
         fixed_tags: pairs("fixed_tags")?.unwrap_or_default(),
         fields: pairs("fields")?,

@@ -9,56 +9,15 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fleetcast_core::plane::Plane;
 use fleetcast_core::storage::records::{LmdbRecords, RecordStore, SealedRecords, View};
 use fleetcast_core::storage::store::{Directory, Planes};
-use fleetcast_front::fair::Owner;
 use fleetcast_limiter::Rules;
 use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
-use fleetcast_service::admission::{Admission, Asking, BodyState, KeyPlaces, PUBLIC_ROUTES};
+use fleetcast_service::admission::{Admission, KeyPlaces, PUBLIC_ROUTES, PlainRequest};
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
 use fleetcast_service::planes::OpenPlanes;
 
 const KEYS_COUNT: u32 = 10_000;
 const MASTER_KEY: [u8; 32] = [7; 32];
 const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
-
-struct Read {
-    key: Vec<u8>,
-}
-
-impl Asking for Read {
-    fn method(&self) -> &'static str {
-        "GET"
-    }
-
-    fn path(&self) -> &'static str {
-        "/topology"
-    }
-
-    fn peer(&self) -> &'static str {
-        "192.0.2.1"
-    }
-
-    fn field(&self, name: &str) -> Option<&[u8]> {
-        (name == "X_API_KEY").then_some(&self.key)
-    }
-
-    fn body(&self) -> BodyState {
-        BodyState::Come(0)
-    }
-
-    fn is_chunked(&self) -> bool {
-        false
-    }
-
-    fn is_counted(&self) -> bool {
-        false
-    }
-
-    fn set_counted(&mut self) {}
-
-    fn claim(&mut self, _account: &Owner) -> bool {
-        true
-    }
-}
 
 fn key_id(number: u32) -> String {
     let digits = (0..16).map(|place| b'a' + u8::try_from(number >> (2 * place) & 3).unwrap_or(0));
@@ -136,7 +95,9 @@ fn admission(criterion: &mut Criterion) {
     group.bench_function("identity, 10,000 keys in turn", |bencher| {
         bencher.iter(|| authenticator.identify(next.next().map(String::as_str), 5).expect("good"));
     });
-    let mut read = Read { key: keys[7].clone().into_bytes() };
+    let key = ("X_API_KEY".to_owned(), keys[7].clone().into_bytes());
+    let (method, path, peer) = ["GET", "/topology", "192.0.2.1"].map(str::to_owned).into();
+    let mut read = PlainRequest { method, path, peer, fields: [key].into(), ..<_>::default() };
     group.bench_function("decision", |bencher| {
         bencher.iter(|| admission.decide(&mut read).outcome.expect("granted"));
     });

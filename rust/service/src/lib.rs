@@ -21,4 +21,4 @@ mod long;
 pub mod serving;
 
 pub use long::LongAnswer;
-pub use refusal::{ParameterFault, Refusal, Value};
+pub use refusal::{Fault, Refusal, Value};

@@ -23,6 +23,22 @@ pub enum FieldType {
 }
 
 impl FieldType {
+    /// The word for this type.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Float => "float",
+            Self::Bool => "bool",
+            Self::Text => "text",
+        }
+    }
+
+    /// The type of a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Float, Self::Bool, Self::Text].into_iter().find(|each| each.as_str() == word)
+    }
+
     /// The code that stored bytes have for this type (`docs/format.md`).
     #[must_use]
     pub const fn code(self) -> u8 {

@@ -20,6 +20,14 @@ pub trait LongPieces: Iterator<Item = Vec<u8>> + Send {
     fn held_bytes(&self) -> usize;
 }
 
+/// The body of an answer.
+pub enum Body {
+    /// All of it, in pieces.
+    Whole(Vec<Vec<u8>>),
+    /// A way to its pieces.
+    Long(Box<dyn LongPieces>),
+}
+
 /// A long answer in pieces of about a mebibyte: one buffer would be copied as it grows.
 #[derive(Default)]
 pub struct Chunks {

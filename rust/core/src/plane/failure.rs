@@ -19,6 +19,16 @@ pub type WriteError = Failure<Refusal>;
 /// A read that is not answered.
 pub type ReadError = Failure<QueryRefusal>;
 
+impl<R> Failure<R> {
+    /// The same, with a refusal of another kind.
+    pub fn refused_as<Q: From<R>>(self) -> Failure<Q> {
+        match self {
+            Self::Refused(refusal) => Failure::Refused(refusal.into()),
+            Self::Failed(error) => Failure::Failed(error),
+        }
+    }
+}
+
 impl From<Refusal> for WriteError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)

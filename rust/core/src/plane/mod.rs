@@ -56,7 +56,6 @@ pub use self::compactor::rest::Due;
 pub use self::compactor::{Compacted, Deleted};
 pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::describe::{Bounded, MeasurementContents};
-pub use self::reader::long_latest::{LatestAnswer, LongLatest};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;

@@ -3,16 +3,8 @@
 use std::collections::VecDeque;
 
 use super::answer::{Place, SeriesAnswer};
-use crate::model::chunks::{Chunks, LongPieces, PIECE_BYTES, PIECE_CAPACITY};
+use crate::model::chunks::{Body, Chunks, LongPieces, PIECE_BYTES, PIECE_CAPACITY};
 use crate::model::time::TimeWriter;
-
-/// JSON of an answer.
-pub enum SeriesJson {
-    /// All of it, in pieces.
-    Whole(Vec<Vec<u8>>),
-    /// A way to its pieces.
-    Long(Box<LongSeries>),
-}
 
 /// An answer that is written as it is taken. It holds each name once, however many entities have a
 /// channel of the name.
@@ -29,13 +21,13 @@ impl SeriesAnswer {
     /// The body of the answer. If its names alone take more than a mebibyte, it is written as it is
     /// taken.
     #[must_use]
-    pub fn into_json(self) -> SeriesJson {
+    pub fn into_json(self) -> Body {
         if self.names_bytes() <= PIECE_BYTES {
-            return SeriesJson::Whole(self.to_json_chunks());
+            return Body::Whole(self.to_json_chunks());
         }
         let (place, times, made) = Default::default();
         let long = LongSeries { answer: self, place, times, made, is_over: false };
-        SeriesJson::Long(Box::new(long))
+        Body::Long(Box::new(long))
     }
 }
 
@@ -86,7 +78,7 @@ mod tests {
     #[test]
     fn o3_n3_names_that_each_entity_repeats_take_a_piece_at_a_time_and_the_bytes_are_the_same() {
         let whole = answer(40, 30_000).to_json_chunks().concat();
-        let SeriesJson::Long(long) = answer(40, 30_000).into_json() else {
+        let Body::Long(long) = answer(40, 30_000).into_json() else {
             panic!("16 entities repeat 1.2 MB of names");
         };
         let pieces: Vec<Vec<u8>> =
@@ -97,7 +89,7 @@ mod tests {
 
     #[test]
     fn o3_an_answer_with_few_names_is_whole() {
-        let SeriesJson::Whole(pieces) = answer(40, 300).into_json() else {
+        let Body::Whole(pieces) = answer(40, 300).into_json() else {
             panic!("the names take 192 kB");
         };
         assert_eq!(pieces.concat(), answer(40, 300).to_json_chunks().concat());

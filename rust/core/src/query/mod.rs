@@ -27,7 +27,7 @@ pub use answer::SeriesAnswer;
 pub use collector::Collector;
 pub use frame::{Frame, FrameColumn};
 pub use limits::{AnswerBounds, SeriesLimits};
-pub use long_answer::{LongSeries, SeriesJson};
+pub use long_answer::LongSeries;
 pub use raw::RawRows;
 pub use request::{MEASUREMENTS, QueryRefusal, SeriesQuery, SeriesRequest};
 pub use rows::{Channel, EntityRows};

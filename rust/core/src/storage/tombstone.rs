@@ -80,18 +80,24 @@ impl HiddenTimes {
 }
 
 impl Extent {
-    /// An extent of these times and names, in any order.
+    /// An extent of these times and names, in any order; `None` is all of them.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the times are empty or the names too long in all.
+    /// [`Error::Invalid`] for empty times, a list without names, and names too long in all.
     pub fn new(
         times_ns: Range<i64>,
-        mut measurements: Vec<String>,
-        mut entities: Vec<String>,
+        measurements: Option<Vec<String>>,
+        entities: Option<Vec<String>>,
     ) -> Result<Self> {
+        let invalid = |message: &str| Err(Error::Invalid { message: message.to_owned() });
         if times_ns.is_empty() {
-            return Err(Error::Invalid { message: "the start must be before the end".to_owned() });
+            return invalid("the start must be before the end");
         }
+        if [&measurements, &entities].into_iter().flatten().any(Vec::is_empty) {
+            return invalid("a list of names to delete has one name at least");
+        }
+        let (mut measurements, mut entities) =
+            (measurements.unwrap_or_default(), entities.unwrap_or_default());
         for names in [&mut measurements, &mut entities] {
             names.sort_unstable();
             names.dedup();
@@ -223,7 +229,10 @@ mod tests {
     use crate::model::names::SeriesName;
 
     fn extent(times_ns: Range<i64>, measurements: &[&str], entities: &[&str]) -> Extent {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let owned = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            Some(names).filter(|names| !names.is_empty())
+        };
         Extent::new(times_ns, owned(measurements), owned(entities)).unwrap()
     }
 
@@ -283,8 +292,10 @@ mod tests {
 
     #[test]
     fn an_extent_without_times_or_with_too_long_names_is_refused() {
-        assert!(Extent::new(1..1, Vec::new(), Vec::new()).is_err());
-        let long = |bytes| Extent::new(0..1, Vec::new(), vec!["x".repeat(bytes)]);
+        assert!(Extent::new(1..1, None, None).is_err());
+        assert!(Extent::new(0..1, Some(Vec::new()), None).is_err());
+        assert!(Extent::new(0..1, None, Some(Vec::new())).is_err());
+        let long = |bytes| Extent::new(0..1, None, Some(vec!["x".repeat(bytes)]));
         assert!(long(TOMBSTONE_NAMES_BYTES_MAX).is_ok());
         assert!(long(TOMBSTONE_NAMES_BYTES_MAX + 1).is_err());
     }

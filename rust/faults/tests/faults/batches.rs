@@ -198,7 +198,7 @@ fn is_old(batch: u32) -> bool {
 /// The rows of a batch, and no other.
 pub(crate) fn extent(batch: u32) -> Extent {
     let first_ns = first_ns(batch);
-    Extent::new(first_ns..first_ns + 60 * SECOND_NS, Vec::new(), vec![entity_of(batch)]).unwrap()
+    Extent::new(first_ns..first_ns + 60 * SECOND_NS, None, Some(vec![entity_of(batch)])).unwrap()
 }
 
 /// The first instant of a batch, a minute of its day that no other has. A day has enough for all.

@@ -34,7 +34,7 @@ use crate::shared::Shared;
 use crate::socket::{Peer, Socket};
 
 pub(crate) use long::{Long, LongBody};
-pub use outgoing::{Answer, Piece, Rest};
+pub use outgoing::{Answer, Body, Piece, Rest};
 pub(crate) use phase::Phase;
 
 use outgoing::Outgoing;

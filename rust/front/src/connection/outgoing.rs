@@ -21,6 +21,17 @@ pub trait Rest: Send {
     fn held_bytes(&self) -> u64;
 }
 
+/// The body of an answer.
+pub enum Body {
+    /// All of it.
+    Pieces(Vec<Piece>),
+    /// A way to it.
+    Rest(Box<dyn Rest>),
+}
+
+/// Bytes below which a piece is copied behind the head: that costs less than keeping it.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+
 /// An answer, whole but for its rest.
 #[derive(Default)]
 pub struct Answer {
@@ -33,6 +44,16 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Appends a piece of the body.
+    pub(crate) fn push(&mut self, piece: Piece) {
+        let bytes = (*piece).as_ref();
+        if self.pieces.is_empty() && bytes.len() < COPIED_BYTES_MAX {
+            self.head.extend_from_slice(bytes);
+        } else {
+            self.pieces.push(piece);
+        }
+    }
+
     /// Bytes of it all but the rest.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,6 +1,7 @@
 //! A worker on socket pairs: the test is the client and the thread that serves.
 
 mod chunked;
+mod composed;
 mod deadlines;
 mod long;
 mod rounds;

@@ -2,11 +2,9 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDateTime, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use fleetcast_core::model::json;
-
-use super::times::is_datetime;
 
 /// Nesting that a record has at most; deeper things are left to Python, which finds circles.
 const DEPTH_MAX: usize = 8;
@@ -14,13 +12,13 @@ const DEPTH_MAX: usize = 8;
 /// `None` where a record holds anything that Python's own encoder writes in its own way, or refuses.
 #[pyfunction]
 #[pyo3(signature = (records, *, datetimes))]
-pub(crate) fn encode_json<'py>(
-    records: &Bound<'py, PyList>,
+pub(crate) fn encode_json(
+    records: &Bound<'_, PyList>,
     datetimes: bool,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
+) -> PyResult<Option<Vec<u8>>> {
     let mut encoder = Encoder { out: Vec::new(), datetimes };
     let is_whole = encoder.value(records.as_any(), 0)?;
-    Ok(is_whole.then(|| PyBytes::new(records.py(), &encoder.out)))
+    Ok(is_whole.then_some(encoder.out))
 }
 
 struct Encoder {
@@ -56,7 +54,7 @@ impl Encoder {
             return self.array(items.iter(), depth + 1);
         } else if value.is_none() {
             self.out.extend_from_slice(b"null");
-        } else if self.datetimes && is_datetime(value)? {
+        } else if self.datetimes && value.cast_exact::<PyDateTime>().is_ok() {
             let text = value.call_method0(intern!(value.py(), "isoformat"))?;
             return Ok(text.cast_exact::<PyString>().is_ok_and(|text| self.text(text)));
         } else {

@@ -1,6 +1,6 @@
 //! Records as fields of a `WriteRequest`.
 
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
@@ -35,8 +35,8 @@ pub(crate) fn is_acceptable(request: &[u8], tags_max: usize, fields_max: usize) 
 
 fn encode(encoder: &mut RecordEncoder, record: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = record.py();
-    let measurement = required(record, intern!(py, "measurement"))?;
-    let time_ns = time_ns(&required(record, intern!(py, "time"))?)?;
+    let measurement = record.get_item(intern!(py, "measurement"))?;
+    let time_ns = time_ns(&record.get_item(intern!(py, "time"))?)?;
     let second_ns = i128::from(SECOND_NS);
     let seconds = i64::try_from(time_ns.div_euclid(second_ns))
         .map_err(|_| PyValueError::new_err("the time is out of range"))?;
@@ -47,18 +47,6 @@ fn encode(encoder: &mut RecordEncoder, record: &Bound<'_, PyAny>) -> PyResult<()
         Ok(())
     })?;
     each(record, intern!(py, "fields"), |name, value| field(encoder, name, value))
-}
-
-fn required<'py>(
-    record: &Bound<'py, PyAny>,
-    key: &Bound<'py, PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match record.cast_exact::<PyDict>() {
-        Ok(record) => {
-            record.get_item(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
-        }
-        Err(_) => record.get_item(key),
-    }
 }
 
 /// Hands each item of a mapping in `record` to `take`, if there is one.

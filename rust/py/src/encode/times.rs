@@ -4,51 +4,26 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyInt, PyString, PyType};
+use pyo3::types::{
+    PyBool, PyDateTime, PyDelta, PyDeltaAccess, PyInt, PyString, PyTzInfo, PyTzInfoAccess,
+};
 
 use fleetcast_core::model::time::{SECOND_NS, parse_ns};
 
-const DAY_SECONDS: i128 = 86_400;
+const DAY_SECONDS: i64 = 86_400;
 const MICROSECOND_NS: i128 = 1_000;
 /// Digits of a fraction that a `datetime` holds.
 const MICRO_DIGITS: usize = 6;
 
-/// Parts of the module `datetime`.
-struct Datetimes {
-    datetime: Py<PyType>,
-    /// 1970 in UTC, and without a zone.
-    aware_epoch: Py<PyAny>,
-    naive_epoch: Py<PyAny>,
-}
-
-static DATETIMES: PyOnceLock<Datetimes> = PyOnceLock::new();
-
-fn datetimes(py: Python<'_>) -> PyResult<&Datetimes> {
-    DATETIMES.get_or_try_init(py, || {
-        let module = py.import("datetime")?;
-        let datetime = module.getattr("datetime")?.cast_into::<PyType>()?;
-        let naive_epoch = datetime.call1((1970, 1, 1))?;
-        let utc = module.getattr("UTC")?;
-        let aware_epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
-        Ok(Datetimes {
-            datetime: datetime.unbind(),
-            aware_epoch: aware_epoch.unbind(),
-            naive_epoch: naive_epoch.unbind(),
-        })
-    })
-}
-
-/// Tells whether `value` is a `datetime` and of no kind of its own.
-pub(super) fn is_datetime(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(value.get_type().is(datetimes(value.py())?.datetime.bind(value.py())))
-}
+/// 1970 without a zone, and in UTC.
+static EPOCHS: PyOnceLock<[Py<PyDateTime>; 2]> = PyOnceLock::new();
 
 #[pyfunction]
 pub(crate) fn time_ns(time: &Bound<'_, PyAny>) -> PyResult<i128> {
     if let Ok(text) = time.cast::<PyString>() {
         return text_ns(text);
     }
-    if time.is_instance(datetimes(time.py())?.datetime.bind(time.py()))? {
+    if let Ok(time) = time.cast::<PyDateTime>() {
         return datetime_ns(time);
     }
     if time.is_instance_of::<PyInt>() && !time.is_instance_of::<PyBool>() {
@@ -68,19 +43,22 @@ fn text_ns(text: &Bound<'_, PyString>) -> PyResult<i128> {
     {
         return Ok(i128::from(ns));
     }
-    let datetime = datetimes(py)?.datetime.bind(py);
+    let datetime = py.get_type::<PyDateTime>();
     let time = datetime.call_method1(intern!(py, "fromisoformat"), (text,))?;
-    Ok(datetime_ns(&time)? + below_microseconds(characters))
+    Ok(datetime_ns(time.cast()?)? + below_microseconds(characters))
 }
 
-fn datetime_ns(time: &Bound<'_, PyAny>) -> PyResult<i128> {
+fn datetime_ns(time: &Bound<'_, PyDateTime>) -> PyResult<i128> {
     let py = time.py();
-    let Datetimes { aware_epoch, naive_epoch, .. } = datetimes(py)?;
-    let has_zone = !time.getattr(intern!(py, "tzinfo"))?.is_none();
-    let since_1970 = time.sub(if has_zone { aware_epoch } else { naive_epoch })?;
-    let part = |name| since_1970.getattr(name)?.extract::<i64>().map(i128::from);
-    let seconds = part(intern!(py, "days"))? * DAY_SECONDS + part(intern!(py, "seconds"))?;
-    let micros = part(intern!(py, "microseconds"))?;
+    let [naive, aware] = EPOCHS.get_or_try_init(py, || {
+        let epoch = |zone| PyDateTime::new(py, 1970, 1, 1, 0, 0, 0, 0, zone).map(Bound::unbind);
+        Ok::<_, PyErr>([epoch(None)?, epoch(Some(&*PyTzInfo::utc(py)?))?])
+    })?;
+    let epoch = if time.get_tzinfo().is_some() { aware } else { naive };
+    let since_1970 = time.sub(epoch)?.cast_into::<PyDelta>()?;
+    let days = i64::from(since_1970.get_days());
+    let seconds = i128::from(days * DAY_SECONDS + i64::from(since_1970.get_seconds()));
+    let micros = i128::from(since_1970.get_microseconds());
     Ok(seconds * i128::from(SECOND_NS) + micros * MICROSECOND_NS)
 }
 

@@ -4,11 +4,9 @@ mod limits;
 
 mod environ;
 
-mod answer;
-
 mod request;
 
 mod server;
 
 pub(crate) use request::Request;
-pub(crate) use server::{Front, own};
+pub(crate) use server::Front;

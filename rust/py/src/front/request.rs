@@ -1,23 +1,33 @@
 //! A request in the hands of one thread.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyDict, PyMemoryView, PyString};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_front::{self as front, Answer, Asked, Turn};
+use fleetcast_front::{self as front, Answer, Asked, Body, LineBreak, Turn};
 
-use super::answer::{answer, long_answer};
-use super::environ::Environs;
+use super::environ::add_request;
 use crate::errors::store_error;
+use crate::latin1::text_bytes;
 use crate::long_answer::LongAnswer;
+use crate::pieces::Piece;
 use crate::service::Decision;
 
-/// Statuses of answers that have no body.
-const BODILESS: [&str; 2] = ["204", "304"];
+/// A piece of the engine that the front keeps until it is sent.
+struct KeptPiece(Py<Piece>);
+
+impl AsRef<[u8]> for KeptPiece {
+    fn as_ref(&self) -> &[u8] {
+        self.0.get().bytes()
+    }
+}
 
 /// A request, and what has become of it.
 pub(crate) enum Stage {
@@ -31,60 +41,49 @@ pub(crate) enum Stage {
 
 #[pyclass(frozen, name = "FrontRequest", module = "fleetcast._core")]
 pub(crate) struct Request {
-    environs: Arc<Environs>,
+    same_for_all: Py<PyDict>,
     stage: Mutex<Stage>,
 }
 
 impl Request {
-    pub(crate) fn new(environs: &Arc<Environs>, request: front::Request) -> Self {
-        Self { environs: Arc::clone(environs), stage: Mutex::new(Stage::Open(request)) }
+    pub(crate) fn new(same_for_all: Py<PyDict>, request: front::Request) -> Self {
+        Self { same_for_all, stage: Mutex::new(Stage::Open(request)) }
     }
 
     /// Takes out what has become of it.
     pub(crate) fn take(&self) -> Stage {
-        std::mem::replace(&mut *self.lock(), Stage::Gone)
+        mem::replace(&mut *self.lock(), Stage::Gone)
     }
 
     fn lock(&self) -> MutexGuard<'_, Stage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut front::Request) -> R) -> PyResult<R> {
-        match &mut *self.lock() {
-            Stage::Open(request) => Ok(work(request)),
-            _ => Err(PyRuntimeError::new_err("the request has its answer")),
-        }
-    }
-
-    fn answer_long(
-        &self,
-        status: &Bound<'_, PyString>,
-        fields: &[(Bound<'_, PyString>, Bound<'_, PyString>)],
-        long: &LongAnswer,
-    ) -> PyResult<()> {
-        let rest = long.take().ok_or_else(|| PyRuntimeError::new_err("the answer was taken"))?;
-        let (knows_chunks, keep) = self.with(|request| {
-            let knows_chunks = request.head().is_some_and(|head| head.minor_version() > 0);
-            if !knows_chunks {
-                request.end_connection(); // its end is that of the body
-            }
-            (knows_chunks, request.keeps())
-        })?;
-        self.finish(long_answer(status, fields, Box::new(rest), knows_chunks, keep)?)
-    }
-
-    fn finish(&self, answer: Answer) -> PyResult<()> {
+    /// Does something with the open request, which tells what becomes of it.
+    fn change<R>(&self, work: impl FnOnce(front::Request) -> (Stage, R)) -> PyResult<R> {
         let mut stage = self.lock();
-        match std::mem::replace(&mut *stage, Stage::Gone) {
+        match mem::replace(&mut *stage, Stage::Gone) {
             Stage::Open(request) => {
-                *stage = Stage::Answered(request, answer);
-                Ok(())
+                let (next, result) = work(request);
+                *stage = next;
+                Ok(result)
             }
             other => {
                 *stage = other;
                 Err(PyRuntimeError::new_err("the request has its answer"))
             }
         }
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut front::Request) -> R) -> PyResult<R> {
+        self.change(|mut request| {
+            let result = work(&mut request);
+            (Stage::Open(request), result)
+        })
+    }
+
+    fn finish(&self, answer: Answer) -> PyResult<()> {
+        self.change(|request| (Stage::Answered(request, answer), ()))
     }
 }
 
@@ -105,10 +104,11 @@ impl Request {
 
     fn environ<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let (py, this) = (slf.py(), slf.get());
-        let environ = this.with(|request| this.environs.of(py, request))??;
+        let environ = this.same_for_all.bind(py).copy()?;
+        this.with(|request| add_request(&environ, request))??;
         let decision = this.with(front::Request::take_decision)?;
         if let Some(decision) = decision.and_then(|decision| decision.downcast().ok()) {
-            let decision = Bound::new(py, Decision::new(*decision))?;
+            let decision = Bound::new(py, Decision(*decision))?;
             environ.set_item(intern!(py, "fleetcast.decision"), decision)?;
         } else {
             let claim = slf.getattr(intern!(py, "claim"))?;
@@ -126,43 +126,32 @@ impl Request {
     }
 
     fn await_body(&self) -> PyResult<bool> {
-        let mut stage = self.lock();
-        match std::mem::replace(&mut *stage, Stage::Gone) {
-            Stage::Open(request) => match request.await_body() {
-                Ok(turn) => {
-                    *stage = Stage::Over(turn);
-                    Ok(true)
-                }
-                Err(request) => {
-                    *stage = Stage::Open(*request);
-                    Ok(false)
-                }
-            },
-            other => {
-                *stage = other;
-                Err(PyRuntimeError::new_err("the request has its answer"))
-            }
-        }
+        self.change(|request| match request.await_body() {
+            Ok(turn) => (Stage::Over(turn), true),
+            Err(request) => (Stage::Open(*request), false),
+        })
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
     fn answer(
         &self,
-        status: Bound<'_, PyString>,
+        status: &Bound<'_, PyString>,
         fields: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
-        chunks: Bound<'_, PyAny>,
+        chunks: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if let Ok(long) = chunks.cast::<LongAnswer>() {
-            return self.answer_long(&status, &fields, long.get());
+        let mut latin1 = Vec::with_capacity(fields.len());
+        for (name, value) in &fields {
+            latin1.push((text_bytes(name)?, text_bytes(value)?));
         }
-        let chunks: Vec<Bound<'_, PyAny>> = chunks.extract()?;
-        let (is_head, keep) = self.with(|request| {
-            let is_head = request.head().is_some_and(|head| head.method() == "HEAD");
-            (is_head, request.keeps())
-        })?;
-        let code = status.to_str()?.get(..3).unwrap_or_default();
-        let bodiless = is_head || BODILESS.contains(&code);
-        self.finish(answer(&status, &fields, &chunks, bodiless, keep)?)
+        let fields = latin1.iter().map(|(name, value)| (&**name, &**value));
+        let status = text_bytes(status)?;
+        let body = body_of(chunks)?;
+        let answer = self.with(|request| request.compose(&status, fields, body))?;
+        self.finish(
+            answer.map_err(|LineBreak| {
+                PyValueError::new_err("a response header holds a line break")
+            })?,
+        )
     }
 
     #[pyo3(signature = (whole_answer, /))]
@@ -178,4 +167,31 @@ fn exception_of(py: Python<'_>, failure: front::Failure) -> Py<PyAny> {
         .downcast::<Error>()
         .map_or_else(|other| Error::Internal { message: other.to_string() }, |error| *error);
     store_error(&error).into_value(py).into_any()
+}
+
+fn body_of(chunks: &Bound<'_, PyAny>) -> PyResult<Body> {
+    if let Ok(long) = chunks.cast::<LongAnswer>() {
+        let rest = long.get().take();
+        let rest = rest.ok_or_else(|| PyRuntimeError::new_err("the answer was taken"))?;
+        return Ok(Body::Rest(Box::new(rest)));
+    }
+    let piece = |chunk: PyResult<Bound<'_, PyAny>>| {
+        let chunk = chunk?;
+        if let Ok(bytes) = chunk.extract::<PyBackedBytes>() {
+            return Ok(Box::new(bytes) as front::Piece);
+        }
+        let buffer = PyBuffer::<u8>::get(&chunk)?;
+        Ok(match piece_of(&chunk, buffer.len_bytes())? {
+            Some(piece) => Box::new(KeptPiece(piece)),
+            None => Box::new(buffer.to_vec(chunk.py())?),
+        })
+    };
+    Ok(Body::Pieces(chunks.try_iter()?.map(piece).collect::<PyResult<_>>()?))
+}
+
+/// The piece of the engine that a `memoryview` shows the whole of.
+fn piece_of(chunk: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Option<Py<Piece>>> {
+    let Ok(view) = chunk.cast::<PyMemoryView>() else { return Ok(None) };
+    let object = view.getattr(intern!(chunk.py(), "obj"))?.cast_into::<Piece>().ok();
+    Ok(object.filter(|piece| piece.get().bytes().len() == bytes).map(Bound::unbind))
 }

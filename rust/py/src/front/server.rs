@@ -1,34 +1,33 @@
 //! The front of one worker.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::sync::Arc;
+use std::os::fd::RawFd;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use fleetcast_core::model::error::catching;
 use fleetcast_front as front;
 
-use super::environ::Environs;
-use super::limits::{Limits, duration};
+use super::environ::same_for_all;
+use super::limits::limits_of;
 use super::request::{Request, Stage};
-use crate::errors::store_error;
+use crate::arguments::{duration, own};
+use crate::door::leave;
 use crate::service::Serving;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Front {
     sockets: front::Front,
-    environs: Arc<Environs>,
+    same_for_all: Py<PyDict>,
 }
 
 impl Front {
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&front::Front) -> io::Result<R> + Send,
+        work: impl FnOnce(&front::Front) -> R + Send,
     ) -> PyResult<R> {
-        let outcome = py.detach(|| catching(|| Ok(work(&self.sockets))));
-        Ok(outcome.map_err(|error| store_error(&error))??)
+        leave(py, || Ok(work(&self.sockets)))
     }
 }
 
@@ -42,7 +41,7 @@ impl Front {
         py: Python<'_>,
         listeners: Vec<RawFd>,
         threads: usize,
-        limits: Limits,
+        limits: &Bound<'_, PyAny>,
         key_fields: Vec<String>,
         server: (String, u16),
         settings: Option<RawFd>,
@@ -50,13 +49,14 @@ impl Front {
     ) -> PyResult<Self> {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
-        let (limits, settings) = (limits.try_into()?, settings.as_ref());
-        let sockets = front::Front::new(listeners, threads, limits, &key_fields, settings)?;
-        let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
+        let limits = limits_of(limits)?;
+        let sockets =
+            front::Front::new(listeners, threads, limits, &key_fields, settings.as_ref())?;
+        let same_for_all = same_for_all(py, (&server.0, server.1))?;
         if let Some(serving) = serving {
             sockets.set_fast(serving.get().shared());
         }
-        Ok(Self { sockets, environs })
+        Ok(Self { sockets, same_for_all })
     }
 
     #[getter]
@@ -67,22 +67,19 @@ impl Front {
     #[pyo3(signature = (pipe, /))]
     fn watch(&self, py: Python<'_>, pipe: RawFd) -> PyResult<()> {
         let pipe = own(pipe)?;
-        self.detached(py, |front| front.watch(pipe))
+        Ok(self.detached(py, |front| front.watch(pipe))??)
     }
 
     #[pyo3(signature = (limits, /))]
-    fn set_limits(&self, limits: Limits) -> PyResult<()> {
-        self.sockets.set_limits(limits.try_into()?);
+    fn set_limits(&self, limits: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.sockets.set_limits(limits_of(limits)?);
         Ok(())
     }
 
     #[pyo3(signature = (seconds, /))]
     fn turn(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
         let patience = duration(seconds)?;
-        self.detached(py, |front| {
-            front.turn(patience)?;
-            Ok(front.failures())
-        })
+        Ok(self.detached(py, |front| front.turn(patience).map(|()| front.failures()))??)
     }
 
     #[pyo3(signature = (last=None, /))]
@@ -102,16 +99,13 @@ impl Front {
                 }
                 Stage::Gone => None,
             };
-            Ok(front.next_request(turn))
+            front.next_request(turn)
         })?;
-        Ok(next.map(|request| Request::new(&self.environs, request)))
+        Ok(next.map(|request| Request::new(self.same_for_all.clone_ref(py), request)))
     }
 
     fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {
-        self.detached(py, |front| {
-            front.stop_accepting();
-            Ok(())
-        })
+        self.detached(py, front::Front::stop_accepting)
     }
 
     fn end_threads(&self) {
@@ -119,21 +113,11 @@ impl Front {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.detached(py, |front| {
-            front.close();
-            Ok(())
-        })
+        self.detached(py, front::Front::close)
     }
 
     fn held(&self) -> (usize, usize, u64, u64) {
         let held = self.sockets.held();
         (held.connections, held.queued, held.unsent_bytes, held.taken)
     }
-}
-
-/// A descriptor of its own for what `descriptor` is open on.
-#[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-pub(crate) fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: it is borrowed for one call, which fails where it is not open.
-    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }

@@ -4,5 +4,5 @@ mod events;
 
 mod front;
 
-pub(crate) use events::{EndedCall, Notice};
+pub(crate) use events::{EndedCall, GrpcNotice};
 pub(crate) use front::GrpcFront;

@@ -6,13 +6,16 @@ use pyo3::prelude::*;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane::{self, Failure};
+use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Format;
+use fleetcast_service::Refusal;
 use fleetcast_service::planes::OpenPlane;
+use fleetcast_service::serving::BatchBounds;
 
 use super::Plane;
-use crate::arguments::{BatchLimits, ingest_ns};
+use crate::arguments::ingest_ns;
 use crate::door::leave;
-use crate::errors::{Raise, failure, store_error};
+use crate::errors::{failure, store_error};
 use crate::results::WriteResult;
 
 impl From<plane::Plane> for Plane {
@@ -55,7 +58,7 @@ impl Plane {
     }
 
     /// As [`Self::detached`], of work that the contract may refuse.
-    pub(crate) fn answered<R: Send, Q: Raise + Send>(
+    pub(crate) fn answered<R: Send, Q: Into<Refusal> + Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&plane::Plane) -> Result<R, Failure<Q>> + Send,
@@ -68,14 +71,14 @@ impl Plane {
         &self,
         py: Python<'_>,
         (format, body): (Format, &[u8]),
-        limits: &BatchLimits,
+        bounds: &BatchBounds,
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let (limits, when) = (limits.of_batch(), limits.acknowledge(cursor));
+        let when = bounds.acknowledge(cursor.map(|(key, position)| Cursor { key, position }));
         self.answered(py, |plane| {
             let now_ns = ingest_ns(now_ns)?;
-            let written = plane.write(format, body, &limits, now_ns, when)?;
+            let written = plane.write(format, body, &bounds.batch, now_ns, when)?;
             Ok(WriteResult::new(written, now_ns)?)
         })
     }

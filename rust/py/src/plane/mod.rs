@@ -3,34 +3,31 @@
 
 mod handle;
 
-use std::sync::Arc;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::PyDict;
 
 use fleetcast_arrow::RowReader;
 use fleetcast_core::model::limits::{
-    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX, POINTS_MAX,
-    RAW_SPAN_SECONDS_MAX,
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX,
+    POINTS_MAX, RAW_SPAN_SECONDS_MAX,
 };
-use fleetcast_core::plane::{self, Acknowledge, LatestAnswer};
+use fleetcast_core::model::time::SECOND_NS;
+use fleetcast_core::plane::{self, Acknowledge, Due, Extent};
 use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
-use fleetcast_core::query::{AnswerBounds, Frame, SeriesJson, SeriesLimits};
+use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
 use fleetcast_service::planes::OpenPlane;
 
-use crate::arguments::{
-    BatchLimits, age_ns, due, extent, ingest_ns, now, precision_of, retention_seconds,
-    series_request,
-};
+use crate::arguments::{bounds, ingest_ns, now, precision_of, series_request};
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::store_error;
-use crate::long_answer::LongAnswer;
-use crate::pieces::{joined, views};
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
 use crate::text::{Position, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
@@ -47,12 +44,7 @@ impl Plane {
         plane::Plane::in_memory(tenant_key).map(Self::from).map_err(|error| store_error(&error))
     }
 
-    #[pyo3(
-        signature = (body, *, cursor=None, now_ns=None, **limits),
-        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
-                          cursor=None, now_ns=None)",
-    )]
+    #[pyo3(signature = (body, *, cursor=None, now_ns=None, **limits))]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_json(
         &self,
@@ -62,16 +54,11 @@ impl Plane {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = BatchLimits::of_call(BATCH_RECORDS_MAX, limits)?;
+        let limits = bounds(BATCH_RECORDS_MAX, limits)?;
         self.write(py, (Format::Json, body.as_slice()), &limits, cursor, now_ns)
     }
 
-    #[pyo3(
-        signature = (body, *, cursor=None, now_ns=None, **limits),
-        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
-                          cursor=None, now_ns=None)",
-    )]
+    #[pyo3(signature = (body, *, cursor=None, now_ns=None, **limits))]
     fn write_protobuf(
         &self,
         py: Python<'_>,
@@ -80,16 +67,11 @@ impl Plane {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
+        let limits = bounds(CALL_RECORDS_MAX, limits)?;
         self.write(py, (Format::Protobuf, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(
-        signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits),
-        text_signature = "($self, body, *, precision='ns', batch_records_max=..., tags_max=..., \
-                          fields_max=..., tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
-                          buffer_bytes_max=None, cursor=None, now_ns=None)",
-    )]
+    #[pyo3(signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits))]
     fn write_lines(
         &self,
         py: Python<'_>,
@@ -99,16 +81,12 @@ impl Plane {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
+        let limits = bounds(CALL_RECORDS_MAX, limits)?;
         let format = Format::Lines(precision_of(precision)?);
         self.write(py, (format, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(
-        signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits),
-        text_signature = "($self, body, form, *, end=None, tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., cursor=None, now_ns=None)",
-    )]
+    #[pyo3(signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_text(
         &self,
@@ -120,7 +98,7 @@ impl Plane {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = BatchLimits::of_file(limits)?;
+        let limits = bounds(BLOCK_ROWS_MAX, limits)?.batch;
         let body = first_bytes(body, end);
         let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
@@ -130,12 +108,7 @@ impl Plane {
         })
     }
 
-    #[pyo3(
-        signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
-        text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., cursor=None, first_row=0, \
-                          now_ns=None)",
-    )]
+    #[pyo3(signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_arrow(
         &self,
@@ -147,58 +120,27 @@ impl Plane {
         now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<ArrowWrites> {
-        let limits = BatchLimits::of_file(limits)?;
+        let limits = bounds(BLOCK_ROWS_MAX, limits)?.batch;
         let mapping = mapping.map(mapping_of).transpose()?;
         let stream = stream_of(stream)?;
         let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;
-        Ok(ArrowWrites::new(self.opened()?, reader, limits, cursor, now_ns))
-    }
-
-    #[pyo3(
-        signature = (**query),
-        text_signature = "($self, *, as_of_ns=None, freshness_ns=300000000000, measurement=None, \
-                          now_ns=None)",
-    )]
-    fn latest_json<'py>(
-        slf: &Bound<'py, Self>,
-        query: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        joined(&slf.call_method("latest_json_chunks", (), query)?)
+        let (plane, reader) = (self.opened()?, Mutex::new(reader));
+        Ok(ArrowWrites { plane, reader, limits, cursor, now_ns })
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
-    fn latest_json_chunks<'py>(
+    fn latest_json(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
         now_ns: Option<i64>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    ) -> PyResult<Vec<u8>> {
         self.answered(py, |plane| {
-            plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))
+            let body = plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))?;
+            Ok(body.concat())
         })
-        .and_then(|pieces| views(py, pieces))
-    }
-
-    #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
-    fn latest_answer<'py>(
-        &self,
-        py: Python<'py>,
-        as_of_ns: Option<i64>,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now_ns: Option<i64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let answer = self.answered(py, |plane| {
-            plane.begin_latest(as_of_ns, freshness_ns, measurement, now(now_ns))
-        })?;
-        match answer {
-            LatestAnswer::Whole(body) => Ok(PyList::new(py, views(py, vec![body])?)?.into_any()),
-            LatestAnswer::Long(pieces) => {
-                Ok(Bound::new(py, LongAnswer::new(Box::new(pieces)))?.into_any())
-            }
-        }
     }
 
     #[pyo3(signature = (
@@ -212,9 +154,9 @@ impl Plane {
         now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
-    fn latest_page<'py>(
+    fn latest_page(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         measurement: Option<&str>,
         search: &str,
         entity_id: Option<&str>,
@@ -222,28 +164,13 @@ impl Plane {
         entities_max: usize,
         bytes_max: usize,
         now_ns: Option<i64>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<Vec<u8>> {
         let page = LatestPage { measurement, search, entity_id, first, entities_max, bytes_max };
         self.detached(py, move |plane| {
             // All times: what lies ahead of the clock is shown as well, and never looked behind.
             let shown = |view: LatestView<'_>| view.page(&page);
             plane.with_latest(i64::MAX, i64::MAX, None, now(now_ns), shown)
         })
-        .map(|body| PyBytes::new(py, &body))
-    }
-
-    #[pyo3(
-        signature = (**query),
-        text_signature = "($self, *, entity_ids, start_ns, end_ns=None, measurement='telemetry', \
-                          fields=None, interval=None, agg=None, point_budget=..., \
-                          answer_values_max=..., history_horizon_days=..., raw_span_seconds=..., \
-                          any_measurement=False, now_ns=None)",
-    )]
-    fn series_json<'py>(
-        slf: &Bound<'py, Self>,
-        query: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        joined(&slf.call_method("series_answer", (), query)?)
     }
 
     #[pyo3(signature = (
@@ -253,9 +180,9 @@ impl Plane {
         any_measurement=false, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
-    fn series_answer<'py>(
+    fn series_json(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         entity_ids: Vec<String>,
         start_ns: i64,
         end_ns: Option<i64>,
@@ -269,7 +196,7 @@ impl Plane {
         raw_span_seconds: u32,
         any_measurement: bool,
         now_ns: Option<i64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Vec<u8>> {
         let (times, windows) = ((start_ns, end_ns), (interval, agg));
         let request = series_request(entity_ids, times, measurement, fields, windows)?;
         let limits = SeriesLimits {
@@ -279,13 +206,9 @@ impl Plane {
             raw_span_seconds,
             any_measurement,
         };
-        let answer = self.answered(py, |plane| {
-            Ok(plane.answer_series(request, &limits, now(now_ns))?.into_json())
-        })?;
-        match answer {
-            SeriesJson::Whole(pieces) => Ok(PyList::new(py, views(py, pieces)?)?.into_any()),
-            SeriesJson::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
-        }
+        self.answered(py, |plane| {
+            Ok(plane.answer_series(request, &limits, now(now_ns))?.to_json_chunks().concat())
+        })
     }
 
     #[pyo3(signature = (
@@ -405,7 +328,9 @@ impl Plane {
         now_ns: Option<i64>,
         trust_clock: Option<bool>,
     ) -> PyResult<Option<Compacted>> {
-        let (due, mut now) = (due(whole, after_seconds), now(now_ns));
+        let age_ns = age_ns(after_seconds);
+        let due = if whole { Due::Now } else { Due::LargeOrAged { age_ns } };
+        let mut now = now(now_ns);
         now.is_believed = trust_clock.unwrap_or(now.is_believed);
         let done = self.detached(py, |plane| plane.compact(due, now))?;
         Ok(done.map(Compacted::from))
@@ -432,35 +357,34 @@ impl Plane {
         entities: Option<Vec<String>>,
         dry_run: bool,
     ) -> PyResult<Option<Deleted>> {
-        let extent = extent(start_ns, end_ns, measurements, entities)?;
-        let deleted = self.detached(py, |plane| plane.delete(&extent, dry_run))?;
+        let deleted = self.detached(py, |plane| {
+            plane.delete(&Extent::new(start_ns..end_ns, measurements, entities)?, dry_run)
+        })?;
         Ok(deleted.map(Deleted::from))
     }
 
-    fn set_retention(&self, py: Python<'_>, seconds: Option<u64>) -> PyResult<()> {
-        let seconds = retention_seconds(seconds)?;
-        self.detached(py, |plane| plane.set_retention(seconds))
+    fn set_retention(&self, py: Python<'_>, seconds: Option<NonZeroU64>) -> PyResult<()> {
+        self.detached(py, |plane| plane.set_retention(seconds.map_or(0, NonZeroU64::get)))
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         self.detached(py, plane::Plane::stats).map(Stats::from)
     }
 
-    fn seal<'py>(&self, py: Python<'py>, plain: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        self.detached(py, |plane| plane.seal(plain)).map(|sealed| PyBytes::new(py, &sealed))
+    fn seal(&self, py: Python<'_>, plain: &[u8]) -> PyResult<Vec<u8>> {
+        self.detached(py, |plane| plane.seal(plain))
     }
 
-    fn unseal<'py>(&self, py: Python<'py>, sealed: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        self.detached(py, |plane| plane.unseal(sealed)).map(|plain| PyBytes::new(py, &plain))
+    fn unseal(&self, py: Python<'_>, sealed: &[u8]) -> PyResult<Vec<u8>> {
+        self.detached(py, |plane| plane.unseal(sealed))
     }
 
-    fn name_hash<'py>(&self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        self.detached(py, |plane| Ok(plane.name_hash(name))).map(|hash| PyBytes::new(py, &hash))
+    fn name_hash(&self, py: Python<'_>, name: &[u8]) -> PyResult<Vec<u8>> {
+        self.detached(py, |plane| Ok(plane.name_hash(name).to_vec()))
     }
 
-    fn cursor<'py>(&self, py: Python<'py>, key: [u8; 16]) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let position = self.detached(py, |plane| plane.cursor(&key))?;
-        Ok(position.map(|position| PyBytes::new(py, &position)))
+    fn cursor(&self, py: Python<'_>, key: [u8; 16]) -> PyResult<Option<Vec<u8>>> {
+        self.detached(py, |plane| plane.cursor(&key))
     }
 
     fn forget_cursor(&self, py: Python<'_>, key: [u8; 16]) -> PyResult<()> {
@@ -485,4 +409,8 @@ impl Plane {
             Ok(())
         })
     }
+}
+
+fn age_ns(after_seconds: u32) -> i64 {
+    i64::from(after_seconds) * SECOND_NS
 }

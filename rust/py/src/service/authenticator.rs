@@ -6,11 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_service::accounts::{self, Rejection};
-use fleetcast_service::admission::Cause;
 
-use super::context::raised;
 use crate::accounts::Identity;
-use crate::errors::{InvalidKey, records_error};
+use crate::errors::{InvalidKey, not_served};
 use crate::records::Records;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -36,8 +34,7 @@ impl Authenticator {
             Err(Rejection::InvalidKey) => {
                 Err(InvalidKey::new_err(("auth_failed", PyDict::new(py).unbind())))
             }
-            Err(Rejection::Unavailable(error)) => Err(records_error(&error)),
-            Err(rejection) => Err(raised(py, &Cause::from(rejection))),
+            Err(rejection) => Err(not_served(py, &rejection.into())),
         }
     }
 }

@@ -4,68 +4,31 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use fleetcast_service::books::{
-    self, Counters, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes, write_line,
+    self, Books, Counters, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes,
 };
 
+use crate::arguments::at;
+use crate::door::asked;
 use crate::results::WriteResult;
 
-/// `metrics.surfaces.RequestIndexes`.
-#[derive(FromPyObject)]
-struct PyRequestIndexes {
-    in_flight: usize,
-    total: usize,
-    usage: usize,
-    seconds: PyHistogram,
-}
-
-/// `metrics.surfaces.WriteIndexes`.
-#[derive(FromPyObject)]
-struct PyWriteIndexes {
-    accepted: usize,
-    rejected: usize,
-    clamped: usize,
-    no_entity: usize,
-    other_measurement: usize,
-    commit_seconds: PyHistogram,
-}
-
-/// `metrics.counters.Histogram`.
-#[derive(FromPyObject)]
-struct PyHistogram {
-    buckets: Vec<usize>,
-    sum: usize,
-}
-
-/// `metrics.surfaces.Books`.
-#[derive(FromPyObject)]
-pub(crate) struct Books {
-    process: String,
-    counters: i32,
-    counters_bytes: usize,
-    bounds_seconds: Vec<f64>,
-    requests: Py<PyAny>,
-    writes: Py<PyAny>,
-    answered: Option<usize>,
-}
-
-impl Books {
-    /// The books of the engine that these describe.
-    #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-    pub(crate) fn open(self) -> PyResult<Arc<books::Books>> {
-        // SAFETY: it is borrowed for one call, which fails if it is not open.
-        let memory = unsafe { BorrowedFd::borrow_raw(self.counters) };
-        let counters = Counters::map(memory, self.counters_bytes)?;
-        let indexes = PyIndexes {
-            of_requests: self.requests,
-            of_writes: self.writes,
-            bounds: self.bounds_seconds.into(),
-        };
-        let books = books::Books::new(counters, Box::new(indexes), self.answered, &self.process);
-        Ok(Arc::new(books))
-    }
+/// The books of the engine that `metrics.surfaces.Books` describes.
+#[expect(unsafe_code, reason = "descriptors are numbers in Python")]
+pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
+    // SAFETY: it is borrowed for one call, which fails if it is not open. A descriptor of our own would
+    // let go of the process's locks on rows of counters once it is closed (POSIX).
+    let memory = unsafe { BorrowedFd::borrow_raw(at(books, "counters")?) };
+    let counters = Counters::map(memory, at(books, "counters_bytes")?)?;
+    let indexes = PyIndexes {
+        of_requests: at(books, "requests")?,
+        of_writes: at(books, "writes")?,
+        bounds: at::<Vec<f64>>(books, "bounds_seconds")?.into(),
+    };
+    let (answered, process) = (at(books, "answered")?, at::<String>(books, "process")?);
+    Ok(Arc::new(Books::new(counters, Box::new(indexes), answered, &process)))
 }
 
 /// The methods of Python that find indexes by what they count.
@@ -77,15 +40,11 @@ struct PyIndexes {
 }
 
 impl PyIndexes {
-    fn histogram(&self, found: PyHistogram) -> Histogram {
-        let PyHistogram { buckets, sum } = found;
-        Histogram { bounds: Arc::clone(&self.bounds), buckets: buckets.into(), sum }
+    fn histogram(&self, found: &Bound<'_, PyAny>, name: &str) -> PyResult<Histogram> {
+        let found = found.getattr(name)?;
+        let buckets = at::<Vec<usize>>(&found, "buckets")?.into();
+        Ok(Histogram { bounds: Arc::clone(&self.bounds), buckets, sum: at(&found, "sum")? })
     }
-}
-
-/// The result of a call of Python; a fault is shown, and there is none.
-pub(crate) fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
-    Python::attach(|py| call(py).map_err(|error| error.write_unraisable(py, None)).ok())
 }
 
 impl Indexes for PyIndexes {
@@ -96,56 +55,38 @@ impl Indexes for PyIndexes {
         status: Status<'_>,
         account: &str,
     ) -> Option<RequestIndexes> {
-        let found: PyRequestIndexes = asked(|py| {
-            let found = match status {
-                Status::Http(status) => {
-                    self.of_requests.call1(py, (method, route, status, account))
-                }
-                Status::Grpc(status) => {
-                    self.of_requests.call1(py, (method, route, status, account))
-                }
+        asked(|py| {
+            let status = match status {
+                Status::Http(status) => status.into_py_any(py)?,
+                Status::Grpc(status) => status.into_py_any(py)?,
             };
-            found?.extract(py)
-        })?;
-        let PyRequestIndexes { in_flight, total, usage, seconds } = found;
-        Some(RequestIndexes { in_flight, total, usage, seconds: self.histogram(seconds) })
+            let found = self.of_requests.bind(py).call1((method, route, status, account))?;
+            Ok(RequestIndexes {
+                in_flight: at(&found, "in_flight")?,
+                total: at(&found, "total")?,
+                usage: at(&found, "usage")?,
+                seconds: self.histogram(&found, "seconds")?,
+            })
+        })
     }
 
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes> {
-        let found: PyWriteIndexes = asked(|py| self.of_writes.call1(py, (tenant,))?.extract(py))?;
-        let PyWriteIndexes { accepted, rejected, clamped, no_entity, other_measurement, .. } =
-            found;
-        let commit_seconds = self.histogram(found.commit_seconds);
-        Some(WriteIndexes {
-            accepted,
-            rejected,
-            clamped,
-            no_entity,
-            other_measurement,
-            commit_seconds,
+        asked(|py| {
+            let found = self.of_writes.bind(py).call1((tenant,))?;
+            Ok(WriteIndexes {
+                accepted: at(&found, "accepted")?,
+                rejected: at(&found, "rejected")?,
+                clamped: at(&found, "clamped")?,
+                no_entity: at(&found, "no_entity")?,
+                other_measurement: at(&found, "other_measurement")?,
+                commit_seconds: self.histogram(&found, "commit_seconds")?,
+            })
         })
     }
 }
 
-/// `log_lines.Served`.
 #[derive(FromPyObject)]
-pub(crate) struct Served {
-    request_id: String,
-    method: String,
-    route: String,
-    status: PyStatus,
-    error: Option<String>,
-    tenant: Option<String>,
-    key_id: Option<String>,
-    client: String,
-    seconds: f64,
-    bytes_in: u64,
-    bytes_out: u64,
-    process: String,
-}
-
-#[derive(FromPyObject)]
-enum PyStatus {
+pub(crate) enum PyStatus {
     Http(u16),
     Grpc(String),
 }
@@ -153,26 +94,41 @@ enum PyStatus {
 /// Writes a line of the access log.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
-pub(crate) fn write_served(served: Served) {
-    let status = match &served.status {
+#[expect(clippy::too_many_arguments, reason = "the members of a line")]
+pub(crate) fn write_served(
+    request_id: &str,
+    method: &str,
+    route: &str,
+    status: PyStatus,
+    error: Option<&str>,
+    tenant: Option<&str>,
+    key_id: Option<&str>,
+    client: &str,
+    seconds: f64,
+    bytes_in: u64,
+    bytes_out: u64,
+    process: &str,
+) {
+    let status = match &status {
         PyStatus::Http(status) => Status::Http(*status),
         PyStatus::Grpc(name) => Status::Grpc(name),
     };
-    let line = books::Served {
-        request_id: &served.request_id,
-        method: &served.method,
-        route: &served.route,
+    let duration = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let whose = books::Served {
+        request_id,
+        method,
+        route,
         status,
-        error: served.error.as_deref(),
-        tenant: served.tenant.as_deref(),
-        key_id: served.key_id.as_deref(),
-        client: &served.client,
-        duration: Duration::try_from_secs_f64(served.seconds).unwrap_or_default(),
-        bytes_in: served.bytes_in,
-        bytes_out: served.bytes_out,
-        process: &served.process,
+        error,
+        tenant,
+        key_id,
+        client,
+        duration,
+        bytes_in,
+        bytes_out,
+        process,
     };
-    write_line(&line.line(SystemTime::now()));
+    books::write_line(&whose.line(SystemTime::now()));
 }
 
 /// Notes the records of a batch that no read shows.

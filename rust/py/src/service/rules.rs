@@ -1,71 +1,33 @@
 //! The rules of a listener, out of the settings.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use fleetcast_core::model::clock;
-use fleetcast_core::plane::LatestAnswer;
-use fleetcast_core::query::{SeriesJson, SeriesLimits};
-use fleetcast_limiter::{Error, Rules};
+use fleetcast_core::plane::Failure;
+use fleetcast_core::query::SeriesLimits;
 use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
-use fleetcast_service::answers::{ReadFailure, latest, series};
-use fleetcast_service::clients::{self, ClientAddresses, ClientLimits, Networks};
+use fleetcast_service::answers;
+use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
 use fleetcast_service::serving::{self, CommonFields, Faulty};
 
 use super::authenticator::Authenticator;
-use super::context::refused;
 use super::decision::Decision;
-use super::environ_request::EnvironRequest;
+use super::environ_request::request_of;
 use crate::adapted::NameMapping;
-use crate::arguments::BatchLimits;
+use crate::arguments::{at, bounds};
 use crate::body::{AnyBody, RequestBody};
 use crate::door::leave;
-use crate::errors::{failure, store_error};
-use crate::long_answer::LongAnswer;
-use crate::pieces::views;
+use crate::errors::failure;
+use crate::limiter::LimiterFile;
+use crate::long_answer::body;
 use crate::plane::Plane;
 use crate::planes::OpenPlanes;
 use crate::results::WriteResult;
-
-#[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct LimiterFile(Arc<clients::LimiterFile>);
-
-#[pymethods]
-impl LimiterFile {
-    #[new]
-    #[pyo3(signature = (
-        path, on_fault, *, requests_per_minute, lockout_failures, lockout_window_seconds,
-        lockout_seconds,
-    ))]
-    fn new(
-        path: PathBuf,
-        on_fault: Py<PyAny>,
-        requests_per_minute: u32,
-        lockout_failures: u32,
-        lockout_window_seconds: u32,
-        lockout_seconds: u32,
-    ) -> Self {
-        let rules = Rules {
-            requests_per_minute,
-            lockout_failures,
-            lockout_window_seconds,
-            lockout_seconds,
-        };
-        let on_fault = move |error: &Error| {
-            Python::attach(|py| {
-                if let Err(error) = on_fault.call1(py, (error.to_string(),)) {
-                    error.write_unraisable(py, None);
-                }
-            });
-        };
-        Self(Arc::new(clients::LimiterFile::new(path, rules, Arc::new(on_fault))))
-    }
-}
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Service(Arc<serving::Service>);
@@ -76,60 +38,47 @@ impl Service {
     }
 }
 
-/// `http.rules.ListenerRules`, by the names that it has there.
-#[derive(FromPyObject)]
-struct ListenerRules {
-    trusted_proxies: Vec<String>,
-    exempt: Vec<String>,
-    rates: Py<LimiterFile>,
-    lockouts: Py<LimiterFile>,
-    body_bytes_max: u64,
-    backend: String,
-    cors_origins: Vec<String>,
-    write_limits: BatchLimits,
-    point_budget: u64,
-    answer_values_max: u64,
-    history_horizon_days: u32,
-    raw_span_seconds: u32,
-    simulates: bool,
-    mapping: Option<Py<NameMapping>>,
-}
-
 #[pymethods]
 impl Service {
+    /// `rules` are `http.rules.ListenerRules`.
     #[new]
-    fn new(authenticator: &Authenticator, planes: &OpenPlanes, rules: ListenerRules) -> Self {
-        let limits = ClientLimits::new(
-            Networks::new(&rules.exempt),
-            Arc::clone(&rules.rates.get().0),
-            Arc::clone(&rules.lockouts.get().0),
-        );
-        let (routes, keys) = listener(rules.mapping.is_some());
+    fn new(
+        authenticator: &Authenticator,
+        planes: &OpenPlanes,
+        rules: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let file = |name| Ok::<_, PyErr>(at::<Py<LimiterFile>>(rules, name)?.get().shared());
+        let networks = |name| Ok::<_, PyErr>(Networks::new(&at::<Vec<String>>(rules, name)?));
+        let limits = ClientLimits::new(networks("exempt")?, file("rates")?, file("lockouts")?);
+        let mapping: Option<Py<NameMapping>> = at(rules, "mapping")?;
+        let (routes, keys) = listener(mapping.is_some());
+        let settings = rules.getattr("settings")?;
         let admission = Admission {
             routes,
             keys,
-            addresses: ClientAddresses::new(Networks::new(&rules.trusted_proxies)),
+            addresses: ClientAddresses::new(networks("trusted_proxies")?),
             limits,
             authenticator: authenticator.shared(),
             planes: planes.shared(),
-            body_bytes_max: rules.body_bytes_max,
-            backend: rules.backend,
+            body_bytes_max: at(rules, "body_bytes_max")?,
+            backend: at(&settings.getattr("store")?, "backend")?,
         };
+        let limits = settings.getattr("limits")?;
         let series = SeriesLimits {
-            points_max: rules.point_budget,
-            values_max: rules.answer_values_max,
-            horizon_days: rules.history_horizon_days,
-            raw_span_seconds: rules.raw_span_seconds,
+            points_max: at(&limits, "point_budget")?,
+            values_max: at(&limits, "answer_values_max")?,
+            horizon_days: at(&limits, "history_horizon_days")?,
+            raw_span_seconds: at(&limits, "raw_span_seconds")?,
             any_measurement: false,
         };
-        Self(Arc::new(serving::Service {
+        Ok(Self(Arc::new(serving::Service {
             admission,
-            fields: CommonFields::new(rules.cors_origins),
-            bounds: rules.write_limits.bounds(),
+            fields: CommonFields::new(at(&settings.getattr("http")?, "cors_origins")?),
+            bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
             series,
-            simulates: rules.simulates,
-            mapping: rules.mapping.map(|mapping| mapping.get().shared()),
-        }))
+            simulates: at(rules, "simulates")?,
+            mapping: mapping.map(|mapping| mapping.get().shared()),
+        })))
     }
 
     #[pyo3(signature = (environ, *, body_bytes = 0))]
@@ -139,8 +88,8 @@ impl Service {
         environ: &Bound<'_, PyDict>,
         body_bytes: usize,
     ) -> PyResult<Decision> {
-        let mut request = EnvironRequest::read(environ, body_bytes)?;
-        Ok(Decision::new(py.detach(|| self.0.admission.decide(&mut request))))
+        let mut request = request_of(environ, body_bytes)?;
+        Ok(Decision(py.detach(|| self.0.admission.decide(&mut request))))
     }
 
     #[pyo3(signature = (request_id, origin, allow = None))]
@@ -162,7 +111,7 @@ impl Service {
         let packed: AnyBody<'_> = body.extract()?;
         let (packed, coding) = (packed.as_slice(), content_encoding.map(str::as_bytes));
         let content = leave(py, || Ok(self.0.content(packed, coding)))?;
-        match content.map_err(|refusal| refused(py, &refusal))? {
+        match content.map_err(|refusal| failure(py, Failure::Refused(refusal)))? {
             Cow::Borrowed(_) => Ok(body),
             Cow::Owned(content) => Ok(Bound::new(py, RequestBody::new(content))?.into_any()),
         }
@@ -190,12 +139,7 @@ impl Service {
 
     #[staticmethod]
     fn latest<'py>(py: Python<'py>, plane: &Plane, query: &str) -> PyResult<Bound<'py, PyAny>> {
-        match answered(py, plane, |plane| latest(plane, query))? {
-            LatestAnswer::Whole(body) => Ok(PyList::new(py, views(py, vec![body])?)?.into_any()),
-            LatestAnswer::Long(pieces) => {
-                Ok(Bound::new(py, LongAnswer::new(Box::new(pieces)))?.into_any())
-            }
-        }
+        body(py, plane.answered(py, |plane| answers::latest(plane, query))?)
     }
 
     fn series<'py>(
@@ -204,24 +148,7 @@ impl Service {
         plane: &Plane,
         query: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        match answered(py, plane, |plane| series(plane, query, &self.0.series))? {
-            SeriesJson::Whole(pieces) => Ok(PyList::new(py, views(py, pieces)?)?.into_any()),
-            SeriesJson::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
-        }
-    }
-}
-
-/// The answer of a plane, without the GIL.
-fn answered<R: Send>(
-    py: Python<'_>,
-    plane: &Plane,
-    read: impl FnOnce(&fleetcast_core::plane::Plane) -> Result<R, ReadFailure> + Send,
-) -> PyResult<R> {
-    let plane = plane.shared().for_a_call().map_err(|error| store_error(&error))?;
-    match leave(py, move || Ok(read(Arc::as_ref(&{ plane }))))? {
-        Ok(answer) => Ok(answer),
-        Err(ReadFailure::Parameters(refusal)) => Err(refused(py, &refusal)),
-        Err(ReadFailure::Plane(error)) => Err(failure(py, error)),
+        body(py, plane.answered(py, |plane| answers::series(plane, query, &self.0.series))?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::request::{Asking, BodyState};
 use super::routes::Language;
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{Fault, Refusal};
 
 /// Checks the head of a write whose body may have `bytes_max`, and the length of a body that has
 /// come. Returns false if the body is due.
@@ -130,6 +130,6 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
     plain
 }
 
-fn fault(kind: &'static str, place: &'static [&'static str], message: &'static str) -> Refusal {
-    Refusal::new("schema_faults").with("detail", Value::Fault(kind, place, message))
+fn fault(kind: &'static str, place: &[&str], message: &'static str) -> Refusal {
+    Refusal::of_faults(vec![Fault::new(kind, place, message)])
 }

@@ -1,5 +1,8 @@
 //! A request as admission sees it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use fleetcast_front::fair::Owner;
 use fleetcast_front::{self as front, Asked};
 
@@ -12,6 +15,12 @@ pub enum BodyState {
     Due,
     /// It is longer than was allowed when the head came, so nobody reads it.
     Oversized,
+}
+
+impl Default for BodyState {
+    fn default() -> Self {
+        Self::Come(0)
+    }
 }
 
 /// A request.
@@ -43,6 +52,70 @@ pub trait Asking {
     /// Counts the request for the account that its key is of; false if that is more than the
     /// account's share.
     fn claim(&mut self, account: &Owner) -> bool;
+}
+
+/// Counts a request for an account; false if that is more than the account's share.
+pub type Claim = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// A request that comes through no front of ours.
+#[derive(Clone, Default)]
+pub struct PlainRequest {
+    /// The method as it came.
+    pub method: String,
+    /// The path of the target, not decoded.
+    pub path: String,
+    /// The address of the other end of the connection.
+    pub peer: String,
+    /// Values of fields by the names that [`Asking::field`] takes.
+    pub fields: HashMap<String, Vec<u8>>,
+    /// The part of the body that has come.
+    pub body: BodyState,
+    /// The body comes in chunks.
+    pub is_chunked: bool,
+    /// The request was counted for its client.
+    pub is_counted: bool,
+    /// It is one too many of its account.
+    pub is_over_share: bool,
+    /// Counts it for an account, under a front.
+    pub claim: Option<Claim>,
+}
+
+impl Asking for PlainRequest {
+    fn method(&self) -> &str {
+        &self.method
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn field(&self, name: &str) -> Option<&[u8]> {
+        self.fields.get(name).map(Vec::as_slice)
+    }
+
+    fn body(&self) -> BodyState {
+        self.body
+    }
+
+    fn is_chunked(&self) -> bool {
+        self.is_chunked
+    }
+
+    fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
+    fn set_counted(&mut self) {
+        self.is_counted = true;
+    }
+
+    fn claim(&mut self, account: &Owner) -> bool {
+        !self.is_over_share && self.claim.as_ref().is_none_or(|claim| claim(account))
+    }
 }
 
 impl Asking for front::Request {

@@ -1,6 +1,5 @@
 //! The order of the stages, and what each of them refuses.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use fleetcast_core::plane::Plane;
 use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
 use fleetcast_core::storage::store::{Directory, Planes};
-use fleetcast_front::fair::Owner;
 use fleetcast_limiter::Rules;
 
 use super::{
-    ADAPTER_ROUTES, Admission, Asking, BodyState, Cause, Decision, KeyPlaces, PUBLIC_ROUTES,
+    ADAPTER_ROUTES, Admission, BodyState, Cause, Decision, KeyPlaces, PUBLIC_ROUTES, PlainRequest,
 };
 use crate::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use crate::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
@@ -25,80 +23,24 @@ const PROTOBUF: &str = "application/x-protobuf";
 const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
 
 /// A request of a client at `192.0.2.1`.
-#[derive(Clone)]
-struct TestRequest {
-    method: &'static str,
-    path: &'static str,
-    fields: HashMap<&'static str, Vec<u8>>,
-    body: BodyState,
-    is_chunked: bool,
-    is_counted: bool,
-    /// Accounts that it was claimed for, and true if that is within their share.
-    claims: Vec<String>,
-    is_within_share: bool,
+fn asking(method: &str, path: &str) -> PlainRequest {
+    let (method, path, peer) = (method.to_owned(), path.to_owned(), "192.0.2.1".to_owned());
+    PlainRequest { method, path, peer, ..PlainRequest::default() }
 }
 
-impl TestRequest {
-    fn new(method: &'static str, path: &'static str) -> Self {
-        Self {
-            method,
-            path,
-            fields: HashMap::new(),
-            body: BodyState::Come(0),
-            is_chunked: false,
-            is_counted: false,
-            claims: Vec::new(),
-            is_within_share: true,
-        }
-    }
+trait With {
+    fn with(self, name: &str, value: impl Into<Vec<u8>>) -> Self;
+    fn body(self, body: BodyState) -> Self;
+}
 
-    fn with(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
-        self.fields.insert(name, value.into());
+impl With for PlainRequest {
+    fn with(mut self, name: &str, value: impl Into<Vec<u8>>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
         self
     }
 
-    fn body(mut self, body: BodyState) -> Self {
-        self.body = body;
-        self
-    }
-}
-
-impl Asking for TestRequest {
-    fn method(&self) -> &str {
-        self.method
-    }
-
-    fn path(&self) -> &str {
-        self.path
-    }
-
-    fn peer(&self) -> &'static str {
-        "192.0.2.1"
-    }
-
-    fn field(&self, name: &str) -> Option<&[u8]> {
-        self.fields.get(name).map(Vec::as_slice)
-    }
-
-    fn body(&self) -> BodyState {
-        self.body
-    }
-
-    fn is_chunked(&self) -> bool {
-        self.is_chunked
-    }
-
-    fn is_counted(&self) -> bool {
-        self.is_counted
-    }
-
-    fn set_counted(&mut self) {
-        self.is_counted = true;
-    }
-
-    fn claim(&mut self, account: &Owner) -> bool {
-        self.claims.push(account.to_string());
-        self.is_within_share
+    fn body(self, body: BodyState) -> Self {
+        Self { body, ..self }
     }
 }
 
@@ -184,7 +126,7 @@ fn outcome(decision: &Decision) -> String {
 }
 
 impl Listener {
-    fn asked(&self, request: &TestRequest) -> String {
+    fn asked(&self, request: &PlainRequest) -> String {
         outcome(&self.admission.decide(&mut request.clone()))
     }
 }
@@ -192,15 +134,15 @@ impl Listener {
 #[test]
 fn stage_by_stage_the_earlier_refusal_wins() {
     let listener = listener(0, false);
-    let worst = TestRequest::new("GET", "/nowhere")
+    let worst = asking("GET", "/nowhere")
         .with("X_API_KEY", "nonsense")
         .with("CONTENT_ENCODING", "gzip")
         .with("CONTENT_TYPE", "text/plain");
     assert_eq!(listener.asked(&worst), "not_found");
-    let mut request = TestRequest { path: "/telemetry", ..worst };
+    let mut request = PlainRequest { path: "/telemetry".to_owned(), ..worst };
     assert_eq!(listener.asked(&request), "method_not_allowed");
-    request.method = "POST";
-    request.is_within_share = false;
+    request.method = "POST".to_owned();
+    request.is_over_share = true;
     assert_eq!(listener.asked(&request), "auth_failed");
     for (name, code) in [
         ('d', "tenant_disabled"),
@@ -210,7 +152,7 @@ fn stage_by_stage_the_earlier_refusal_wins() {
         request = request.with("X_API_KEY", key(name));
         assert_eq!(listener.asked(&request), code);
     }
-    request.is_within_share = true;
+    request.is_over_share = false;
     for (name, code) in [
         ('f', "tenant_unavailable"),
         ('b', "insufficient_scope"), // and not entitled
@@ -243,7 +185,7 @@ fn stage_by_stage_the_earlier_refusal_wins() {
 #[test]
 fn all_that_was_found_out_is_kept_up_to_the_stage_that_ended_it() {
     let listener = listener(0, false);
-    let request = |name| TestRequest::new("GET", "/topology").with("X_API_KEY", key(name));
+    let request = |name| asking("GET", "/topology").with("X_API_KEY", key(name));
     let served = listener.admission.decide(&mut request('a'));
     assert_eq!((outcome(&served), &*served.address), ("Serve".to_owned(), "192.0.2.1"));
     assert_eq!(served.route.map(|route| route.path), Some("/topology"));
@@ -251,10 +193,10 @@ fn all_that_was_found_out_is_kept_up_to_the_stage_that_ended_it() {
     let refused = listener.admission.decide(&mut request('f'));
     assert!(refused.identity.is_some() && refused.plane.is_none());
     assert!(refused.fault.is_some_and(|fault| fault.to_string().contains("gone")));
-    let mut beyond = TestRequest { is_within_share: false, ..request('a') };
+    let claim = |account: &str| account != "a1";
+    let mut beyond = PlainRequest { claim: Some(Arc::new(claim)), ..request('a') };
     let refused = listener.admission.decide(&mut beyond);
     assert!(refused.is_over_share);
-    assert_eq!(beyond.claims, ["a1"]);
     let Err(Cause::Refused(refusal)) = refused.outcome else { panic!("it is beyond its share") };
     let upstream = Value::Text("embedded".to_owned());
     assert_eq!(
@@ -266,16 +208,16 @@ fn all_that_was_found_out_is_kept_up_to_the_stage_that_ended_it() {
 #[test]
 fn a_request_counts_once_and_before_anything_is_known_of_it() {
     let listener = listener(2, false);
-    let mut request = TestRequest::new("POST", "/telemetry")
+    let mut request = asking("POST", "/telemetry")
         .with("X_API_KEY", key('a'))
         .with("CONTENT_LENGTH", "2")
         .body(BodyState::Due);
     assert_eq!(outcome(&listener.admission.decide(&mut request)), "AwaitBody");
     request.body = BodyState::Come(2);
     assert_eq!(outcome(&listener.admission.decide(&mut request)), "Serve");
-    assert_eq!(listener.asked(&TestRequest::new("GET", "/nowhere")), "not_found");
+    assert_eq!(listener.asked(&asking("GET", "/nowhere")), "not_found");
     for path in ["/nowhere", "/health", "/telemetry"] {
-        assert_eq!(listener.asked(&TestRequest::new("GET", path)), "rate_limited");
+        assert_eq!(listener.asked(&asking("GET", path)), "rate_limited");
     }
 }
 
@@ -283,22 +225,21 @@ fn a_request_counts_once_and_before_anything_is_known_of_it() {
 fn options_and_health_need_no_key_and_other_spellings_are_other_paths() {
     let listener = listener(0, false);
     for route in PUBLIC_ROUTES {
-        assert_eq!(listener.asked(&TestRequest::new("OPTIONS", route.path)), "Options");
+        assert_eq!(listener.asked(&asking("OPTIONS", route.path)), "Options");
     }
-    let mut health = TestRequest { is_within_share: false, ..TestRequest::new("GET", "/health") };
+    let mut health = PlainRequest { is_over_share: true, ..asking("GET", "/health") };
     assert_eq!(outcome(&listener.admission.decide(&mut health)), "Serve");
-    assert!(health.claims.is_empty());
     for path in ["/", "/telemetry/", "//telemetry", "/Telemetry", "/%74elemetry", "/a/../health"] {
-        assert_eq!(listener.asked(&TestRequest::new("OPTIONS", path)), "not_found", "{path}");
+        assert_eq!(listener.asked(&asking("OPTIONS", path)), "not_found", "{path}");
     }
 }
 
 #[test]
 fn bad_keys_lock_a_client_out_and_others_do_not() {
     let listener = listener(0, false);
-    let request = |key: &str| TestRequest::new("GET", "/topology").with("X_API_KEY", key);
+    let request = |key: &str| asking("GET", "/topology").with("X_API_KEY", key);
     for _ in 0..5 {
-        assert_eq!(listener.asked(&TestRequest::new("GET", "/topology")), "auth_failed");
+        assert_eq!(listener.asked(&asking("GET", "/topology")), "auth_failed");
         assert_eq!(listener.asked(&request(&key('d'))), "tenant_disabled");
     }
     let bad = key('a').replace("abcdefghijklmnopa", "bbcdefghijklmnopa");
@@ -309,13 +250,13 @@ fn bad_keys_lock_a_client_out_and_others_do_not() {
         assert_eq!(decision.events, [&["authentication failed"], last].concat());
     }
     assert_eq!(listener.asked(&request(&key('a'))), "auth_lockout");
-    assert_eq!(listener.asked(&TestRequest::new("GET", "/health")), "Serve");
+    assert_eq!(listener.asked(&asking("GET", "/health")), "Serve");
 }
 
 #[test]
 fn a_plane_that_went_away_is_missed_with_the_next_request() {
     let listener = listener(0, false);
-    let request = TestRequest::new("GET", "/topology").with("X_API_KEY", key('a'));
+    let request = asking("GET", "/topology").with("X_API_KEY", key('a'));
     assert_eq!(listener.asked(&request), "Serve");
     let (here, there) = (listener.folder.path().join("a1"), listener.folder.path().join("there"));
     std::fs::rename(&here, &there).unwrap();
@@ -328,8 +269,7 @@ fn a_plane_that_went_away_is_missed_with_the_next_request() {
 fn adapters_take_a_key_from_authorization_as_well() {
     let listener = listener(0, true);
     let good = key('a');
-    let request =
-        || TestRequest::new("POST", "/write").with("CONTENT_LENGTH", "2").body(BodyState::Come(2));
+    let request = || asking("POST", "/write").with("CONTENT_LENGTH", "2").body(BodyState::Come(2));
     let asked = |value: &str| listener.asked(&request().with("AUTHORIZATION", value));
     for value in [format!("Token {good}"), format!("bearer  {good} "), basic(&format!("u:{good}"))]
     {
@@ -353,7 +293,7 @@ fn basic(plain: &str) -> String {
 fn each_protocol_has_its_codings_types_and_message() {
     let listener = listener(0, true);
     let asked = |path, coding: &str, content_type: &str| {
-        let request = TestRequest::new("POST", path)
+        let request = asking("POST", path)
             .with("X_API_KEY", key('a'))
             .with("CONTENT_LENGTH", "2")
             .with("CONTENT_ENCODING", coding)
@@ -384,7 +324,7 @@ fn each_protocol_has_its_codings_types_and_message() {
     ] {
         assert_eq!(asked(path, coding, content_type), expected, "{path} {coding} {content_type}");
     }
-    let chunked = TestRequest { is_chunked: true, ..TestRequest::new("POST", "/write") };
+    let chunked = PlainRequest { is_chunked: true, ..asking("POST", "/write") };
     let chunked = chunked.with("X_API_KEY", key('a'));
     for (body, expected) in [
         (BodyState::Due, "AwaitBody"),

@@ -1,32 +1,21 @@
 //! Bodies of answers.
 
+use fleetcast_core::model::chunks::Body;
 use fleetcast_core::model::clock::Now;
 use fleetcast_core::model::json::write_string;
-use fleetcast_core::plane::{LatestAnswer, Plane, ReadError};
-use fleetcast_core::query::{SeriesJson, SeriesLimits};
+use fleetcast_core::plane::{Failure, Plane};
+use fleetcast_core::query::SeriesLimits;
 
 use super::latest::LatestParameters;
 use super::series::series_parameters;
 use crate::refusal::Refusal;
 
 /// The reason for which a read has no answer.
-#[derive(Debug)]
-pub enum ReadFailure {
-    /// Its parameters are refused.
-    Parameters(Refusal),
-    /// The plane refuses it, or fails.
-    Plane(ReadError),
-}
+pub type ReadFailure = Failure<Refusal>;
 
 impl From<Refusal> for ReadFailure {
     fn from(refusal: Refusal) -> Self {
-        Self::Parameters(refusal)
-    }
-}
-
-impl From<ReadError> for ReadFailure {
-    fn from(error: ReadError) -> Self {
-        Self::Plane(error)
+        Self::Refused(refusal)
     }
 }
 
@@ -34,23 +23,21 @@ impl From<ReadError> for ReadFailure {
 ///
 /// # Errors
 /// The reason for which there are none.
-pub fn latest(plane: &Plane, query: &str) -> Result<LatestAnswer, ReadFailure> {
+pub fn latest(plane: &Plane, query: &str) -> Result<Body, ReadFailure> {
     let LatestParameters { as_of_ns, freshness_ns, measurement } = LatestParameters::read(query)?;
     let now = Now::by_wall_clock();
-    Ok(plane.begin_latest(as_of_ns, freshness_ns, measurement.as_deref(), now)?)
+    let body = plane.begin_latest(as_of_ns, freshness_ns, measurement.as_deref(), now);
+    body.map_err(Failure::refused_as)
 }
 
 /// The series that the parameters in `query` ask for, as of now.
 ///
 /// # Errors
 /// The reason for which there are none.
-pub fn series(
-    plane: &Plane,
-    query: &str,
-    limits: &SeriesLimits,
-) -> Result<SeriesJson, ReadFailure> {
+pub fn series(plane: &Plane, query: &str, limits: &SeriesLimits) -> Result<Body, ReadFailure> {
     let request = series_parameters(query)?;
-    Ok(plane.answer_series(request, limits, Now::by_wall_clock())?.into_json())
+    let answer = plane.answer_series(request, limits, Now::by_wall_clock());
+    Ok(answer.map_err(Failure::refused_as)?.into_json())
 }
 
 /// The answer to a write: `first_row` is the index of its first record in all that is written.

@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use fleetcast_core::model::fault::Step;
 use fleetcast_core::model::time;
 use percent_encoding::percent_decode;
 
-use crate::{ParameterFault, Refusal, Value};
+use crate::{Fault, Refusal, Value};
 
 const NOT_A_TIME: &str = "Input should be an ISO 8601 datetime";
 const PLUS_HINT: &str = "; in a URL a + is written %2B, or give the time in UTC with Z";
@@ -22,7 +23,7 @@ type Bytes<'q> = Cow<'q, [u8]>;
 pub(super) struct Parameters<'q> {
     /// Names and values that nobody has asked for, in their order.
     left: Vec<(Bytes<'q>, Bytes<'q>)>,
-    faults: Vec<ParameterFault>,
+    faults: Vec<Fault>,
 }
 
 impl<'q> Parameters<'q> {
@@ -123,8 +124,10 @@ impl<'q> Parameters<'q> {
         } else {
             let is_empty = |(index, value): (_, &Bytes<'_>)| value.is_empty().then_some(index);
             self.faults.extend(values.iter().enumerate().filter_map(is_empty).map(|index| {
-                let message = "String should have at least 1 character".to_owned();
-                ParameterFault { kind: "string_too_short", name, index: Some(index), message }
+                let message = "String should have at least 1 character";
+                let mut fault = Fault::new("string_too_short", &["query", name], message);
+                fault.place.push(Step::Index(index));
+                fault
             }));
         }
         values
@@ -138,7 +141,7 @@ impl<'q> Parameters<'q> {
         if self.faults.is_empty() {
             return Ok(());
         }
-        Err(Refusal::new("schema_faults").with("detail", Value::Faults(self.faults)))
+        Err(Refusal::of_faults(self.faults))
     }
 
     fn take(&mut self, name: &str) -> Vec<Bytes<'q>> {
@@ -147,7 +150,7 @@ impl<'q> Parameters<'q> {
     }
 
     fn fault(&mut self, kind: &'static str, name: &'static str, message: impl Into<String>) {
-        self.faults.push(ParameterFault { kind, name, index: None, message: message.into() });
+        self.faults.push(Fault::new(kind, &["query", name], message.into()));
     }
 }
 

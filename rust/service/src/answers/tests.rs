@@ -1,18 +1,18 @@
 use std::fmt::Write as _;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::fault;
+use fleetcast_core::model::fault::{self, Step};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::wire::{Backslashes, Precision, Protocol};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ParameterFault, Refusal, Value};
+use crate::{Fault, Refusal, Value};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SOUND: &str = "entity_id=a&start=1970-01-01";
 
-fn faults(refusal: Refusal) -> Vec<ParameterFault> {
+fn faults(refusal: Refusal) -> Vec<Fault> {
     assert_eq!(refusal.code, "schema_faults");
     match <[_; 1]>::try_from(refusal.context) {
         Ok([("detail", Value::Faults(faults))]) => faults,
@@ -21,14 +21,20 @@ fn faults(refusal: Refusal) -> Vec<ParameterFault> {
 }
 
 fn kinds(refusal: Refusal) -> Vec<(&'static str, &'static str, Option<usize>)> {
-    faults(refusal).into_iter().map(|fault| (fault.kind, fault.name, fault.index)).collect()
+    let leaked = |name: &str| &*name.to_owned().leak();
+    let kind = |fault: Fault| match &*fault.place {
+        [_, Step::Key(name)] => (fault.kind, leaked(name), None),
+        [_, Step::Key(name), Step::Index(index)] => (fault.kind, leaked(name), Some(*index)),
+        other => panic!("{other:?}"),
+    };
+    faults(refusal).into_iter().map(kind).collect()
 }
 
 fn latest(query: &str) -> LatestParameters {
     LatestParameters::read(query).unwrap()
 }
 
-fn latest_faults(query: &str) -> Vec<ParameterFault> {
+fn latest_faults(query: &str) -> Vec<Fault> {
     faults(LatestParameters::read(query).unwrap_err())
 }
 
@@ -163,8 +169,7 @@ fn bad_numbers() {
         (&["604801", "604800.1", "1e999", "1e99999999999999999999"], "less_than_equal", greater),
     ] {
         for text in texts {
-            let (name, message) = ("freshness_seconds", message.to_owned());
-            let fault = ParameterFault { kind, name, index: None, message };
+            let fault = Fault::new(kind, &["query", "freshness_seconds"], message);
             assert_eq!(latest_faults(&format!("freshness_seconds={text}")), [fault], "{text}");
         }
     }
@@ -178,8 +183,8 @@ fn choices_list_what_there_is() {
     ] {
         for text in ["2m", "", "%FF", "Mean", "1m+", "mean%00"] {
             let refusal = series_parameters(&format!("{SOUND}&{name}={text}")).unwrap_err();
-            let (kind, message) = ("literal_error", listed.to_owned());
-            assert_eq!(faults(refusal), [ParameterFault { kind, name, index: None, message }]);
+            let fault = Fault::new("literal_error", &["query", name], listed);
+            assert_eq!(faults(refusal), [fault]);
         }
     }
 }
@@ -189,8 +194,8 @@ fn lists_are_counted_with_duplicates_and_have_no_empty_items() {
     let query = |count: usize| format!("start=1970-01-01{}", "&entity_id=a".repeat(count));
     assert_eq!(series(&query(16)).entity_ids, ["a"; 16]);
     let refusal = series_parameters(&(query(17) + "&entity_id=")).unwrap_err();
-    let message = "List should have at most 16 items after validation, not 18".to_owned();
-    let fault = ParameterFault { kind: "too_long", name: "entity_id", index: None, message };
+    let message = "List should have at most 16 items after validation, not 18";
+    let fault = Fault::new("too_long", &["query", "entity_id"], message);
     assert_eq!(faults(refusal), [fault]);
     let query = format!("{SOUND}&entity_id=&entity_id");
     let short = |index| ("string_too_short", "entity_id", Some(index));

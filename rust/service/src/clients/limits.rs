@@ -34,10 +34,19 @@ impl LimiterFile {
     }
 
     fn ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<Option<R>>) -> Option<R> {
-        self.limiter().and_then(|limiter| question(&limiter)).unwrap_or_else(|error| {
-            *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
+        self.try_to_ask(question).unwrap_or_else(|error| {
             (self.on_fault)(&error);
             None
+        })
+    }
+
+    /// The answer to a question.
+    ///
+    /// # Errors
+    /// The fault of the file.
+    pub fn try_to_ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<R>) -> Result<R> {
+        self.limiter().and_then(|limiter| question(&limiter)).inspect_err(|_| {
+            *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
         })
     }
 

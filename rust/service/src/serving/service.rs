@@ -7,13 +7,10 @@ use fleetcast_core::plane::Acknowledge;
 use fleetcast_core::query::SeriesLimits;
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Mapping;
-use fleetcast_front::{Answer, BodyLength, answer_head};
+use fleetcast_front::{Answer, Body, Request};
 
 use super::fields::CommonFields;
 use crate::admission::Admission;
-
-/// Bytes below which a body is copied behind its head: that costs less than keeping it.
-const COPIED_BYTES_MAX: usize = 16 << 10;
 
 /// Bounds of one batch, and of the batches that wait with it.
 #[derive(Clone, Copy, Debug)]
@@ -56,33 +53,20 @@ pub struct Service {
 pub(super) struct Head<'t> {
     pub(super) status: &'static str,
     pub(super) request_id: &'t str,
-    pub(super) origin: Option<&'t [u8]>,
     /// A field of its own, which the application would set before those of all answers.
     pub(super) own: Option<(&'static str, &'t str)>,
     pub(super) is_json: bool,
-    pub(super) length: BodyLength,
-    pub(super) keep: bool,
 }
 
 impl Service {
-    /// An answer without its body.
-    pub(super) fn head(&self, head: &Head<'_>) -> Answer {
-        let fields = self.fields.of(head.request_id, head.origin, None);
+    /// An answer that is made here.
+    pub(super) fn answer(&self, request: &mut Request, head: &Head<'_>, body: Body) -> Answer {
+        let origin = request.head().and_then(|head| head.field("ORIGIN")).map(<[u8]>::to_vec);
+        let fields = self.fields.of(head.request_id, origin.as_deref(), None);
         let content_type = head.is_json.then_some(("content-type", "application/json"));
-        let own = head.own.into_iter();
-        let fields = own.chain(fields).chain(content_type);
+        let fields = head.own.into_iter().chain(fields).chain(content_type);
         let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         // No origin of the settings breaks a line.
-        let bytes = answer_head(head.status.as_bytes(), head.keep, fields, head.length);
-        Answer { head: bytes.unwrap_or_default(), ..Answer::default() }
-    }
-}
-
-/// Appends a piece of the body of an answer.
-pub(super) fn add_piece(answer: &mut Answer, piece: Vec<u8>) {
-    if answer.pieces.is_empty() && piece.len() < COPIED_BYTES_MAX {
-        answer.head.extend_from_slice(&piece);
-    } else {
-        answer.pieces.push(crate::long::piece(piece));
+        request.compose(head.status.as_bytes(), fields, body).unwrap_or_default()
     }
 }

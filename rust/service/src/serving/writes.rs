@@ -7,7 +7,7 @@ use fleetcast_core::model::error::{Error, catching};
 use fleetcast_core::plane::{Failure, Pending, Plane, Written};
 use fleetcast_core::storage::write_id;
 use fleetcast_front::head::RequestHead;
-use fleetcast_front::{BodyLength, Request, Served};
+use fleetcast_front::{Body, Request, Served};
 
 use super::asked::{Asked, hand_on};
 use super::batches::Faulty;
@@ -80,13 +80,8 @@ fn end(
     let bytes_in = request.head().map_or(0, RequestHead::body_bytes);
     asked.end(entry, status, (bytes_in, body.len() as u64));
     let own = (language == Language::Otlp).then_some(("content-type", "application/x-protobuf"));
-    let length = if status == 204 { BodyLength::Unsaid } else { BodyLength::Bytes(body.len()) };
-    let keep = request.keeps();
-    let origin = request.head().and_then(|head| head.field("ORIGIN"));
-    let request_id = &asked.request_id;
-    let head = Head { status: line, request_id, origin, own, is_json, length, keep };
-    let mut answer = asked.service.head(&head);
-    answer.head.extend_from_slice(&body);
+    let head = Head { status: line, request_id: &asked.request_id, own, is_json };
+    let answer = asked.service.answer(&mut request, &head, Body::Pieces(vec![Box::new(body)]));
     drop(request.answer(answer));
 }
 

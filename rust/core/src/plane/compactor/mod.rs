@@ -202,7 +202,7 @@ impl Compactor {
         manifest: &Manifest,
     ) -> Result<Option<SegmentEntry>> {
         let times_ns = i64::MIN..from_day.saturating_mul(DAY_NS);
-        let extent = Extent::new(times_ns, Vec::new(), Vec::new())?;
+        let extent = Extent::new(times_ns, None, None)?;
         let expired = Tombstone { extent, position: 0, segments: [entry.id].into() };
         let mut manifest = manifest.clone();
         manifest.tombstones.push(expired);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::chunks::Body;
 use crate::model::clock::Now;
 use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::failure::ReadError;
 use crate::plane::reader::describe::MeasurementContents;
-use crate::plane::reader::long_latest::LatestAnswer;
 use crate::plane::reader::scan::RowStream;
 use crate::plane::reader::stats::Stats;
 use crate::query::latest::LatestView;
@@ -95,7 +95,7 @@ impl Plane {
         freshness_ns: i64,
         measurement: Option<&str>,
         now: impl Into<Now>,
-    ) -> Result<LatestAnswer, ReadError> {
+    ) -> Result<Body, ReadError> {
         self.reader.begin_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::Reader;
-use super::long_latest::{LATEST_END, LatestAnswer, LongLatest};
+use super::long_latest::{LATEST_END, LongLatest};
 use super::processors::Reading;
 use crate::model::catalog::Catalog;
-use crate::model::chunks::PIECE_BYTES;
+use crate::model::chunks::{Body, PIECE_BYTES};
 use crate::model::clock::Now;
 use crate::model::error::Result;
 use crate::model::json;
@@ -123,7 +123,7 @@ impl Reader {
         freshness_ns: i64,
         measurement: Option<&str>,
         now: Now,
-    ) -> Result<LatestAnswer, ReadError> {
+    ) -> Result<Body, ReadError> {
         check_measurement(measurement)?;
         let newest_ns = self.read_instant(now.ns)?;
         let as_of_ns = as_of_ns.unwrap_or(newest_ns);
@@ -134,10 +134,10 @@ impl Reader {
         if rest.is_empty() {
             first.extend_from_slice(LATEST_END);
             if first.len() <= PIECE_BYTES {
-                return Ok(LatestAnswer::Whole(first));
+                return Ok(Body::Whole(vec![first]));
             }
         }
-        Ok(LatestAnswer::Long(LongLatest::new(&self.registry, first, rest)))
+        Ok(Body::Long(Box::new(LongLatest::new(&self.registry, first, rest))))
     }
 
     fn latest_head(&self, as_of_ns: i64) -> Vec<u8> {

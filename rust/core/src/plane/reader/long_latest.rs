@@ -1,4 +1,4 @@
-//! Answers of `GET /topology`, whole or in pieces.
+//! Long answers of `GET /topology`, in pieces.
 
 use std::sync::Arc;
 
@@ -8,17 +8,9 @@ use crate::query::latest::LatestRest;
 
 pub(super) const LATEST_END: &[u8] = b"]}";
 
-/// An answer of `GET /topology`, up to a mebibyte of it whole.
-pub enum LatestAnswer {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// The beginning, and a way to the rest.
-    Long(LongLatest),
-}
-
 /// A long answer, piece by piece. All of it is of the instant at which it began, whatever is written,
 /// removed or closed meanwhile. It holds the values that have not been written, and no names.
-pub struct LongLatest {
+pub(super) struct LongLatest {
     registry: Arc<Registry>,
     first: Option<Vec<u8>>,
     rest: LatestRest,

@@ -28,8 +28,8 @@ fn manifest() -> Manifest {
     for (days, id) in [(5..6, 1), (-2..0, 2), (5..6, 3)] {
         manifest.insert(entry(days, id));
     }
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    for (position, entities) in [(9, names(&["e", "é"])), (0, names(&[]))] {
+    let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+    for (position, entities) in [(9, names(&["e", "é"])), (0, None)] {
         let extent = Extent::new(-5..7, names(&["link"]), entities).unwrap();
         manifest.tombstones.push(Tombstone {
             extent,

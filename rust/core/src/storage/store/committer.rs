@@ -78,11 +78,11 @@ struct State<T, R> {
 struct Entry<T, R> {
     item: T,
     bytes: usize,
-    told: Told<T, R>,
+    receiver: Receiver<T, R>,
 }
 
 /// The receiver of a result.
-enum Told<T, R> {
+enum Receiver<T, R> {
     Seat(Arc<Seat<R>>),
     Function(Box<dyn FnOnce(T, Result<R>) + Send>),
 }
@@ -118,8 +118,8 @@ impl<T, R: Copy> Committer<T, R> {
     /// item.
     pub fn enter(&self, item: T, bytes: usize) -> Arc<Seat<R>> {
         let seat = Arc::new(Seat { outcome: Mutex::new(Outcome::Open(Vec::new())) });
-        let told = Told::Seat(Arc::clone(&seat));
-        self.lock().queue.push_back(Entry { item, bytes, told });
+        let receiver = Receiver::Seat(Arc::clone(&seat));
+        self.lock().queue.push_back(Entry { item, bytes, receiver });
         seat
     }
 
@@ -154,7 +154,7 @@ impl<T, R: Copy> Committer<T, R> {
     /// Takes an item out of the queue. Returns false if a commit has taken it.
     pub fn leave(&self, seat: &Seat<R>) -> bool {
         let mut state = self.lock();
-        let is_of = |entry: &Entry<T, R>| matches!(&entry.told, Told::Seat(other) if std::ptr::eq(&raw const **other, seat));
+        let is_of = |entry: &Entry<T, R>| matches!(&entry.receiver, Receiver::Seat(other) if std::ptr::eq(&raw const **other, seat));
         let Some(index) = state.queue.iter().position(is_of) else { return false };
         drop(state.queue.remove(index));
         // The thread that is gone may be the thread that was to lead.
@@ -174,8 +174,8 @@ impl<T, R: Copy> Committer<T, R> {
         commit: &impl Commit<T, R>,
         then: impl FnOnce(T, Result<R>) + Send + 'static,
     ) {
-        let told = Told::Function(Box::new(then));
-        self.lock().queue.push_back(Entry { item, bytes, told });
+        let receiver = Receiver::Function(Box::new(then));
+        self.lock().queue.push_back(Entry { item, bytes, receiver });
         if self.try_lead().is_ok()
             && let Some(panic) = self.lead(commit)
         {
@@ -214,7 +214,7 @@ impl<T, R: Copy> Committer<T, R> {
         let mut panic = None;
         loop {
             let begun = catching(&mut panic, || commit.begin());
-            let (items, told) = self.take_group();
+            let (items, receivers) = self.take_group();
             let outcome = if items.is_empty() {
                 Err(Error::Poisoned) // of nothing
             } else {
@@ -222,16 +222,16 @@ impl<T, R: Copy> Committer<T, R> {
             };
             // The next commit begins before the results of this commit are on their way.
             self.end_group();
-            for (item, told) in items.into_iter().zip(told) {
+            for (item, receiver) in items.into_iter().zip(receivers) {
                 let outcome = copy(&outcome);
-                match told {
-                    Told::Seat(seat) => seat.end(outcome),
-                    Told::Function(then) => {
-                        let told = catching(&mut panic, || {
+                match receiver {
+                    Receiver::Seat(seat) => seat.end(outcome),
+                    Receiver::Function(then) => {
+                        let called = catching(&mut panic, || {
                             then(item, outcome);
                             Ok(())
                         });
-                        drop(told);
+                        drop(called);
                     }
                 }
             }
@@ -241,11 +241,11 @@ impl<T, R: Copy> Committer<T, R> {
         }
     }
 
-    fn take_group(&self) -> (Vec<T>, Vec<Told<T, R>>) {
+    fn take_group(&self) -> (Vec<T>, Vec<Receiver<T, R>>) {
         let mut state = self.lock();
         let size = first_group(state.queue.iter().map(|entry| entry.bytes));
         state.began = Some(Instant::now());
-        state.queue.drain(..size).map(|entry| (entry.item, entry.told)).unzip()
+        state.queue.drain(..size).map(|entry| (entry.item, entry.receiver)).unzip()
     }
 
     fn end_group(&self) {
@@ -257,7 +257,7 @@ impl<T, R: Copy> Committer<T, R> {
     /// Leads once more if items with functions wait, because no thread may wait behind them.
     fn goes_on(&self) -> bool {
         let mut state = self.lock();
-        let has_function = |entry: &Entry<T, R>| matches!(entry.told, Told::Function(_));
+        let has_function = |entry: &Entry<T, R>| matches!(entry.receiver, Receiver::Function(_));
         let goes_on = !state.is_led && state.queue.iter().any(has_function);
         state.is_led |= goes_on;
         goes_on
@@ -275,9 +275,9 @@ impl<T, R: Copy> State<T, R> {
         if self.is_led {
             return;
         }
-        let waits = |entry: &Entry<T, R>| match &entry.told {
-            Told::Seat(seat) => seat.wake(),
-            Told::Function(_) => false,
+        let waits = |entry: &Entry<T, R>| match &entry.receiver {
+            Receiver::Seat(seat) => seat.wake(),
+            Receiver::Function(_) => false,
         };
         let _is_woken = self.queue.iter().any(waits);
     }

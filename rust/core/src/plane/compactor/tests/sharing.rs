@@ -198,8 +198,8 @@ fn days_that_share_segments_are_read_deleted_and_forgotten_as_rows_of_the_log_ar
             if step % 10 == 7 {
                 let start_ns = START_NS + dice.day(100) * DAY_NS + 7 * SECOND_NS;
                 let times_ns = start_ns..start_ns + dice.day(9) * DAY_NS + SECOND_NS;
-                let of = if dice.below(2) == 0 { vec!["e1".to_owned()] } else { Vec::new() };
-                let extent = Extent::new(times_ns, Vec::new(), of).unwrap();
+                let of = (dice.below(2) == 0).then(|| vec!["e1".to_owned()]);
+                let extent = Extent::new(times_ns, None, of).unwrap();
                 let deleted = [&plane, &twin].map(|plane| plane.delete(&extent, false).unwrap());
                 // Rows that retention hides are counted as long as they are there.
                 assert!(deleted[0] == deleted[1] || step > 30, "{deleted:?}");
