@@ -15,35 +15,37 @@ use crate::storage::tombstone::{Origin, Tombstone};
 const VERSION: u8 = 5;
 /// Flag of an entry whose segment is provisional.
 const PROVISIONAL: u8 = 1;
-/// Smallest number of bytes of an entry, and of a tombstone.
+/// Smallest number of bytes of an entry, and of a tombstone. Bounds the counts that are read before
+/// memory is taken.
 const ENTRY_LEN_MIN: usize = 16 + 8;
 const TOMBSTONE_LEN_MIN: usize = 6;
 
 /// Entry of a segment in the manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentEntry {
-    /// Its id.
+    /// Id of the segment.
     pub id: SegmentId,
-    /// The day of its first row, since 1970-01-01; 0 for the checkpoint.
+    /// Day of the first row, counted from 1970-01-01. 0 for the checkpoint.
     pub day: i64,
-    /// Length of its file.
+    /// Length of the file.
     pub bytes: u64,
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u64,
-    /// Values in it.
+    /// Number of values.
     pub values: u64,
     /// Smallest time.
     pub min_ns: i64,
     /// Greatest time.
     pub max_ns: i64,
-    /// More effort may make it shorter: it is written once more when its day gets no more rows.
+    /// If true, more effort may make the segment shorter. The segment is written again when its day
+    /// gets no more rows.
     pub is_provisional: bool,
-    /// Instant at which the newest of its rows came, seconds since 1970-01-01; 0 if not known.
+    /// Instant at which the newest of its rows came, in seconds since 1970-01-01. 0 if not known.
     pub ingest_s: i64,
 }
 
 impl SegmentEntry {
-    /// The entry of a segment that was written, of rows that came until `ingest_s`.
+    /// Returns the entry of a segment that was written. Its rows came until `ingest_s`.
     #[must_use]
     pub fn new(written: &SegmentSummary, ingest_s: i64) -> Self {
         let SegmentSummary { id, bytes, rows, values, times_ns, is_provisional } = *written;
@@ -52,63 +54,64 @@ impl SegmentEntry {
         Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional, ingest_s }
     }
 
-    /// The entry of a checkpoint that was written.
+    /// Returns the entry of a checkpoint that was written.
     #[must_use]
     pub fn of_checkpoint(written: &SegmentSummary) -> Self {
         Self { day: 0, ..Self::new(written, 0) }
     }
 
-    /// The day of its last row.
+    /// Returns the day of the last row.
     #[must_use]
     pub const fn last_day(&self) -> i64 {
         let last_day = day_of(self.max_ns);
         if last_day > self.day { last_day } else { self.day }
     }
 
-    /// True where its days share it: then no other segment has rows of them.
+    /// Returns true if several days share the segment. No other segment then has rows of these
+    /// days.
     #[must_use]
     pub const fn is_shared(&self) -> bool {
         self.last_day() > self.day
     }
 
-    /// Effort that it was written with.
+    /// Returns the effort that the segment was written with.
     #[must_use]
     pub const fn effort(&self) -> Effort {
         if self.is_provisional { Effort::Low } else { Effort::High }
     }
 
-    /// True where a row may lie in `times_ns`.
+    /// Returns true if the segment may have a row at `times_ns`.
     #[must_use]
     pub const fn overlaps(&self, times_ns: &Range<i64>) -> bool {
         self.max_ns >= times_ns.start && self.min_ns < times_ns.end
     }
 }
 
-/// The segments of a store, and the position of the log that they reach to.
+/// The segments of a store, and the position in the log that the segments reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Number of times that it was replaced.
+    /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// Blocks of the log up to this position are in the segments.
     pub compacted: u64,
-    /// Rows that ever left the log.
+    /// Number of rows that ever left the log.
     pub rows: u64,
-    /// Values that ever left the log.
+    /// Number of values that ever left the log.
     pub values: u64,
     /// Greatest ingest instant up to `compacted`.
     pub last_ingest_ns: i64,
-    /// The newest rows of each entity as of `compacted`; of an empty id where there is none.
+    /// The newest rows of each entity as of `compacted`. The id is empty if there is no checkpoint.
     pub checkpoint: SegmentEntry,
-    /// By day, then in write order.
+    /// Segments by day, then in write order.
     pub segments: Vec<SegmentEntry>,
-    /// Generation that brought the last tombstone, 0 for none.
+    /// Generation that brought the last tombstone. 0 for none.
     pub deleted: u64,
     /// Rows that are stored but deleted, in the order of their deletes.
     pub tombstones: Vec<Tombstone>,
 }
 
 impl Manifest {
-    /// Its bytes.
+    /// Encodes the manifest.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
@@ -134,11 +137,11 @@ impl Manifest {
         out
     }
 
-    /// The manifest of these bytes.
+    /// Decodes a manifest.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] if they are no manifest,
-    /// [`crate::model::error::Error::Foreign`] for a manifest of a build before 0.3.0.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the bytes are not a manifest, and
+    /// [`crate::model::error::Error::Foreign`] if a build before 0.3.0 wrote the manifest.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the manifest");
         input.version(VERSION)?;
@@ -172,36 +175,38 @@ impl Manifest {
         })
     }
 
-    /// The segments of each day in write order, or the one that several days share.
+    /// Returns the segments of each day in write order. A segment that several days share comes
+    /// alone.
     pub fn by_days(&self) -> impl Iterator<Item = &[SegmentEntry]> {
         self.segments.chunk_by(|a, b| a.day == b.day)
     }
 
-    /// True where segments may have rows of a day.
+    /// Returns true if segments may have rows of a day.
     #[must_use]
     pub fn has_day(&self, day: i64) -> bool {
         let until = self.segments.partition_point(|entry| entry.day <= day);
         self.segments[..until].last().is_some_and(|entry| entry.last_day() >= day)
     }
 
-    /// Ids of all segments, the checkpoint included.
+    /// Returns the ids of all segments, the checkpoint included.
     pub fn ids(&self) -> impl Iterator<Item = SegmentId> {
         std::iter::once(self.checkpoint.id).chain(self.segments.iter().map(|entry| entry.id))
     }
 
-    /// The tombstones that reach `origin`: rows of it that they name are hidden from every read.
+    /// Returns the tombstones that reach `origin`. Rows of `origin` that these tombstones name are
+    /// hidden from every read.
     #[must_use]
     pub fn hiding(&self, origin: &Origin) -> Vec<&Tombstone> {
         self.tombstones.iter().filter(|tombstone| tombstone.reaches(origin)).collect()
     }
 
-    /// The position of the log up to which rows may be hidden.
+    /// Returns the position of the log up to which rows may be hidden.
     #[must_use]
     pub fn hidden_until(&self) -> u64 {
         self.tombstones.iter().map(|tombstone| tombstone.position).max().unwrap_or(0)
     }
 
-    /// Forgets the tombstones that hide nothing any more.
+    /// Removes the tombstones that no longer hide any rows.
     pub fn forget_tombstones(&mut self) {
         let named: HashSet<SegmentId> = self.segments.iter().map(|entry| entry.id).collect();
         for tombstone in &mut self.tombstones {
@@ -213,7 +218,8 @@ impl Manifest {
         });
     }
 
-    /// Puts `merged`, if there is one, in the place of `entries`, which follow each other.
+    /// Replaces `entries`, which follow each other, by `merged`, or removes them if `merged` is
+    /// `None`.
     pub fn replace(&mut self, entries: &[SegmentEntry], merged: Option<SegmentEntry>) {
         let is_first = |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
         if let Some(at) = self.segments.iter().position(is_first) {
@@ -221,14 +227,15 @@ impl Manifest {
         }
     }
 
-    /// Adds a segment after those of its day.
+    /// Adds a segment after the other segments of its day.
     pub fn insert(&mut self, entry: SegmentEntry) {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
         self.segments.insert(at, entry);
     }
 }
 
-/// True where one segment may stand before another: it is of the same one day, or of earlier ones.
+/// Returns true if `next` may follow `entry`: both are of the same single day, or `entry` ends on
+/// an earlier day.
 fn is_followed_by(entry: &SegmentEntry, next: &SegmentEntry) -> bool {
     let is_of_same = entry.day == next.day && !entry.is_shared() && !next.is_shared();
     is_of_same || entry.last_day() < next.day
@@ -246,7 +253,7 @@ fn encode_entry(entry: &SegmentEntry, last_ingest_s: i64, out: &mut Vec<u8>) {
     put_zigzag(out, last_ingest_s.wrapping_sub(entry.ingest_s));
 }
 
-/// Whole seconds of an instant.
+/// Returns an instant in whole seconds, rounded down. Example: -1 ns is second -1.
 #[must_use]
 pub const fn seconds_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(SECOND_NS)

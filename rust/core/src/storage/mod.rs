@@ -1,4 +1,4 @@
-//! Bytes that stay: everything sealed, in stores and in sorted immutable segments.
+//! Durable bytes: everything sealed, in stores and in sorted immutable segments.
 
 pub mod seal;
 pub mod store;

@@ -1,4 +1,5 @@
-//! Deleted rows that are still stored: which they are, and where (`docs/format.md`, "Manifest").
+//! Deleted rows that are still stored: their names, their times and their places (`docs/format.md`,
+//! "Manifest").
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,46 +13,46 @@ use crate::model::limits::TOMBSTONE_NAMES_BYTES_MAX;
 use crate::storage::segment::filtered;
 use crate::storage::store::SegmentId;
 
-/// Rows by their times and names.
+/// Rows, named by times, measurements and entities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Their times.
+    /// Times of the rows.
     pub times_ns: Range<i64>,
-    /// Their measurements, ascending; empty for all.
+    /// Measurements of the rows, ascending. Empty for all.
     pub measurements: Vec<String>,
-    /// Their entities, ascending; empty for all, and rows without one.
+    /// Entities of the rows, ascending. Empty for all, rows without an entity included.
     pub entities: Vec<String>,
 }
 
-/// A place where rows are stored.
+/// A place that stores rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The block at this position of the log.
     Log(u64),
-    /// The segment of this id.
+    /// The segment with this id.
     Segment(SegmentId),
 }
 
-/// Rows of an extent that were deleted where they are stored.
+/// Rows of an extent that were deleted, and the places that store the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
-    /// The rows, in the places below alone.
+    /// The deleted rows. Rows of the extent in other places are not deleted.
     pub extent: Extent,
-    /// The log up to this position; 0 for none of it.
+    /// The log up to this position has deleted rows. 0 for none.
     pub position: u64,
-    /// Segments that have such rows, ascending.
+    /// Segments that have deleted rows, ascending.
     pub segments: Arc<[SegmentId]>,
 }
 
-/// Times that lie in any of some ranges.
+/// A set of times: the union of some ranges.
 #[derive(Clone, Debug, Default)]
 pub struct HiddenTimes {
-    /// Ascending, and apart from each other.
+    /// Ranges, ascending and apart from each other.
     ranges: Vec<Range<i64>>,
 }
 
 impl HiddenTimes {
-    /// The times of some extents.
+    /// Returns the times of some extents.
     pub fn of<'e>(extents: impl Iterator<Item = &'e Extent>) -> Self {
         let mut all: Vec<Range<i64>> = extents.map(|extent| extent.times_ns.clone()).collect();
         all.sort_unstable_by_key(|range| range.start);
@@ -65,13 +66,13 @@ impl HiddenTimes {
         Self { ranges }
     }
 
-    /// True where there are none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// True for one of them.
+    /// Returns true if the set has `time_ns`.
     #[must_use]
     pub fn contains(&self, time_ns: i64) -> bool {
         let at = self.ranges.partition_point(|range| range.end <= time_ns);
@@ -80,10 +81,12 @@ impl HiddenTimes {
 }
 
 impl Extent {
-    /// An extent of these times and names, in any order; `None` is all of them.
+    /// Makes an extent of these times and names. The names may come in any order; `None` is every
+    /// name.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for empty times, a list without names, and names too long in all.
+    /// Returns [`Error::Invalid`] if the range of times is empty, if a list has no name, or if the
+    /// names have too many bytes in all.
     pub fn new(
         times_ns: Range<i64>,
         measurements: Option<Vec<String>>,
@@ -114,19 +117,19 @@ impl Extent {
         Ok(Self { times_ns, measurements, entities })
     }
 
-    /// True for the rows of a measurement at some time.
+    /// Returns true if the extent has rows of a measurement at some time.
     #[must_use]
     pub fn has_measurement(&self, name: &str) -> bool {
         is_among(&self.measurements, name)
     }
 
-    /// True for the rows of an entity at some time.
+    /// Returns true if the extent has rows of an entity at some time.
     #[must_use]
     pub fn has_entity(&self, id: &str) -> bool {
         is_among(&self.entities, id)
     }
 
-    /// True for the rows of a series at some time.
+    /// Returns true if the extent has rows of a series at some time.
     #[must_use]
     pub fn has_series(&self, series: Series<'_>, catalog: &Catalog) -> bool {
         let has_entity = || match series.entity {
@@ -142,7 +145,7 @@ fn is_among(names: &[String], name: &str) -> bool {
 }
 
 impl Tombstone {
-    /// True where it may hide rows of `origin`.
+    /// Returns true if the tombstone may hide rows of `origin`.
     #[must_use]
     pub fn reaches(&self, origin: &Origin) -> bool {
         match origin {
@@ -190,13 +193,14 @@ fn decode_names(input: &mut Cursor<'_>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The rows of `table` that none of `hiding` hides: tombstones that reach the place it is from.
+/// Returns the rows of `table` that no tombstone of `hiding` hides. `hiding` are the tombstones
+/// that reach the place of the table.
 #[must_use]
 pub fn visible<'t>(table: &'t Table, hiding: &[&Tombstone], catalog: &Catalog) -> Cow<'t, Table> {
     if hiding.is_empty() {
         return Cow::Borrowed(table);
     }
-    // Neighbours are nearly always of one series.
+    // Neighbouring rows are nearly always of the same series.
     let mut known = None;
     let mut times_ns = HiddenTimes::default();
     filtered(table, |row| {
@@ -212,7 +216,7 @@ pub fn visible<'t>(table: &'t Table, hiding: &[&Tombstone], catalog: &Catalog) -
     })
 }
 
-/// As [`visible`], of a table that is given away.
+/// Filters as [`visible`] does, and takes the table.
 #[must_use]
 pub fn into_visible(table: Table, hiding: &[&Tombstone], catalog: &Catalog) -> Table {
     let left = match visible(&table, hiding, catalog) {

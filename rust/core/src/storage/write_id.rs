@@ -3,11 +3,11 @@
 use crate::model::error::Result;
 use crate::storage::seal::fill_random;
 
-/// A new identifier, sortable by the millisecond of `now_ns`, unique across processes by 74
-/// random bits.
+/// Makes an identifier that sorts by the millisecond of `now_ns`. Its 74 random bits make it unique
+/// across processes.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Io`] where the machine gives no random bytes.
+/// Returns [`crate::model::error::Error::Io`] if the operating system gives no random bytes.
 pub fn new(now_ns: i64) -> Result<String> {
     let mut bytes = [0_u8; 16];
     fill_random(&mut bytes)?;

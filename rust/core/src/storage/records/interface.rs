@@ -1,4 +1,4 @@
-//! Promises of a store of records.
+//! The promises of a store of records.
 
 use std::collections::BTreeMap;
 
@@ -7,68 +7,73 @@ use crate::model::error::Result;
 /// Key and value.
 pub type Item = (Vec<u8>, Vec<u8>);
 
-/// Values by space and key, of 1 to 511 bytes; `None` for records that are deleted.
+/// Values by space and key. A key has 1 to 511 bytes. `None` deletes the record.
 pub type Changes = BTreeMap<String, BTreeMap<Vec<u8>, Option<Vec<u8>>>>;
 
-/// A state of a store: under an equal mark all records are the same, and as sound as they were.
+/// A state of a store. While the mark stays equal, all records are the same, and as sound as
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Number of the last change.
     pub version: u64,
-    /// Number of the opening of its files, which no other opening in this process has.
+    /// Number of the opening of the store's files. No other opening in this process has the same
+    /// number.
     pub opening: u64,
-    /// Instant of the last change of its files, nanoseconds since 1970.
+    /// Instant of the last change of the files, nanoseconds since 1970.
     pub changed_ns: i64,
 }
 
 /// A store of records, shared by threads and processes.
 pub trait RecordStore: Send + Sync {
-    /// The place of the records, in words of an operator, without secrets.
+    /// Describes the place of the records for an operator, without secrets.
     fn place(&self) -> String;
 
-    /// The records as they are now. If it `writes`, no other snapshot that writes begins, in any
-    /// process, until it is committed or dropped.
+    /// Begins a snapshot of the records as they are now. If it `writes`, no other writing snapshot
+    /// begins, in any process, until this snapshot is committed or dropped.
     ///
     /// # Errors
-    /// Those of a store that cannot be used now; the next call tries again.
+    /// Returns an error if the store cannot be used now. The next call tries again.
     fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>>;
 
-    /// The state that the next snapshot has, or an earlier one.
+    /// Returns the state of the next snapshot, or an earlier state.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     fn mark(&self) -> Result<Mark> {
         Ok(Mark { version: self.begin(false)?.version(), ..Mark::default() })
     }
 
-    /// Looks for changes that no snapshot has seen. Returns true if there may be some, which a
-    /// store never says whose snapshots are always of the newest change.
+    /// Looks for changes that no snapshot has seen. Returns true if there may be some. A store
+    /// whose snapshots always show the newest change returns false.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     fn renew(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// Releases what is open; the next call opens it again.
+    /// Releases open files. The next call opens them again.
     fn close(&self) {}
 }
 
-/// The records as they were when it began. Dropped without [`Self::commit`], it changes nothing.
+/// The records as they were when the snapshot began. Dropping the snapshot without [`Self::commit`]
+/// changes no record.
 pub trait Snapshot: Send {
-    /// Number of the last change that is seen here; each change has a higher number.
+    /// Returns the number of the last change that the snapshot sees. Each change has a higher
+    /// number.
     fn version(&self) -> u64;
 
-    /// The values of keys, in their order.
+    /// Returns the values of keys, in the order of the keys.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>>;
 
-    /// Records whose keys begin with `prefix`, ascending from the key `first` on, `limit` at most.
+    /// Returns records whose keys begin with `prefix`, ascending from the key `first` on: at most
+    /// `limit`.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     fn under(
         &mut self,
         space: &str,
@@ -77,16 +82,17 @@ pub trait Snapshot: Send {
         limit: usize,
     ) -> Result<Vec<Item>>;
 
-    /// Number of records of a space.
+    /// Returns the number of records of a space.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     fn count(&mut self, space: &str) -> Result<u64>;
 
-    /// Makes the changes, all or none, durable on return.
+    /// Makes the changes, all or none. They are durable when this returns.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`]; after [`crate::model::error::Error::Unknown`] they may have been
-    /// made. [`crate::model::error::Error::Invalid`] if the snapshot does not write.
+    /// Returns the errors of [`RecordStore::begin`]. After [`crate::model::error::Error::Unknown`]
+    /// the changes may have been made. Returns [`crate::model::error::Error::Invalid`] if the
+    /// snapshot does not write.
     fn commit(self: Box<Self>, changes: &Changes) -> Result<()>;
 }

@@ -1,5 +1,5 @@
-//! Records in memory: all of them, at one version. Other stores are compared with it, and a replica
-//! of a database keeps its copy so.
+//! Records in memory: all of them, at one version. Tests compare other stores with this store, and
+//! a replica of a database keeps its copy in it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,14 +22,15 @@ pub struct State {
 }
 
 impl State {
-    /// The values of keys, in their order.
+    /// Returns the values of keys, in the order of the keys.
     #[must_use]
     pub fn get_all(&self, space: &str, keys: &[&[u8]]) -> Vec<Option<Vec<u8>>> {
         let held = self.spaces.get(space);
         keys.iter().map(|key| held.and_then(|held| held.get(*key)).cloned()).collect()
     }
 
-    /// Records whose keys begin with `prefix`, ascending from the key `first` on, `limit` at most.
+    /// Returns records whose keys begin with `prefix`, ascending from the key `first` on: at most
+    /// `limit`.
     #[must_use]
     pub fn under(&self, space: &str, prefix: &[u8], first: &[u8], limit: usize) -> Vec<Item> {
         let begin = Bound::Included(prefix.max(first));
@@ -39,7 +40,7 @@ impl State {
         found.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Number of records of a space.
+    /// Returns the number of records of a space.
     #[must_use]
     pub fn count(&self, space: &str) -> u64 {
         self.spaces.get(space).map_or(0, BTreeMap::len) as u64
@@ -59,7 +60,7 @@ impl State {
     }
 }
 
-/// A store that lives and dies with its process.
+/// A store that lives as long as its process.
 #[derive(Default)]
 pub struct MemoryRecords(Arc<Shared>);
 
@@ -93,7 +94,7 @@ impl RecordStore for MemoryRecords {
     }
 }
 
-/// The right to write, given up when dropped.
+/// The right to write. Dropping it gives the right to the next writer.
 struct Turn(Arc<Shared>);
 
 impl Turn {
@@ -115,14 +116,14 @@ impl Drop for Turn {
 /// Makes changes durable.
 pub type Commit = Box<dyn FnOnce(&Changes) -> Result<()> + Send>;
 
-/// A state in memory, and the way in which changes of it are made.
+/// A state in memory, and the function that makes changes durable.
 pub struct StateSnapshot {
     state: Arc<State>,
     commit: Option<Commit>,
 }
 
 impl StateSnapshot {
-    /// Without `commit` it only reads.
+    /// Makes a snapshot of `state`. If `commit` is `None`, the snapshot only reads.
     #[must_use]
     pub fn new(state: Arc<State>, commit: Option<Commit>) -> Self {
         Self { state, commit }

@@ -1,8 +1,8 @@
-//! Small records under keys: accounts, usage, forecasts, audit. They lie in named spaces, and keys
+//! Small records under keys: accounts, usage, forecasts, audit. Records lie in named spaces. Keys
 //! of a space are in the order of their bytes.
 //!
-//! A store has one writer at a time. A transaction sees the records as they were when it began, and
-//! its own changes above them ([`View`]); the store learns of these when it commits.
+//! A store has one writer at a time. A transaction ([`View`]) sees the records as they were when it
+//! began, and its changes above them. The commit hands these changes to the store.
 
 mod interface;
 

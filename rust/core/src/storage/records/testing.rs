@@ -1,4 +1,5 @@
-//! The promises of a store of records as a property: a store and the twin in memory, step by step.
+//! The promises of a store of records as a property. A store and the store in memory make the same
+//! steps and must agree.
 
 use std::fmt::Debug;
 
@@ -19,13 +20,13 @@ pub enum Step {
     Delete(usize, Vec<u8>),
     /// Compares a value.
     Get(usize, Vec<u8>),
-    /// Compares the records under a prefix from a key on, some at a time.
+    /// Compares the records under a prefix from a key on, a page at a time.
     Under(usize, Vec<u8>, Vec<u8>, usize),
     /// Compares the number of records.
     Count(usize),
 }
 
-/// Steps of transactions, and whether each is committed.
+/// Generates steps of transactions, and a flag for each transaction: true to commit it.
 pub fn transactions() -> impl Strategy<Value = Vec<(Vec<Step>, bool)>> {
     prop::collection::vec((prop::collection::vec(step(), 0..12), any::<bool>()), 1..8)
 }
@@ -45,10 +46,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Runs transactions on `store`, which is empty, and on the twin.
+/// Runs transactions on `store`, which is empty, and on the store in memory.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference.
 ///
 /// # Panics
 /// If the store fails.
@@ -70,7 +71,7 @@ pub fn agrees(store: &dyn RecordStore, transactions: &[(Vec<Step>, bool)]) -> Te
         }
         let mut ours = View::new(store.begin(false).expect("it begins"));
         let mut theirs = View::new(twin.begin(false).expect("it begins"));
-        // A store may take no note of a change to the same, or of the deletion of nothing.
+        // A store may skip a change to the same value, or the deletion of a missing record.
         let is_same = content(&mut theirs) == before.1;
         prop_assert!(ours.version() > before.0 || is_same);
         prop_assert!(ours.version() == before.0 || *is_committed);
@@ -80,7 +81,7 @@ pub fn agrees(store: &dyn RecordStore, transactions: &[(Vec<Step>, bool)]) -> Te
 }
 
 impl Step {
-    /// The answer of a view, as text.
+    /// Returns the answer of a view as text.
     pub(crate) fn of(&self, view: &mut View) -> String {
         let text = |answer: &dyn Debug| format!("{answer:?}");
         match self {
@@ -95,12 +96,12 @@ impl Step {
     }
 }
 
-/// All records.
+/// Returns all records.
 fn content(view: &mut View) -> Vec<Vec<Item>> {
     SPACES.iter().map(|space| all(view, space, b"", b"", 2)).collect()
 }
 
-/// Records under a prefix, page by page.
+/// Returns records under a prefix, page by page.
 fn all(view: &mut View, space: &str, prefix: &[u8], first: &[u8], limit: usize) -> Vec<Item> {
     let (mut found, mut next) = (Vec::new(), Some(first.to_vec()));
     while let Some(first) = next {

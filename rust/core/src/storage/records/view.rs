@@ -1,4 +1,4 @@
-//! The records as one transaction sees them: a snapshot, and its own changes above it.
+//! The records as one transaction sees them: a snapshot, with the transaction's changes above it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -6,34 +6,35 @@ use std::ops::Bound;
 use super::interface::{Changes, Item, Snapshot};
 use crate::model::error::{Error, Result};
 
-/// Some records of a space, and the key from which the next ones begin, if there may be more.
+/// Some records of a space. The key is the first key of the next page, if there may be more
+/// records.
 pub type Page = (Vec<Item>, Option<Vec<u8>>);
 
-/// A transaction under way. Dropped without [`Self::commit`], it changes nothing.
+/// A transaction in progress. Dropping it without [`Self::commit`] changes no record.
 pub struct View {
     snapshot: Box<dyn Snapshot>,
-    /// Values that were read, by space and key: each is asked for once.
+    /// Values that were read, by space and key. A value is read from the store once.
     known: HashMap<String, HashMap<Vec<u8>, Option<Vec<u8>>>>,
     changes: Changes,
 }
 
 impl View {
-    /// The records of a snapshot.
+    /// Begins a transaction on a snapshot.
     #[must_use]
     pub fn new(snapshot: Box<dyn Snapshot>) -> Self {
         Self { snapshot, known: HashMap::new(), changes: Changes::new() }
     }
 
-    /// Number of the last change of others that is seen here.
+    /// Returns the number of the last change by other transactions that this transaction sees.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.snapshot.version()
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// Those of a store that cannot be used now.
+    /// Returns an error if the store cannot be used now.
     pub fn get(&mut self, space: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
         if let Some(changed) = self.changes.get(space).and_then(|changes| changes.get(key)) {
             return Ok(changed.clone());
@@ -42,10 +43,10 @@ impl View {
         Ok(self.known.get(space).and_then(|known| known.get(key)).cloned().flatten())
     }
 
-    /// Reads the values of many keys at once, for [`Self::get`].
+    /// Reads the values of many keys at once, so that [`Self::get`] has them.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Returns the errors of [`Self::get`].
     pub fn load(&mut self, space: &str, keys: &[&[u8]]) -> Result<()> {
         let known = self.known.get(space);
         let is_unknown = |key: &[u8]| known.is_none_or(|known| !known.contains_key(key));
@@ -59,11 +60,11 @@ impl View {
         Ok(())
     }
 
-    /// Records whose keys begin with `prefix`, ascending from the key `first` on. The store is asked
-    /// for `limit` of them.
+    /// Returns records whose keys begin with `prefix`, ascending from the key `first` on. Asks the
+    /// store for `limit` records.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Returns the errors of [`Self::get`].
     pub fn under(
         &mut self,
         space: &str,
@@ -89,10 +90,10 @@ impl View {
         Ok((found.into_iter().collect(), last.map(after)))
     }
 
-    /// Number of records of a space.
+    /// Returns the number of records of a space.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Returns the errors of [`Self::get`].
     pub fn count(&mut self, space: &str) -> Result<u64> {
         let keys = self.changes.get(space).into_iter().flatten();
         let changed: Vec<_> = keys.map(|(key, value)| (key.clone(), value.is_some())).collect();
@@ -111,7 +112,7 @@ impl View {
         self.change(space, key, Some(value.to_vec()));
     }
 
-    /// Deletes a record, if it is there.
+    /// Deletes a record, if it exists.
     pub fn delete(&mut self, space: &str, key: &[u8]) {
         self.change(space, key, None);
     }
@@ -120,22 +121,24 @@ impl View {
         self.changes.entry(space.to_owned()).or_default().insert(key.to_vec(), value);
     }
 
-    /// Makes the changes, durable on return. A transaction without changes writes nothing.
+    /// Makes the changes, which are durable when this returns. A transaction without changes writes
+    /// no record.
     ///
     /// # Errors
-    /// As [`Snapshot::commit`], of which each begins the message by what was tried.
+    /// Returns the errors of [`Snapshot::commit`]. The message of each error begins with the
+    /// attempted change.
     pub fn commit(self) -> Result<()> {
         if self.changes.is_empty() { Ok(()) } else { self.snapshot.commit(&self.changes) }
     }
 }
 
-/// The key behind `key` in the order of bytes.
+/// Returns the key that follows `key` in the order of bytes.
 fn after(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
 }
 
-/// A snapshot that only reads was asked to change something.
+/// Makes the error of a snapshot that only reads but was asked to change a record.
 #[must_use]
 pub fn only_reads() -> Error {
     Error::Invalid { message: "this transaction only reads".to_owned() }

@@ -7,22 +7,22 @@ use zeroize::Zeroizing;
 use super::random::fill_random;
 use crate::model::error::Result;
 
-/// Key that a tenant's bytes are sealed under; erased from memory when dropped.
+/// Key that seals a tenant's bytes. Dropping it erases it from memory.
 pub struct DataKey(pub(super) Zeroizing<[u8; 32]>);
 
 impl DataKey {
-    /// A new random key.
+    /// Makes a new random key.
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Io`] if the system has no random bytes.
+    /// Returns [`crate::model::error::Error::Io`] if the system has no random bytes.
     pub fn random() -> Result<Self> {
         let mut key = Zeroizing::new([0; 32]);
         fill_random(&mut *key)?;
         Ok(Self(key))
     }
 
-    /// A key of known bytes.
+    /// Makes a key of known bytes.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(Zeroizing::new(*bytes))

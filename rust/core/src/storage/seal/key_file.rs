@@ -9,17 +9,18 @@ use crate::model::error::{Error, Result};
 
 const KEY_FILE_MAGIC: &[u8; 8] = b"fleetkey";
 const KEY_FILE_VERSION: u8 = 2;
-/// Version of fleetcast 0.3.0, whose files were good for any plane.
+/// Version of fleetcast 0.3.0, whose key files were valid for any plane.
 const UNBOUND_VERSION: u8 = 1;
 
 /// Id and data key of a plane.
 pub type PlaneKey = ([u8; PLANE_ID_LEN], DataKey);
 
-/// Contents of the key file of the plane of this name: `data_key`, sealed under the master key.
+/// Makes the content of the key file of the plane with this name: `data_key`, sealed under the
+/// master key.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the system has no random bytes.
+/// Returns [`Error::Io`] if the system has no random bytes.
 pub fn wrap(
     master_key: &[u8; 32],
     plane: &str,
@@ -31,12 +32,12 @@ pub fn wrap(
     Ok([KEY_FILE_MAGIC.as_slice(), &[KEY_FILE_VERSION], plane_id, &sealed].concat())
 }
 
-/// Plane id and data key of the key file of the plane of this name.
+/// Opens the key file of the plane with this name. Returns the plane's id and data key.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`] if the file is damaged, is that of another plane, or was sealed under another
-/// master key. [`Error::Foreign`] for a file of fleetcast 0.3.0.
+/// Returns [`Error::Corrupt`] if the file is damaged, belongs to another plane, or was sealed under
+/// another master key. Returns [`Error::Foreign`] if fleetcast 0.3.0 wrote the file.
 pub fn unwrap(master_key: &[u8; 32], plane: &str, key_file: &[u8]) -> Result<PlaneKey> {
     let parts = unwrap_parts(master_key, KEY_FILE_VERSION, plane.as_bytes(), key_file);
     parts.ok_or_else(|| {
@@ -48,11 +49,11 @@ pub fn unwrap(master_key: &[u8; 32], plane: &str, key_file: &[u8]) -> Result<Pla
     })
 }
 
-/// As [`unwrap`], for a file of fleetcast 0.3.0.
+/// Opens a key file of fleetcast 0.3.0, as [`unwrap`] does for newer files.
 ///
 /// # Errors
 ///
-/// [`Error::Corrupt`].
+/// Returns [`Error::Corrupt`] if the file is damaged or was sealed under another master key.
 pub fn unwrap_unbound(master_key: &[u8; 32], key_file: &[u8]) -> Result<PlaneKey> {
     let parts = unwrap_parts(master_key, UNBOUND_VERSION, &[], key_file);
     parts.ok_or(Error::Corrupt { what: "the key file" })

@@ -1,8 +1,8 @@
-//! Sealing: everything a tenant stores is encrypted and authenticated under that tenant's own key.
+//! Sealing: everything that a tenant stores is encrypted and authenticated under the tenant's key.
 //!
-//! The layout stands in `docs/format.md`, "Sealed blob" and "Key file". Each blob has an AES key of
-//! its own, derived from the tenant's data key and a random id, so no nonce can ever repeat: not
-//! after a crash, not between processes, not when a counter goes back.
+//! `docs/format.md` has the layout, in "Sealed blob" and "Key file". The AES key of a blob is
+//! derived from the tenant's data key and a random id. So no nonce can repeat: not after a crash,
+//! not between processes, and not when a counter goes back.
 
 mod random;
 mod secret;

@@ -7,11 +7,11 @@ use crate::model::error::{Error, Result};
 /// Bytes of a plane's id.
 pub const PLANE_ID_LEN: usize = 16;
 
-/// A new random plane id.
+/// Makes a new random plane id.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the system has no random bytes.
+/// Returns [`Error::Io`] if the system has no random bytes.
 pub fn random_plane_id() -> Result<[u8; PLANE_ID_LEN]> {
     let mut id = [0; PLANE_ID_LEN];
     fill_random(&mut id)?;

@@ -1,4 +1,4 @@
-//! Sealing of blobs.
+//! Seals blobs.
 
 use std::fmt;
 
@@ -11,13 +11,14 @@ use super::secret::Secret;
 use super::segment::{ID_LEN, SegmentSealer, TAG_LEN};
 use crate::model::error::{Error, Result};
 
-/// Bytes by which a sealed blob is longer than what it holds.
+/// Bytes that a sealed blob has in addition to its content.
 pub const SEAL_OVERHEAD: usize = HEAD_LEN + TAG_LEN;
 
 const VERSION: u8 = 1;
 const HEAD_LEN: usize = 2 + ID_LEN;
 
-/// Kind of content of a blob: part of what is authenticated, so one kind cannot pass for another.
+/// Kind of content of a blob. The kind is authenticated, so a blob of one kind cannot pass for
+/// another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A block of the log.
@@ -30,7 +31,7 @@ pub enum Kind {
     Manifest = 4,
     /// A small record.
     Record = 5,
-    /// Something kept beside the plane by the program around the engine.
+    /// A blob that the program around the engine keeps next to the plane.
     Beside = 16,
 }
 
@@ -47,22 +48,23 @@ impl Kind {
     }
 }
 
-/// The id of a sealed blob, which no other blob has; `None` for bytes that are none.
+/// Returns the id of a sealed blob, which no other blob has. Returns `None` if the bytes are not a
+/// sealed blob.
 #[must_use]
 pub fn blob_id(sealed: &[u8]) -> Option<&[u8]> {
     sealed.get(2..HEAD_LEN)
 }
 
-/// Seals and opens blobs of one plane. Its keys are erased from memory when it is dropped.
+/// Seals and opens blobs of one plane. Dropping it erases its keys from memory.
 pub struct Sealer {
     plane_id: [u8; PLANE_ID_LEN],
-    /// The data key, ready to derive from.
+    /// The data key, ready for deriving keys.
     root: Secret<hkdf::Prk>,
     name_key: Secret<hmac::Key>,
 }
 
 impl Sealer {
-    /// A sealer for the plane with this id and key.
+    /// Makes a sealer for the plane with this id and key.
     #[must_use]
     pub fn new(data_key: &DataKey, plane_id: [u8; PLANE_ID_LEN]) -> Self {
         let salt = [b"fleetcast plane v1".as_slice(), &plane_id].concat();
@@ -71,11 +73,11 @@ impl Sealer {
         Self { plane_id, root: Secret::new(root), name_key: Secret::new(name_key) }
     }
 
-    /// Seals `plain`, giving [`SEAL_OVERHEAD`] bytes more.
+    /// Seals `plain`. The result has [`SEAL_OVERHEAD`] bytes more.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the system has no random bytes.
+    /// Returns [`Error::Io`] if the system has no random bytes.
     ///
     /// # Panics
     ///
@@ -84,15 +86,15 @@ impl Sealer {
         self.seal_at(kind, &[], plain)
     }
 
-    /// As [`Self::seal`], for `place` alone: nothing else opens it elsewhere.
+    /// Seals `plain` for `place`. The blob does not open at any other place.
     ///
     /// # Errors
     ///
-    /// As [`Self::seal`].
+    /// Returns the errors of [`Self::seal`].
     ///
     /// # Panics
     ///
-    /// As [`Self::seal`].
+    /// If `plain` is longer than AES-GCM allows, 64 GiB.
     pub fn seal_at(&self, kind: Kind, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
         let mut id = [0; ID_LEN];
         fill_random(&mut id)?;
@@ -112,20 +114,21 @@ impl Sealer {
         Ok(sealed)
     }
 
-    /// Opens what [`Self::seal`] made of the same kind, for the same plane, under the same key.
+    /// Opens a blob that [`Self::seal`] made of the same kind, for the same plane, under the same
+    /// key.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if it is anything else.
+    /// Returns [`Error::Corrupt`] if `sealed` is anything else.
     pub fn open(&self, kind: Kind, sealed: &[u8]) -> Result<Vec<u8>> {
         self.open_at(kind, &[], sealed)
     }
 
-    /// As [`Self::open`], of what [`Self::seal_at`] made for the same place.
+    /// Opens a blob that [`Self::seal_at`] made for the same place.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`].
+    /// Returns the errors of [`Self::open`].
     pub fn open_at(&self, kind: Kind, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
         self.open_parts(kind, place, sealed).ok_or(Error::Corrupt { what: kind.what() })
     }
@@ -145,7 +148,8 @@ impl Sealer {
         Some(plain)
     }
 
-    /// Keyed hash of a name beside the plane: whoever looks it up by that shows nothing.
+    /// Returns a keyed hash of a name kept next to the plane. A lookup by this hash does not show
+    /// the name.
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
         let mut context = hmac::Context::with_key(&self.name_key);
@@ -157,7 +161,7 @@ impl Sealer {
         hash
     }
 
-    /// A sealer for the parts of the segment with this id.
+    /// Returns the sealer for the parts of the segment with this id.
     #[must_use]
     pub fn segment(&self, id: &[u8; ID_LEN]) -> SegmentSealer {
         let key = derive::<_, UnboundKey>(&self.root, &[b"segment", id], &AES_256_GCM);
@@ -171,7 +175,8 @@ impl Sealer {
         LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
     }
 
-    /// Authenticated beside the ciphertext: version, kind, plane, blob and place.
+    /// Returns the bytes authenticated together with the ciphertext: version, kind, plane, blob and
+    /// place.
     fn context(&self, kind: Kind, id: &[u8; ID_LEN], place: &[u8]) -> Aad<Vec<u8>> {
         Aad::from([[VERSION, kind as u8].as_slice(), &self.plane_id, id, place].concat())
     }
@@ -183,7 +188,7 @@ impl fmt::Debug for Sealer {
     }
 }
 
-/// Constant: each key is drawn for one blob and seals nothing else.
+/// The nonce is constant: each key is derived for one blob and seals no other blob.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
 }

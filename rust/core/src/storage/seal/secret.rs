@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use zeroize::Zeroize;
 
-/// A key whose memory is overwritten when it is dropped, which ring does not do.
+/// A key whose memory is overwritten when the key is dropped. ring does not overwrite its keys.
 pub(super) struct Secret<K>(Box<MaybeUninit<K>>);
 
 impl<K> Secret<K> {
@@ -18,7 +18,7 @@ impl<K> Deref for Secret<K> {
     type Target = K;
 
     fn deref(&self) -> &K {
-        // SAFETY: it was initialized by `new`, and only `drop` erases it.
+        // SAFETY: the slot was initialized by `new`, and only `drop` erases it.
         #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
         unsafe {
             self.0.assume_init_ref()
@@ -28,7 +28,7 @@ impl<K> Deref for Secret<K> {
 
 impl<K> Drop for Secret<K> {
     fn drop(&mut self) {
-        // SAFETY: it was initialized by `new`, and nobody uses it again.
+        // SAFETY: the slot was initialized by `new`, and no code uses it after the drop.
         #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
         unsafe {
             erase(&mut self.0);
@@ -36,10 +36,10 @@ impl<K> Drop for Secret<K> {
     }
 }
 
-/// Drops what `slot` holds and writes zeros over it.
+/// Drops the value in `slot` and writes zeros over it.
 ///
 /// # Safety
-/// `slot` is initialized, and nobody takes it for that afterwards.
+/// `slot` is initialized, and the caller does not treat it as initialized afterwards.
 #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
 unsafe fn erase<K>(slot: &mut MaybeUninit<K>) {
     // SAFETY: the caller's promise.
@@ -55,9 +55,9 @@ mod tests {
     #[expect(unsafe_code, reason = "memory is looked at behind the back of its type")]
     fn an_erased_key_leaves_zeros() {
         let mut slot = MaybeUninit::new([7_u8; 32]);
-        // SAFETY: it is initialized.
+        // SAFETY: the slot is initialized.
         unsafe { erase(&mut slot) };
-        // SAFETY: any bytes are an array of bytes, and the slot has never been without some.
+        // SAFETY: any bytes are a valid array of bytes, and the slot always held some.
         assert_eq!(unsafe { slot.assume_init() }, [0; 32]);
     }
 }

@@ -1,4 +1,4 @@
-//! Sealing of segments, part by part.
+//! Seals the parts of a segment.
 
 use ring::aead::{Aad, LessSafeKey, Nonce};
 
@@ -11,18 +11,19 @@ pub(super) const ID_LEN: usize = 16;
 /// Bytes of the tag of AES-GCM.
 pub(super) const TAG_LEN: usize = 16;
 
-/// Seals and opens the numbered parts of one segment, whose key no other segment has.
+/// Seals and opens the numbered parts of one segment. No other segment has the same key.
 pub struct SegmentSealer {
     pub(super) key: Secret<LessSafeKey>,
-    /// Authenticated beside the ciphertext: version, plane and segment.
+    /// Bytes that are authenticated together with the ciphertext: version, plane and segment.
     pub(super) context: [u8; 1 + PLANE_ID_LEN + ID_LEN],
 }
 
 impl SegmentSealer {
-    /// Bytes by which a sealed part is longer than what it holds.
+    /// Bytes that a sealed part has in addition to its content.
     pub const OVERHEAD: usize = TAG_LEN;
 
-    /// Seals `plain` as the part `number`, of which a segment has one only.
+    /// Seals `plain` as the part `number`. A segment must have no other part with this number,
+    /// because the nonce is made from it.
     ///
     /// # Panics
     ///
@@ -35,11 +36,11 @@ impl SegmentSealer {
         plain
     }
 
-    /// Opens what [`Self::seal`] made as the same part of the same segment.
+    /// Opens bytes that [`Self::seal`] made for the same part of the same segment.
     ///
     /// # Errors
     ///
-    /// [`Error::Corrupt`] if it is anything else.
+    /// Returns [`Error::Corrupt`] if the bytes are anything else.
     pub fn open(&self, number: u64, mut sealed: Vec<u8>) -> Result<Vec<u8>> {
         let context = Aad::from(self.context);
         let opened = self.key.open_in_place(part_nonce(number), context, &mut sealed);
@@ -49,7 +50,8 @@ impl SegmentSealer {
     }
 }
 
-/// The key serves one segment, which is written once, so the part's number tells parts apart.
+/// A key serves one segment, which is written once, so the number of the part makes the nonce
+/// unique.
 fn part_nonce(number: u64) -> Nonce {
     let mut nonce = [0; 12];
     nonce[..8].copy_from_slice(&number.to_le_bytes());

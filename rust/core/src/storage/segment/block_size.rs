@@ -1,22 +1,24 @@
-//! Number of rows in a block, by the values that they have, not by those that they could have.
+//! Number of rows in a block, from the values that the rows have, not from the values that their
+//! columns allow.
 
 use crate::model::batch::{Column, Rows, Table, Values};
 
-/// Rows of a block: a day at one row in ten seconds is not cut.
+/// Most rows of a block. Example: a day at one row in ten seconds has 8,640 rows and is not cut.
 pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
-/// Values of a block, unless it has a single row.
+/// Most values of a block, which bounds the memory to decode it. A block of a single row may have
+/// more.
 pub(super) const BLOCK_VALUES_MAX: usize = 1 << 18;
-/// Bytes of text in a block, unless it has a single row.
+/// Most bytes of text in a block. A block of a single row may have more.
 const BLOCK_TEXT_BYTES_MAX: usize = 1 << 22;
 
-/// Values and bytes of text in each row of a table.
+/// Number of values, and bytes of text, in each row of a table.
 pub(super) struct RowSizes {
     row_count: usize,
-    /// Values that every row has.
+    /// Number of values that every row has: one for each column without gaps.
     dense: usize,
-    /// Values of each row beside those; empty where no row has any.
+    /// Number of further values of each row. Empty if no column has gaps.
     sparse: Vec<u32>,
-    /// Bytes of text of each row; empty where no row has any.
+    /// Bytes of text of each row. Empty if no row has text.
     text_bytes: Vec<usize>,
 }
 
@@ -28,7 +30,7 @@ impl RowSizes {
         if table.columns.len() * BLOCK_ROWS_MAX <= BLOCK_VALUES_MAX
             && !table.columns.iter().any(is_text)
         {
-            // Whichever rows have values: so many do not fill a block.
+            // So few columns cannot fill a block, even if every row has all values.
             return sizes;
         }
         for column in &table.columns {
@@ -51,7 +53,8 @@ impl RowSizes {
         sizes
     }
 
-    /// Number of rows from `start` on that fit a block, at least one if there is one.
+    /// Returns the number of rows from `start` on that fit a block: at least one, if the table has
+    /// one.
     pub(super) fn rows_in_block(&self, start: usize) -> usize {
         let end = self.row_count.min(start + BLOCK_ROWS_MAX);
         if self.sparse.is_empty() && self.text_bytes.is_empty() {

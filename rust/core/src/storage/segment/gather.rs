@@ -1,6 +1,6 @@
-//! Rows of several spans put one below the other, by runs that stay side by side.
+//! Copies rows of several spans into one table, run by run.
 //!
-//! A column costs its values where it has few of them, never the rows of the table.
+//! The cost of a column with few values grows with its values, not with the rows of the table.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use super::span::{Run, Span, row_number};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::names::SeriesId;
 
-/// Rows for each value from which on a column is gathered value by value, which has to sort them.
+/// A column with fewer values than one in so many rows is gathered value by value, and then sorted.
 const ROWS_PER_VALUE_MAX: usize = 16;
 
-/// No row.
+/// Mark of a row that no run has.
 const NONE: u32 = u32::MAX;
 
-/// The rows of a span as a table; columns without a value there are left out.
+/// Returns the rows of a span as a table. Columns without a value in the span are left out.
 pub(super) fn span_table(span: &Span<'_>) -> Table {
     if span.rows.len() == span.table.row_count() {
         return span.table.clone();
@@ -24,7 +24,7 @@ pub(super) fn span_table(span: &Span<'_>) -> Table {
     table(std::slice::from_ref(span), &[Run { representative: 0, span: 0, start, end }])
 }
 
-/// The rows of `runs`, one run below the other.
+/// Returns the rows of `runs` as a table, in the order of the runs.
 pub(super) fn table(spans: &[Span<'_>], runs: &[Run]) -> Table {
     let series: Vec<&[SeriesId]> = spans.iter().map(|span| &*span.table.series).collect();
     Table {
@@ -34,7 +34,7 @@ pub(super) fn table(spans: &[Span<'_>], runs: &[Run]) -> Table {
     }
 }
 
-/// The rows of `tables`, one below the other.
+/// Returns the rows of `tables` as one table, in the order of the tables.
 pub(super) fn concatenated(mut tables: Vec<Table>) -> Table {
     if tables.len() < 2 {
         return tables.pop().unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn concatenated(mut tables: Vec<Table>) -> Table {
     table(&spans, &(0..).zip(&spans).map(whole).collect::<Vec<_>>())
 }
 
-/// The times of `runs`.
+/// Returns the times of the rows of `runs`, in the order of the runs.
 pub(super) fn times_ns(spans: &[Span<'_>], runs: &[Run]) -> Vec<i64> {
     let times_ns: Vec<&[i64]> = spans.iter().map(|span| &*span.table.times_ns).collect();
     whole(&times_ns, runs)
@@ -63,7 +63,7 @@ fn whole<T: Clone>(sources: &[&[T]], runs: &[Run]) -> Vec<T> {
     out
 }
 
-/// Appends items, of which there is often one alone.
+/// Appends `items`. Pushes a single item, the common case.
 fn extend<T: Clone>(out: &mut Vec<T>, items: &[T]) {
     match items {
         [item] => out.push(item.clone()),
@@ -77,7 +77,8 @@ pub(super) struct Source<'t> {
     pub(super) column: &'t Column,
 }
 
-/// Every column of the spans, by field, those of one field in the order of the spans.
+/// Returns every column of the spans, by field. Columns of the same field stay in the order of the
+/// spans.
 pub(super) fn sources<'t>(spans: &[Span<'t>]) -> Vec<Source<'t>> {
     let of_span = |(span, of): (usize, &Span<'t>)| {
         of.table.columns.iter().map(move |column| Source { span, column })
@@ -87,7 +88,7 @@ pub(super) fn sources<'t>(spans: &[Span<'t>]) -> Vec<Source<'t>> {
     sources
 }
 
-/// Every column that has a value in `runs`, by field.
+/// Returns every column that has a value in `runs`, by field.
 fn columns(spans: &[Span<'_>], runs: &[Run]) -> Vec<Column> {
     let sources = sources(spans);
     let row_count = runs.iter().map(Run::len).sum();
@@ -100,15 +101,15 @@ struct Gather<'a> {
     spans: &'a [Span<'a>],
     runs: &'a [Run],
     row_count: usize,
-    /// By span and row of it: the row that it becomes, [`NONE`] where no run has it.
+    /// The row that each row becomes, by span and row of the span. [`NONE`] if no run has the row.
     targets: OnceCell<Vec<Vec<u32>>>,
 }
 
 impl Gather<'_> {
-    /// The column of one field; `None` where no run has a value.
+    /// Returns the column of one field, or `None` if no run has a value of the field.
     fn column(&self, sources: &[Source<'_>]) -> Option<Column> {
         let first = sources.first()?.column;
-        // One field id has one type for ever, so each finds its own everywhere.
+        // A field id keeps its type for ever, so the type of the first column is the type of all.
         let (rows, values) = match first.values {
             Values::Float(_) => {
                 let (rows, values) = self.values(sources, |values| match values {
@@ -158,7 +159,7 @@ impl Gather<'_> {
         }
     }
 
-    /// Values of a column that many rows have, run by run.
+    /// Copies a column that many rows have, run by run.
     fn by_run<T: Clone>(
         &self,
         sources: &[Source<'_>],
@@ -197,7 +198,7 @@ impl Gather<'_> {
         (if present.len() == row as usize { Rows::All } else { Rows::Some(present) }, values)
     }
 
-    /// Values of a column that few rows have, each put where its row went.
+    /// Copies a column that few rows have, value by value, each to the row that its row became.
     fn by_value<T: Clone>(
         &self,
         sources: &[Source<'_>],
@@ -237,15 +238,15 @@ impl Gather<'_> {
     }
 }
 
-/// Rows of a table that have a value, and where the rows asked for last end among them: the runs of
-/// a span mostly follow each other.
+/// Rows of a table that have a value, and a position among them: the end of the rows asked for
+/// last. The runs of a span mostly follow each other, so the next search begins there.
 struct Present<'t> {
     rows: &'t [u32],
     next: usize,
 }
 
 impl Present<'_> {
-    /// Indices of the values of some rows.
+    /// Returns the indices of the values of `rows`.
     fn within(&mut self, rows: Range<usize>) -> Range<usize> {
         let is_before = |end: usize| move |row: &u32| (*row as usize) < end;
         let is_behind =
@@ -253,7 +254,7 @@ impl Present<'_> {
         if is_behind {
             self.next = self.rows[..self.next].partition_point(is_before(rows.start));
         } else if let Some(first) = self.rows.get(self.next) {
-            // Each row between has one value at most.
+            // Each row in between has one value at most.
             let between = rows.start.saturating_sub(*first as usize);
             let skipped = &self.rows[self.next..self.rows.len().min(self.next + between)];
             self.next += skipped.partition_point(is_before(rows.start));
@@ -272,7 +273,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Spans give their runs in order, or begin anew.
+        /// Spans give their runs in order, or start again at an earlier row.
         #[test]
         fn values_of_rows_are_found_wherever_the_rows_before_ended(
             is_present in prop::collection::vec(any::<bool>(), 1..200),

@@ -1,4 +1,4 @@
-//! The index of a segment as bytes.
+//! Encoding of the index of a segment.
 
 use super::layout::{CORRUPT, HEAD_LEN};
 use crate::codec::Effort;
@@ -9,10 +9,10 @@ use crate::model::error::Result;
 use crate::model::limits::BLOCK_ROWS_MAX;
 use crate::model::names::SeriesId;
 
-/// Version of the index: the one that is written, and the last one that is read.
+/// Version of the index that this build writes, and the only version that it reads.
 const VERSION: u8 = 3;
 
-/// Integers kept of a block.
+/// Number of integers that the index keeps of a block.
 const SEQUENCES: usize = 9;
 
 /// Entry of a block in the index of a segment.
@@ -34,13 +34,13 @@ pub struct BlockEntry {
 }
 
 impl BlockEntry {
-    /// True where the block has statistics.
+    /// Returns true if the block has statistics.
     #[must_use]
     pub const fn has_statistics(&self) -> bool {
         self.statistics_len > 0
     }
 
-    /// True where a row may lie in these times.
+    /// Returns true if the block may have a row at these times.
     #[must_use]
     pub const fn overlaps(&self, times_ns: &std::ops::Range<i64>) -> bool {
         self.max_ns >= times_ns.start && self.min_ns < times_ns.end
@@ -72,11 +72,12 @@ fn numbers_of(block: &BlockEntry) -> [i64; SEQUENCES] {
     ]
 }
 
-/// The blocks of a segment whose index begins at byte `index_at` of its file.
+/// Decodes the blocks of a segment whose index begins at byte `index_at` of its file.
 pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
     let mut input = Cursor::new(bytes, "the index of a segment");
     input.version(VERSION)?;
-    // Each block takes at least its tag in the file.
+    // The seal of each block takes 16 bytes of the file at least, which bounds the number of
+    // blocks.
     let blocks_max = usize::try_from(index_at / 16).map_err(|_| CORRUPT)?;
     let count = input.len(blocks_max)?;
     let mut numbers = vec![[0; SEQUENCES]; count];

@@ -6,23 +6,23 @@ use crate::storage::store::SegmentId;
 const MAGIC: &[u8; 8] = b"fleetseg";
 const VERSION: u8 = 1;
 pub(super) const HEAD_LEN: usize = 8 + 1 + 16;
-/// Length and checksum of the index.
+/// Bytes of the length and the checksum of the index.
 pub(super) const TAIL_LEN: usize = 4 + 4;
 pub(super) const INDEX_PART: u64 = 0;
 
 pub(super) const CORRUPT: Error = Error::Corrupt { what: "a segment" };
 
-/// A sealed part of a segment other than its index.
+/// A sealed part of a segment, except its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The block at this position of the index.
     Block(usize),
-    /// Its statistics.
+    /// The statistics of the block at this position of the index.
     Statistics(usize),
 }
 
 impl Part {
-    /// Number under which the part is sealed.
+    /// Returns the number under which the part is sealed.
     pub(super) const fn number(self) -> u64 {
         match self {
             Self::Block(at) => 2 * at as u64 + 1,
@@ -35,7 +35,7 @@ pub(super) fn head_of(id: &SegmentId) -> Vec<u8> {
     [MAGIC.as_slice(), &[VERSION], id].concat()
 }
 
-/// Checksum of the head, the sealed index and its length.
+/// Returns the checksum of the head, the sealed index and the length of the index.
 pub(super) fn footer_checksum(head: &[u8], index: &[u8]) -> [u8; 4] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(head);

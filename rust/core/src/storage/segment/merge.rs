@@ -1,4 +1,4 @@
-//! Sorted rows of several sources into one order, a table of each in memory at a time.
+//! Merges sorted rows of several sources. Memory holds one table of each source at a time.
 
 use super::reader::Segment;
 use super::representatives::Representatives;
@@ -9,15 +9,15 @@ use crate::model::error::Result;
 use crate::model::names::SeriesId;
 use crate::storage::store::Store;
 
-/// Sorted rows in pieces, each a table of one measurement.
+/// Sorted rows in pieces. Each piece is a table of one measurement.
 pub trait SortedTables {
-    /// The next piece, never empty.
+    /// Returns the next piece, which is never empty, or `None` at the end.
     ///
     /// # Errors
-    /// As [`Segment::open`].
+    /// Returns the errors of [`Segment::open`].
     fn next_table(&mut self) -> Result<Option<Table>>;
 
-    /// Tells if there may be another piece.
+    /// Returns true if there may be another piece.
     fn has_more(&self) -> bool;
 }
 
@@ -25,7 +25,7 @@ pub trait SortedTables {
 struct Blocks<'a, V> {
     store: &'a dyn Store,
     segment: &'a Segment,
-    /// The block to decode next.
+    /// Position of the block to decode next.
     next: usize,
     /// Leaves out rows that are deleted.
     visible: V,
@@ -49,7 +49,7 @@ impl<V: Fn(Table) -> Table> SortedTables for Blocks<'_, V> {
     }
 }
 
-/// One source on its way into the merged rows.
+/// A source, and the table that is being merged.
 struct Input<S> {
     source: S,
     current: Option<Current>,
@@ -58,20 +58,20 @@ struct Input<S> {
 struct Current {
     rank: u32,
     table: Table,
-    /// Rows before this one are merged.
+    /// Rows before this row are merged.
     start: usize,
 }
 
-/// Sources, which are in write order, whose rows come out by measurement, entity and time.
+/// Sources in write order, merged by measurement, entity and time.
 pub struct Merge<S> {
     inputs: Vec<Input<S>>,
 }
 
-/// Pushes the rows of `segments`, which are in write order, into `writer`: those that are `visible`
-/// of each table, given with the index of its segment.
+/// Merges `segments`, which are in write order, into `writer`. `visible` gets each table with the
+/// position of its segment, and returns the rows to keep.
 ///
 /// # Errors
-/// As [`Segment::open`].
+/// Returns the errors of [`Segment::open`].
 pub fn merge(
     store: &dyn Store,
     representatives: &Representatives,
@@ -97,16 +97,16 @@ pub fn merge(
 }
 
 impl<S: SortedTables> Merge<S> {
-    /// Rows of `sources`, which are in write order.
+    /// Prepares to merge `sources`, which are in write order.
     pub fn new(sources: impl Iterator<Item = S>) -> Self {
         Self { inputs: sources.map(|source| Input { source, current: None }).collect() }
     }
 
-    /// Hands the next rows to `take`, as spans of one measurement in write order, with the rank of
-    /// that: rows that come before all later ones. `None` where there is none left.
+    /// Hands the next rows to `take`: spans of one measurement in write order, and the rank of the
+    /// measurement. These rows come before all later rows. Returns `None` if no rows are left.
     ///
     /// # Errors
-    /// As [`Segment::open`], and those of `take`.
+    /// Returns the errors of [`Segment::open`] and of `take`.
     pub fn step<R>(
         &mut self,
         representatives: &Representatives,
@@ -117,7 +117,8 @@ impl<S: SortedTables> Merge<S> {
         }
         let ranks = self.inputs.iter().filter_map(|input| Some(input.current.as_ref()?.rank));
         let Some(rank) = ranks.min() else { return Ok(None) };
-        // The rows after the last one of a table are not known before the next table is here.
+        // Rows after the last row of a table are unknown until the next table of its source is
+        // read. So the step ends at the smallest last row.
         let mut bound = None;
         for (order, input) in self.inputs.iter().enumerate() {
             if let Some(last) = input.last_before_more(rank, representatives)? {
@@ -150,8 +151,8 @@ impl<S: SortedTables> Input<S> {
         Ok(())
     }
 
-    /// Representative series and time of the last row of the table, if that is of this measurement
-    /// and not the last table.
+    /// Returns representative series and time of the last row of the table. Returns `None` if the
+    /// table is of another measurement or is the last table.
     fn last_before_more(
         &self,
         rank: u32,
@@ -170,7 +171,7 @@ impl<S: SortedTables> Input<S> {
         }
     }
 
-    /// The rows of this measurement up to `bound`.
+    /// Returns the rows of this measurement up to `bound`.
     fn upto(
         &self,
         rank: u32,
@@ -185,7 +186,7 @@ impl<S: SortedTables> Input<S> {
         let mut rows = current.start..table.row_count();
         if let Some(bound) = bound {
             let mut found = rows.start;
-            // The rows are sorted: halves are enough.
+            // The rows are sorted, so a binary search finds the end.
             while found < rows.end {
                 let middle = found.midpoint(rows.end);
                 let representative = representatives.representative(table.series[middle])?;
@@ -199,7 +200,7 @@ impl<S: SortedTables> Input<S> {
         Ok((!rows.is_empty()).then_some(Span { table, rows }))
     }
 
-    /// Goes on after the row `end` of the current table.
+    /// Continues after the rows before `end` of the current table.
     fn forget_until(&mut self, end: Option<usize>) {
         let Some((current, end)) = self.current.as_mut().zip(end) else { return };
         current.start = end;

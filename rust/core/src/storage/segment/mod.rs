@@ -1,7 +1,7 @@
 //! Segments: immutable files of rows sorted by entity and time (`docs/format.md`, "Segment").
 //!
-//! [`SegmentWriter`] makes one out of sorted tables, [`merge`] one out of several, [`Segment`]
-//! finds the blocks that a read needs.
+//! [`SegmentWriter`] writes a segment from sorted tables. [`merge`] writes a segment from several
+//! segments. [`Segment`] finds the blocks that a read needs.
 
 mod days;
 mod layout;

@@ -1,4 +1,4 @@
-//! Rows on their way into segments: by day, then by measurement.
+//! Groups rows for segments: by day, then by measurement.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use super::span::Span;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 
-/// Tables by the rank of their measurement, those of each in write order.
+/// Tables by the rank of their measurement. Tables of the same measurement stay in write order.
 pub(crate) type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
 
-/// The rows of `tables`, which are in write order, by the day that they lie in.
+/// Splits `tables`, which are in write order, by day.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub(crate) fn partitioned<'t>(
     tables: impl IntoIterator<Item = &'t Table>,
     representatives: &Representatives,
@@ -30,10 +30,10 @@ pub(crate) fn partitioned<'t>(
     Ok(days)
 }
 
-/// The rows of some days, a sorted table for each measurement.
+/// Returns the rows of some days as one sorted table for each measurement.
 ///
 /// # Errors
-/// As [`partitioned`].
+/// Returns the errors of [`partitioned`].
 pub(crate) fn sorted_by_rank(
     of_days: ByRank<'_>,
     representatives: &Representatives,

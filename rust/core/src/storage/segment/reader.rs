@@ -19,8 +19,9 @@ impl Segment {
     /// Reads the index of the segment `id`, whose file has `bytes` bytes.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Stale`] where it is gone,
-    /// [`crate::model::error::Error::Corrupt`], [`crate::model::error::Error::Io`].
+    /// Returns [`crate::model::error::Error::Stale`] if the segment was removed,
+    /// [`crate::model::error::Error::Corrupt`] if its file is damaged, and
+    /// [`crate::model::error::Error::Io`] if the file cannot be read.
     pub fn open(store: &dyn Store, sealer: &Sealer, id: &SegmentId, bytes: u64) -> Result<Self> {
         let tail_at = bytes.checked_sub(TAIL_LEN as u64).ok_or(CORRUPT)?;
         let tail = store.read_segment(id, tail_at, TAIL_LEN)?;
@@ -38,19 +39,19 @@ impl Segment {
         Ok(Self { id: *id, sealer, blocks })
     }
 
-    /// The blocks, in the order of their rows.
+    /// Returns the entries of the blocks, in the order of their rows.
     #[must_use]
     pub fn blocks(&self) -> &[BlockEntry] {
         &self.blocks
     }
 
-    /// Opens a part.
+    /// Reads a part and opens its seal.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Returns the errors of [`Self::open`].
     ///
     /// # Panics
-    /// If there is no such part.
+    /// If the segment has no such part.
     pub fn read(&self, store: &dyn Store, part: Part) -> Result<Vec<u8>> {
         let (offset, length) = match part {
             Part::Block(at) => (self.blocks[at].offset, self.blocks[at].sealed_len),
@@ -65,10 +66,10 @@ impl Segment {
     /// Decodes a block, which has one table.
     ///
     /// # Errors
-    /// As [`Self::open`].
+    /// Returns the errors of [`Self::open`].
     ///
     /// # Panics
-    /// If there is no such block.
+    /// If the segment has no such block.
     pub fn block(&self, store: &dyn Store, at: usize) -> Result<Block> {
         let block = decode_block(&self.read(store, Part::Block(at))?)?;
         match &*block.tables {

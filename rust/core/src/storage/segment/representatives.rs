@@ -7,13 +7,13 @@ use crate::model::names::SeriesId;
 
 /// Sort keys of the series that a catalog knows.
 pub struct Representatives {
-    /// By series id: rank of its measurement among the names, and representative series of its
-    /// entity.
+    /// By series id: rank of the measurement among the names of measurements, and representative
+    /// series of the entity.
     of_series: Vec<Option<(u32, SeriesId)>>,
 }
 
 impl Representatives {
-    /// Keys of every series known to `catalog`.
+    /// Computes the keys of every series known to `catalog`.
     #[must_use]
     pub fn new(catalog: &Catalog) -> Self {
         let order = catalog.measurements_by_name();
@@ -42,27 +42,28 @@ impl Representatives {
         }
     }
 
-    /// The representative series of a series' entity.
+    /// Returns the representative series of the entity that a series belongs to.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a series that has no name.
+    /// Returns [`Error::Corrupt`] if the series has no name.
     #[inline]
     pub fn representative(&self, series: SeriesId) -> Result<SeriesId> {
         Ok(self.of(series)?.1)
     }
 
-    /// Rank of the measurement of a series.
+    /// Returns the rank of the measurement of a series.
     ///
     /// # Errors
-    /// As [`Self::representative`].
+    /// Returns the errors of [`Self::representative`].
     pub fn rank_of(&self, series: SeriesId) -> Result<u32> {
         Ok(self.of(series)?.0)
     }
 
-    /// Rank of the measurement of a table, by its first row; 0 where there is none.
+    /// Returns the rank of the measurement of a table, taken from its first row, or 0 if the table
+    /// is empty.
     ///
     /// # Errors
-    /// As [`Self::representative`].
+    /// Returns the errors of [`Self::representative`].
     pub fn rank(&self, table: &Table) -> Result<u32> {
         table.series.first().map_or(Ok(0), |series| self.rank_of(*series))
     }

@@ -1,8 +1,8 @@
-//! Rows of several spans put in order where few stay side by side: by counting the rows of each
-//! entity, and then column by column, each value where its row goes.
+//! Sorts rows of several spans if few rows of a series lie next to each other. It counts the rows
+//! of each entity, and then moves each value, column by column, to the place of its row.
 //!
-//! Reads lie in a row, and each write goes on where the row of its entity before ended. So
-//! a value takes a few instructions, however many spans there are.
+//! Reads are sequential, and each write continues after the last row of its entity. So a value
+//! takes a few instructions, however many spans there are.
 
 use std::ops::Range;
 
@@ -14,28 +14,28 @@ use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
 
-/// Representative series for each row, from the smallest to the largest, up to which they are
-/// counted.
+/// Rows are counted by entity if the representative series span at most so many ids for each row.
+/// Bounds the memory of the counts.
 const RANGE_PER_ROW_MAX: usize = 8;
 
-/// Rows for each value from which on a column is put in order value by value, which sorts them.
+/// A column with fewer values than one in so many rows is moved value by value, and then sorted.
 const ROWS_PER_VALUE_MAX: usize = 16;
 
-/// The row that each row of some spans becomes.
+/// The place of each row in the sorted table.
 struct Targets {
-    /// By row, those of one span behind those of the span before.
+    /// Place by row. The rows of a span follow the rows of the span before it.
     of_rows: Vec<u32>,
-    /// Rows before each span, and before the end.
+    /// Number of rows before each span, and before the end.
     starts: Vec<usize>,
     times_ns: Vec<i64>,
 }
 
-/// The rows of some spans of one measurement, ordered by representative series and time; rows alike
-/// in both stay in the order of the spans. `None` where the representative series are too far apart
-/// to be counted.
+/// Sorts the rows of some spans of one measurement by representative series and time. Rows that are
+/// equal in both stay in the order of the spans. Returns `None` if the representative series are
+/// too far apart to be counted.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub(super) fn sorted(
     spans: &[Span<'_>],
     representatives: &Representatives,
@@ -66,7 +66,8 @@ impl Targets {
         if range > RANGE_PER_ROW_MAX * of_rows.len() {
             return Ok(None);
         }
-        // Number of rows of each entity, then the row that its next one becomes, at last their end.
+        // First the number of rows of each entity, then the place of its next row, and finally the
+        // end of its rows.
         let mut next = vec![0_u32; range];
         for of in &of_rows {
             next[(of - first) as usize] += 1;
@@ -87,7 +88,7 @@ impl Targets {
         Ok(Some(targets))
     }
 
-    /// Puts the rows of each entity, which end at `ends`, in the order of their times.
+    /// Sorts the rows of each entity by time. `ends` has the end of the rows of each entity.
     fn order_by_time(&mut self, ends: &[u32]) {
         let mut moved: Vec<u32> = Vec::new();
         let mut rows: Vec<(i64, u32)> = Vec::new();
@@ -120,7 +121,7 @@ impl Targets {
         }
     }
 
-    /// Items of all rows, given span by span, each where its row goes.
+    /// Moves the items of all rows, given span by span, to the places of their rows.
     fn scattered<T: Copy>(
         &self,
         empty: T,
@@ -135,13 +136,13 @@ impl Targets {
         out
     }
 
-    /// The column of one field; `None` where no span has a value.
+    /// Returns the column of one field, or `None` if no span has a value of the field.
     fn column(&self, spans: &[Span<'_>], sources: &[Source<'_>]) -> Option<Column> {
         let first = sources.first()?.column;
-        // One field id has one type for ever, so each finds its own everywhere.
+        // A field id keeps its type for ever, so the type of the first column is the type of all.
         let (rows, values) = match first.values {
             Values::Float(_) => {
-                // No value is NaN: what is stored is finite.
+                // Stored values are finite, so NaN can mark a missing value.
                 let empty = (f64::NAN, |value: &f64| value.is_nan());
                 let (rows, values) = self.cells(spans, sources, empty, |values, indices| {
                     let Values::Float(values) = values else { return [].iter().copied() };
@@ -169,7 +170,7 @@ impl Targets {
         (!values.is_empty()).then_some(Column { field: first.field, rows, values })
     }
 
-    /// Hands the cells of each source to `put`, with the rows that they go to.
+    /// Hands the cells of each source to `put`, with the places of their rows.
     fn each<'t, I>(
         &self,
         spans: &[Span<'t>],
@@ -194,8 +195,8 @@ impl Targets {
         }
     }
 
-    /// The rows that have a value, and their cells, in order; `empty` stands for none, and tells what
-    /// does.
+    /// Returns the rows that have a value, and their cells, in order. `empty` marks a missing
+    /// value, and `is_empty` returns true for the mark.
     fn cells<'t, C: Copy, I: Iterator<Item = C>>(
         &self,
         spans: &[Span<'t>],
@@ -230,7 +231,7 @@ impl Targets {
         if count == out.len() {
             return (Rows::All, out);
         }
-        // Each row is noted, and the next one takes its place where it has no value.
+        // Each row is written down, and the next row overwrites it if it has no value.
         let mut rows = vec![0; out.len()];
         let mut kept = 0;
         for row in 0..out.len() {
@@ -244,7 +245,7 @@ impl Targets {
     }
 }
 
-/// Indices of a column's values that lie in its span.
+/// Returns the indices of a column's values that lie in its span.
 fn within(spans: &[Span<'_>], source: &Source<'_>) -> Range<usize> {
     source.column.rows.within(&spans[source.span].rows)
 }

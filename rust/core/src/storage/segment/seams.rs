@@ -1,5 +1,5 @@
-//! Rows of an entity that are out of the order of their times: where the rows of two sources meet,
-//! and those that came late.
+//! Rows of an entity that are not in the order of their times: rows where two sources meet, and
+//! rows that came late.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::span::{Run, Span};
 
 /// Times of some runs, and the rows among them that are out of order.
 pub(super) struct Seams {
-    /// Times of the rows, one run below the other.
+    /// Times of the rows, in the order of the runs.
     pub(super) times_ns: Vec<i64>,
-    /// Rows of one entity each that trade places among each other alone, ascending.
+    /// Groups of rows, ascending. Sorting an entity by time moves rows within a group only.
     pub(super) rows: Vec<Range<usize>>,
 }
 
 impl Seams {
-    /// Those of runs that are ordered by entity.
+    /// Finds the seams of runs that are ordered by entity.
     pub(super) fn of(spans: &[Span<'_>], runs: &[Run]) -> Self {
         let times_ns = gather::times_ns(spans, runs);
         let (mut rows, mut search) = (Vec::new(), Search::default());
@@ -30,32 +30,33 @@ impl Seams {
         Self { times_ns, rows }
     }
 
-    /// Number of runs that rows at seams become, at most: those of one source that are alike in time
-    /// stay side by side.
+    /// Returns the most runs that rows at seams can become. Rows of one source with equal times
+    /// stay in one run.
     pub(super) fn run_count(&self) -> usize {
         let instants = |seam: &Range<usize>| self.times_ns[seam.clone()].chunk_by(|a, b| a == b);
         self.rows.iter().map(|seam| instants(seam).count()).sum()
     }
 
-    /// Number of rows at seams.
+    /// Returns the number of rows at seams.
     pub(super) fn row_count(&self) -> usize {
         self.rows.iter().map(Range::len).sum()
     }
 }
 
-/// Looks for seams. Holds its memory from one entity to the next.
+/// Search for seams. Keeps its memory from one entity to the next.
 #[derive(Default)]
 pub(super) struct Search {
-    /// By row, the smallest time from it on.
+    /// By row, the smallest time of this row and the rows after it.
     min_from: Vec<i64>,
 }
 
 impl Search {
-    /// Hands the rows of one entity to `put` that are out of order, in groups as small as can be:
-    /// what comes before one is not later than any row of it, and what comes behind not earlier.
+    /// Hands the rows of one entity that are out of order to `put`, in groups as small as possible.
+    /// Rows before a group are not later than any row of the group, and rows behind it are not
+    /// earlier. Example: the times 1, 3, 2, 4 have one group, the rows 1..3.
     pub(super) fn each(&mut self, times_ns: &[i64], mut put: impl FnMut(Range<usize>)) {
-        // Rows before the first that is earlier than the one before it stay unless rows behind that
-        // are earlier than they are.
+        // Rows before the first step back in time keep their places, unless a row behind the step
+        // is earlier than they are.
         let Some(first) = times_ns.windows(2).position(|pair| pair[1] < pair[0]) else { return };
         let min_ns = times_ns[first + 1..].iter().copied().fold(i64::MAX, i64::min);
         let mut start = times_ns[..=first].partition_point(|time_ns| *time_ns <= min_ns);
@@ -89,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    /// The seams of some times, found from their definition: no row trades places across the ends of
-    /// one, and each row within can.
+    /// The seams of some times, found from their definition: no row crosses the ends of a seam, and
+    /// each row within a seam can move.
     fn expected(times_ns: &[i64]) -> Vec<Range<usize>> {
         let is_cut = |at: &usize| {
             let before = times_ns[..*at].iter().max();
@@ -110,7 +111,7 @@ mod tests {
                 parts.iter().flat_map(|(start, of)| of.iter().map(move |at| start + at)).collect();
             let mut found = Vec::new();
             let mut search = Search::default();
-            // Memory of the search before does not matter.
+            // Memory of an earlier search does not change the result.
             search.each(&[3, 1, 2, 9, 8], |_| ());
             search.each(&times_ns, |seam| found.push(seam));
             prop_assert_eq!(found, expected(&times_ns));

@@ -1,13 +1,14 @@
 //! A table sliced by rows.
 //!
-//! A slice costs its values: a column is looked at where it has some, not in each slice.
+//! The cost of a column grows with its values: slices without a value of the column do not look at
+//! it.
 
 use std::ops::Range;
 
 use super::span::row_number;
 use crate::model::batch::{Column, Rows, Table, Values};
 
-/// Slices of a table, each copied when it is asked for.
+/// Slices of a table. A slice is copied when it is asked for.
 pub(super) struct Slices<'t> {
     table: &'t Table,
     slices: Vec<Slice>,
@@ -16,12 +17,13 @@ pub(super) struct Slices<'t> {
 /// Some neighbouring rows of the table.
 struct Slice {
     rows: Range<usize>,
-    /// Index of each column that has values here, and the indices of these.
+    /// Index of each column that has values in this slice, and the indices of these values.
     columns: Vec<(usize, Range<usize>)>,
 }
 
 impl<'t> Slices<'t> {
-    /// Slices `table` before each row of `ends`, which ascend and end with its row count.
+    /// Slices `table` before each row of `ends`. `ends` ascends, and its last item is the row
+    /// count.
     pub(super) fn new(table: &'t Table, ends: &[usize]) -> Self {
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let mut slices: Vec<Slice> = starts
@@ -41,7 +43,7 @@ impl<'t> Slices<'t> {
         Self { table, slices }
     }
 
-    /// Each slice as a table; columns without a value in it are left out.
+    /// Returns each slice as a table. Columns without a value in the slice are left out.
     pub(super) fn tables(&self) -> impl Iterator<Item = Table> {
         self.slices.iter().map(|slice| self.table_of(slice))
     }

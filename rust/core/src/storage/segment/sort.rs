@@ -1,4 +1,4 @@
-//! Rows of a measurement ordered by entity and time, and split by day.
+//! Sorts rows of a measurement by entity and time, and splits rows by day.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,20 +15,21 @@ use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
 
-/// Spans put together at a time. Their rows of one entity are read in turn, so what is read of all
-/// has to stay in a core's cache: this many are, even where all begin at multiples of a page.
+/// Most spans sorted together. Rows of one entity are read from all spans in turn, so the lines
+/// being read must stay in a core's cache. So many lines do, even if every span begins at a
+/// multiple of a page.
 const SPANS_MAX: usize = 64;
 
-/// Rows of one series side by side, on average, from which on they are moved together.
+/// Runs of one series are moved together if they have so many rows on average.
 const ROWS_PER_RUN_MIN: usize = 8;
 
-/// Rows for each run at a seam from which on rows are moved in runs.
+/// Rows at seams are moved in runs if each run at a seam comes with so many rows.
 const ROWS_PER_SEAM_RUN_MIN: usize = 8;
 
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
 
-/// Rows of some spans as runs of one series each.
+/// Returns the rows of some spans as runs of one series each.
 fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for (index, span) in (0..).zip(spans) {
@@ -47,11 +48,11 @@ fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<
     Ok(runs)
 }
 
-/// The rows of some spans of one measurement, ordered by representative series and time; rows alike
-/// in both stay in the order of the spans.
+/// Sorts the rows of some spans of one measurement by representative series and time. Rows that are
+/// equal in both stay in the order of the spans.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<Table> {
     if are_runs_short(spans)
         && let Some(table) = scatter::sorted(spans, representatives)?
@@ -73,7 +74,7 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
     Ok(by_runs(spans, runs, &seams))
 }
 
-/// Tells if few rows of one series lie side by side.
+/// Returns true if few rows of one series lie next to each other.
 fn are_runs_short(spans: &[Span<'_>]) -> bool {
     let (mut rows, mut runs) = (0, spans.len());
     for series in spans.iter().map(|span| &span.table.series[span.rows.clone()]) {
@@ -84,7 +85,7 @@ fn are_runs_short(spans: &[Span<'_>]) -> bool {
     runs * ROWS_PER_RUN_MIN > rows
 }
 
-/// As [`sorted`], run by run, of runs that are sorted by representative series.
+/// Sorts as [`sorted`] does, run by run. `runs` are sorted by representative series.
 fn by_runs(spans: &[Span<'_>], mut runs: Vec<Run>, seams: &Seams) -> Table {
     if !seams.rows.is_empty() {
         runs = by_time(&runs, seams);
@@ -95,7 +96,7 @@ fn by_runs(spans: &[Span<'_>], mut runs: Vec<Run>, seams: &Seams) -> Table {
     }
 }
 
-/// Runs sorted by representative series; those of one stay in their order.
+/// Sorts runs by representative series. Runs of the same series keep their order.
 fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     if runs.is_sorted_by_key(|run| run.representative) {
         return runs;
@@ -107,7 +108,7 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     for shift in (0..u32::BITS - (last - first).leading_zeros()).step_by(DIGIT_BITS as usize) {
         let digit =
             |run: &Run| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
-        // Counts of the digits, then the index that the next run of each digit goes to.
+        // First the count of each digit, then the index for the next run of the digit.
         let mut targets = [0_u32; 1 << DIGIT_BITS];
         for run in &runs {
             targets[digit(run)] += 1;
@@ -126,8 +127,9 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// The rows of some runs by entity and time, those alike in both in the order in which they are; those
-/// that stay side by side as one run. Only rows at seams are looked at one by one.
+/// Sorts the rows of some runs by entity and time. Rows that are equal in both keep their order,
+/// and rows that stay next to each other become one run. Only rows at seams are looked at one by
+/// one.
 fn by_time(runs: &[Run], seams: &Seams) -> Vec<Run> {
     let mut from = Rows { runs, taken: 0 };
     let mut ordered = Vec::with_capacity(runs.len() + 2 * seams.row_count());
@@ -158,7 +160,7 @@ fn by_time(runs: &[Run], seams: &Seams) -> Vec<Run> {
 /// Rows of runs, taken one after another.
 struct Rows<'r> {
     runs: &'r [Run],
-    /// Rows of the first run that were taken.
+    /// Number of rows of the first run that were taken.
     taken: u32,
 }
 
@@ -177,9 +179,9 @@ impl Rows<'_> {
     }
 }
 
-/// The rows of some tables of one measurement, in order of their entities, those of one side by side
-/// in the order of the tables; and where they come from, table and rows. `entities` has for each
-/// table and row of it what its entity is ordered by.
+/// Groups the rows of some tables of one measurement by entity. Rows of the same entity stay in the
+/// order of the tables. `entities` has, for each row of each table, the key to sort its entity by.
+/// Also returns the origin of each run of rows: table and rows.
 #[must_use]
 pub fn grouped(
     tables: &[&Table],
@@ -200,7 +202,7 @@ pub fn grouped(
     (gather::table(&spans, &runs), origins)
 }
 
-/// The rows of `table` by the day they lie in, each day's in their order.
+/// Splits the rows of `table` by day. Rows of a day keep their order.
 #[must_use]
 pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     let Some(times) = TimeBounds::of(&table.times_ns) else { return Vec::new() };
@@ -221,7 +223,8 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     days.into_iter().zip(Slices::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
 }
 
-/// The rows of `table` that are `kept`, each asked for in turn.
+/// Returns the rows of `table` for which `kept` returns true. Calls `kept` once for each row, in
+/// order.
 #[must_use]
 pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, Table> {
     let mut runs: Vec<Run> = Vec::new();
@@ -237,10 +240,10 @@ pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, T
     }
 }
 
-/// The rows of each entity's newest instant, of a table that is [`sorted`].
+/// Returns the rows at the newest instant of each entity, from a table that is [`sorted`].
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub fn newest(table: &Table, representatives: &Representatives) -> Result<Table> {
     let spans = [Span::whole(table)];
     let runs = runs_of(&spans, representatives)?;
@@ -274,7 +277,8 @@ mod tests {
         catalog
     }
 
-    /// A row: series, time, its cells: a double, a boolean, a text, and one of a field of few.
+    /// A row: series, time, and which cells it has: a double, a boolean, a text, and a double of a
+    /// field with few values.
     type Row = (SeriesId, i64, [bool; 4]);
 
     fn table(first: usize, rows: &[Row]) -> Table {
@@ -304,14 +308,14 @@ mod tests {
         }
     }
 
-    /// Rows by entity and time, those alike in both in write order, put there by a stable sort.
+    /// Sorts rows by entity and time with a stable sort, which keeps equal rows in write order.
     fn expected(rows: &[Row], representatives: &Representatives) -> Vec<(usize, Row)> {
         let mut rows: Vec<(usize, Row)> = rows.iter().copied().enumerate().collect();
         rows.sort_by_key(|(_, row)| (representatives.representative(row.0).unwrap(), row.1));
         rows
     }
 
-    /// Rows of one time and entity after another, often in runs; the last field has few values.
+    /// Rows of one entity and time after another, often in runs. The last field has few values.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         let cells = (any::<bool>(), any::<bool>(), any::<bool>(), 0..40);
         let run = (0_u32..8, 0_i64..20, 1_usize..20, cells, any::<bool>());
@@ -330,8 +334,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// F4, F6, H27: whichever way rows are put in order, each is where a stable sort puts it,
-        /// with the values of every type that it had.
+        /// F4, F6, H27: each way to sort rows puts a row at the place that a stable sort gives it,
+        /// with its values of every type.
         #[test]
         fn rows_moved_alone_and_in_runs_come_out_in_the_same_order(
             rows in rows(),

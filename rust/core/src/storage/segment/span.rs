@@ -13,20 +13,20 @@ pub struct Span<'t> {
 }
 
 impl<'t> Span<'t> {
-    /// All rows of `table`.
+    /// Returns all rows of `table`.
     #[must_use]
     pub fn whole(table: &'t Table) -> Self {
         Self { table, rows: 0..table.row_count() }
     }
 }
 
-/// Neighbouring rows of one span that stay side by side, all of one entity.
+/// Neighbouring rows of one span and one entity, which are moved together.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub(super) representative: SeriesId,
     /// Index of the span.
     pub(super) span: u32,
-    /// Rows of its table.
+    /// First row of the run, counted in the table of the span.
     pub(super) start: u32,
     pub(super) end: u32,
 }
@@ -41,7 +41,7 @@ impl Run {
     }
 }
 
-/// A row as blocks number it.
+/// Converts a row to the number type that blocks use.
 pub(super) fn row_number(row: usize) -> u32 {
     u32::try_from(row).expect("a table has fewer than 2^32 rows")
 }

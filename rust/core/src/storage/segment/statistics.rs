@@ -1,4 +1,4 @@
-//! Statistics of each hour of an entity in a block, so that windows need not decode it.
+//! Statistics of each hour of an entity in a block, so that windows need not decode the block.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,19 +15,21 @@ use crate::model::names::{FieldId, SeriesId};
 /// A block has statistics if its hours have so many rows on average.
 const ROWS_PER_HOUR_MIN: usize = 24;
 
-/// A field has statistics if its hours have so many values on average: they take about as much.
+/// A field has statistics if its hours have so many values on average. With fewer values the
+/// statistics would take about as much space as the values.
 const VALUES_PER_HOUR_MIN: usize = 4;
 
-/// Fields from here on have no statistics.
+/// Fields with this id or a greater id have no statistics.
 const FIELDS_END: FieldId = 1 << 29;
 
-/// The column that holds a statistic of a field.
+/// Returns the column that holds a statistic of a field. Example: the statistic 2 of field 5 is in
+/// column 5 · 8 + 2 = 42.
 #[must_use]
 pub const fn column_of(field: FieldId, statistic: Statistic) -> Option<FieldId> {
     if field < FIELDS_END { Some(field << 3 | statistic as u32) } else { None }
 }
 
-/// The field and the statistic that a column holds, the inverse of [`column_of`].
+/// Returns the field and the statistic that a column holds, the inverse of [`column_of`].
 #[must_use]
 pub fn of_column(column: FieldId) -> Option<(FieldId, Statistic)> {
     let statistic = Statistic::ALL.get((column & 7) as usize)?;
@@ -41,12 +43,13 @@ struct Hour {
     rows: Range<usize>,
 }
 
-/// The statistics of a table sorted by representative series and time, as the tables of a block, if
-/// they pay: a row for each hour of an entity, and where there are any, the fields that have too
-/// few values as columns of no row.
+/// Computes the statistics of a table sorted by representative series and time, as the tables of a
+/// block. The first table has a row for each hour of an entity. If some fields have too few values,
+/// a second table lists these fields as columns without rows. Returns `None` if statistics do not
+/// pay.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub fn of(table: &Table, representatives: &Representatives) -> Result<Option<Vec<Table>>> {
     let hours = hours(table, representatives)?;
     if table.row_count() < ROWS_PER_HOUR_MIN * hours.len() {
@@ -58,11 +61,11 @@ pub fn of(table: &Table, representatives: &Representatives) -> Result<Option<Vec
     Ok(Some(tables).filter(|tables| !tables[0].columns.is_empty()))
 }
 
-/// True where a block that has `stored` as its statistics, or none, may have the rows of `table`.
-/// The choice of the fields that are left out is the writer's.
+/// Returns true if the rows of `table` can have `stored` as their statistics. The writer chose
+/// which fields are left out, so `stored` decides that.
 ///
 /// # Errors
-/// As [`of`].
+/// Returns the errors of [`of`].
 pub fn agree(
     stored: Option<&[Table]>,
     table: &Table,
@@ -100,7 +103,7 @@ fn tables(
     [Some(statistics), has_left_out.then_some(left_out)].into_iter().flatten().collect()
 }
 
-/// The columns of one field.
+/// Returns the columns of one field.
 fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator<Item = Column> {
     Statistic::ALL.into_iter().filter_map(move |statistic| {
         let start_of = |fold: &Fold| hour_of(fold.last_ns());
@@ -126,7 +129,7 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
             let in_hour = |time_ns: &i64| time_ns.saturating_sub(start_ns) < HOUR_NS;
             let within = times_ns.partition_point(in_hour);
             match hours.last_mut() {
-                // Another tag set of the same entity.
+                // The series is another tag set of the same entity.
                 Some(hour)
                     if (hour.representative, hour.start_ns) == (representative, start_ns) =>
                 {
@@ -140,7 +143,8 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
     Ok(hours)
 }
 
-/// The values of a column in each hour that has some, by the index of the hour.
+/// Folds the values of a column in each hour that has values. Returns the index of the hour and the
+/// fold.
 fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
     let mut folds = Vec::new();
     let (mut hour, mut start) = (0, 0);

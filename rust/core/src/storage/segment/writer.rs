@@ -1,4 +1,4 @@
-//! Writing a segment, block by block.
+//! Writes a segment, block by block.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
 use crate::storage::store::{NewSegment, SegmentId, Store};
 
-/// Pending rows and values from which on the blocks that they fill are written: of two, since what
-/// is left is put below the next rows once more.
+/// Once so many rows or values are pending, the blocks that they fill are written. The bound is two
+/// blocks, because each write copies the rows that are left over.
 const PENDING_ROWS_MAX: usize = 2 * BLOCK_ROWS_MAX;
 const PENDING_VALUES_MAX: usize = 2 * BLOCK_VALUES_MAX;
 
@@ -29,13 +29,13 @@ pub struct SegmentSummary {
     pub id: SegmentId,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Rows in it.
+    /// Number of rows.
     pub rows: u64,
-    /// Values in it.
+    /// Number of values.
     pub values: u64,
     /// Smallest and greatest time.
     pub times_ns: Option<(i64, i64)>,
-    /// True where more effort may make it shorter.
+    /// If true, more effort may make the segment shorter.
     pub is_provisional: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct SegmentSummary {
 struct Pending {
     tables: Vec<Table>,
     rows: usize,
-    /// Their values, [`Table::weight`].
+    /// Number of their values, [`Table::weight`].
     values: usize,
 }
 
@@ -58,7 +58,7 @@ impl Pending {
     }
 }
 
-/// A segment that is being written. Holds a few blocks in memory, whatever its length.
+/// A segment that is being written. Memory holds a few blocks, however long the segment is.
 pub struct SegmentWriter<'a> {
     file: Box<dyn NewSegment>,
     sealer: SegmentSealer,
@@ -71,10 +71,11 @@ pub struct SegmentWriter<'a> {
 }
 
 impl<'a> SegmentWriter<'a> {
-    /// Begins a segment under a new id; `ingest_ns` is the greatest ingest instant of its rows.
+    /// Begins a segment under a new id. `ingest_ns` is the greatest ingest instant of its rows.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Io`], [`crate::model::error::Error::DiskFull`].
+    /// Returns [`crate::model::error::Error::Io`] or [`crate::model::error::Error::DiskFull`] if
+    /// the file cannot be written.
     pub fn begin(
         store: &dyn Store,
         sealer: &Sealer,
@@ -86,10 +87,10 @@ impl<'a> SegmentWriter<'a> {
         Self::new(create, sealer, representatives, ingest_ns, effort)
     }
 
-    /// As [`Self::begin`], of one that this handle alone reads, and removes soon.
+    /// Begins a segment that only this handle reads and soon removes.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     pub fn begin_scratch(
         store: &dyn Store,
         sealer: &Sealer,
@@ -122,11 +123,11 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Adds rows of one measurement, each span sorted and all in write order, none of which belongs
-    /// before a row added so far. The measurement may change after [`Self::end_measurement`] only.
+    /// Adds rows of one measurement: sorted spans in write order. No row may belong before a row
+    /// that was added earlier. The measurement may change only after [`Self::end_measurement`].
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     pub fn push(&mut self, spans: &[Span<'_>]) -> Result<()> {
         let rows = spans.iter().map(|span| span.rows.len()).sum::<usize>();
         let table = if self.pending.rows <= rows {
@@ -134,7 +135,8 @@ impl<'a> SegmentWriter<'a> {
             let pending: Vec<_> = pending.iter().map(Span::whole).collect();
             self.sorted(&[pending.as_slice(), spans].concat())?
         } else {
-            // Pending rows that are more than these are left alone, since all of them come before.
+            // Pending rows that outnumber the new rows are not sorted again: all of them come
+            // before.
             self.sorted(spans)?
         };
         self.pending.push(table);
@@ -155,17 +157,17 @@ impl<'a> SegmentWriter<'a> {
     /// Writes all rows of a measurement, sorted.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
         self.end_measurement()?;
         let left = self.write_full_blocks(Cow::Borrowed(table))?;
         self.write_rest(left)
     }
 
-    /// Writes what has not filled a block.
+    /// Writes the rows that have not filled a block.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     pub fn end_measurement(&mut self) -> Result<()> {
         let left = self.write_pending()?;
         self.write_rest(left)
@@ -175,16 +177,18 @@ impl<'a> SegmentWriter<'a> {
         if rest.row_count() > 0 { self.write_block(rest) } else { Ok(()) }
     }
 
-    /// Writes the blocks that the pending rows fill for sure; the rows after them.
+    /// Writes the blocks that the pending rows are certain to fill. Returns the rows after these
+    /// blocks.
     fn write_pending(&mut self) -> Result<Table> {
         let pending = gather::concatenated(std::mem::take(&mut self.pending).tables);
         self.write_full_blocks(Cow::Owned(pending))
     }
 
-    /// Ends the segment, whose content is durable then, and its name with the manifest that has it.
+    /// Ends the segment. Its content is then durable; its name becomes durable with the manifest
+    /// that lists it.
     ///
     /// # Errors
-    /// As [`Self::begin`].
+    /// Returns the errors of [`Self::begin`].
     pub fn finish(mut self) -> Result<SegmentSummary> {
         self.end_measurement()?;
         let index = self.sealer.seal(INDEX_PART, index::encode(&self.blocks));
@@ -200,7 +204,7 @@ impl<'a> SegmentWriter<'a> {
         self.file.append(bytes)
     }
 
-    /// Writes as many blocks as are full for sure; the rows after them.
+    /// Writes the blocks that are certain to be full. Returns the rows after these blocks.
     fn write_full_blocks(&mut self, table: Cow<'_, Table>) -> Result<Table> {
         let sizes = RowSizes::of(&table);
         let (mut ends, mut start) = (Vec::new(), 0);
@@ -222,8 +226,9 @@ impl<'a> SegmentWriter<'a> {
         Ok(tables.next().unwrap_or_default())
     }
 
-    /// End of the block that begins at row `start`, `None` where later rows may still join it:
-    /// between two entities if that leaves it at least a quarter full, else where it is full.
+    /// Returns the end of the block that begins at row `start`, or `None` if later rows may still
+    /// join the block. The end lies between two entities if the block is then at least a quarter
+    /// full, otherwise at the row that fills the block.
     fn block_end(&self, table: &Table, start: usize, sizes: &RowSizes) -> Result<Option<usize>> {
         let full = sizes.rows_in_block(start);
         if start + full >= table.row_count() {

@@ -1,7 +1,7 @@
-//! One open LMDB environment and its files, whatever happens to these.
+//! One open LMDB environment and its files, which other programs may replace or remove.
 //!
-//! LMDB maps its file. A page without a file behind it would end the process, so the file is made
-//! as long as LMDB takes it to be before its pages are used.
+//! LMDB maps its file. Access to a mapped page behind the end of the file ends the process. So the
+//! file is made as long as LMDB expects before its pages are used.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -21,47 +21,50 @@ type Table = heed::Database<'static, Bytes, Bytes>;
 /// Tables by space.
 type Tables = BTreeMap<String, Table>;
 
-/// The file of an environment that holds its content.
+/// Name of the file that holds the content of an environment.
 pub(super) const DATA_FILE: &str = "data.mdb";
 const LOCK_FILE: &str = "lock.mdb";
-/// The environment's own table, which has the names of the others as well.
+/// The environment's first table, which also has the names of the other tables.
 pub(super) const OWN: &str = "";
-/// The key, in its own table, of what names its format.
+/// Key in the first table whose value names the format.
 pub(super) const FORMAT: &[u8] = b"format";
 
-/// Map of a new environment: address space, not memory or disk.
+/// Bytes of the map of a new environment: address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
-/// Bytes of a map for each byte of the file, so that a write finds room in it.
+/// Bytes of a map for each byte of the file, so that a write finds room. Example: a file of 100 MiB
+/// gets a map of 448 MiB, 400 MiB rounded up to a multiple of 64 MiB.
 const MAP_BYTES_PER_BYTE: usize = 4;
-/// Reader slots: threads of all processes that read at once.
+/// Most reader slots: threads of all processes that read at the same time.
 const READERS_MAX: u32 = 1_024;
 const PAGE_BYTES_MIN: u64 = 4_096;
-/// Commits between two looks for readers whose process is gone: bounds the pages they pin.
+/// Number of commits between two searches for readers whose process ended. Bounds the pages that
+/// such readers keep.
 const COMMITS_PER_CHECK: u64 = 256;
 
-/// Environments that this process has opened.
+/// Number of environments that this process has opened.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
 pub(super) struct Environment {
-    /// No other environment of this process has it.
+    /// Number of the environment, unique in this process.
     pub(super) number: u64,
     env: Env<WithoutTls>,
     tables: Tables,
     path: PathBuf,
     /// Device and inode of the file.
     file: (u64, u64),
-    /// Length of the file as it was last seen.
+    /// Length of the file when it was last looked at.
     bytes: AtomicU64,
     page_bytes: u64,
     process_id: u32,
     commits: AtomicU64,
-    /// True once it has to be opened anew.
+    /// True if the environment must be opened again.
     is_outgrown: AtomicBool,
-    /// Bytes of the map that it has to have then.
+    /// Least bytes of the map at the next opening.
     map_bytes_wanted: AtomicUsize,
-    // Behind `env`: with a descriptor of this file the system drops LMDB's locks.
+    // The field stands behind `env`: when a process closes a descriptor of this file, the system
+    // drops LMDB's locks.
     _lock_file: File,
-    /// Given up last.
+    /// The claim is the last field, and so the last to be dropped.
     claim: Claim,
 }
 
@@ -115,9 +118,9 @@ impl Environment {
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         let tables = u32::try_from(tables).expect("a store has few spaces");
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
-        // SAFETY: the file is ours alone: it lies in a folder of mode 0700, every process opens it
-        // with locking on, and no process of ours truncates it. The claim keeps this process from
-        // opening it twice.
+        // SAFETY: only this code changes the file. The file lies in a folder of mode 0700, every
+        // process opens it with locking on, and no process of ours truncates it. The claim keeps
+        // this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.open(folder) };
         let env = env.map_err(problem)?;
@@ -140,8 +143,9 @@ impl Environment {
         })
     }
 
-    /// Makes the file as long as its own head says. LMDB leaves pages at the end unwritten now and
-    /// then, which is sound; in a file that was cut short the zeros are no page, and LMDB says so.
+    /// Makes the file as long as its head says. LMDB sometimes leaves pages at the end unwritten,
+    /// which is sound. In a file that was cut short, LMDB finds zeros instead of a page and returns
+    /// an error.
     fn back_with_file(&self, bytes: u64) -> Result<()> {
         let needed = self.bytes_needed();
         if needed > bytes.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64) {
@@ -159,7 +163,7 @@ impl Environment {
         (self.env.info().last_page_number as u64 + 1) * self.page_bytes
     }
 
-    /// Opens the tables, if there are all of them. It waits for no writer.
+    /// Opens the tables. Returns `None` if a table is missing. Does not wait for a writer.
     fn found_tables(&self, spaces: &[String]) -> Result<Option<Tables>> {
         let transaction = self.env.read_txn().map_err(problem)?;
         let opened = self.env.open_databases_and_commit(transaction, |open, transaction| {
@@ -177,7 +181,7 @@ impl Environment {
         Ok(tables.map(|tables| by_space(spaces, tables, own)))
     }
 
-    /// Opens the tables, and makes those that are missing.
+    /// Opens the tables, and makes the missing tables.
     fn made_tables(&self, spaces: &[String]) -> Result<Tables> {
         let transaction = self.env.write_txn().map_err(problem)?;
         let made = self.env.create_databases_and_commit(transaction, |open, transaction| {
@@ -194,8 +198,8 @@ impl Environment {
         }
     }
 
-    /// The instant of the last change of the file, nanoseconds since 1970; `None` if it is not the
-    /// one that is mapped any more, or the map is not large enough.
+    /// Returns the instant of the last change of the file, nanoseconds since 1970. Returns `None`
+    /// if the mapped file was replaced or the map is too small.
     pub(super) fn changed_ns_if_of_use(&self, writes: bool) -> Option<i64> {
         let meta = std::fs::metadata(&self.path).ok()?;
         let is_outgrown = self.is_outgrown.load(Ordering::Acquire);
@@ -206,17 +210,17 @@ impl Environment {
         is_of_use.then(|| meta.ctime() * 1_000_000_000 + meta.ctime_nsec())
     }
 
-    /// Tells whether `file` is the one that is mapped.
+    /// Returns true if `file` is the mapped file.
     pub(super) fn is_of(&self, file: &File) -> bool {
         file.metadata().is_ok_and(|meta| (meta.dev(), meta.ino()) == self.file)
     }
 
-    /// True if more than half of the map is used: a write must find room in the rest.
+    /// Returns true if more than half of the map is used. A write must find room in the rest.
     fn fills(&self) -> bool {
         2 * self.bytes_needed() > self.map_bytes() as u64
     }
 
-    /// Number of the last transaction.
+    /// Returns the number of the last transaction.
     pub(super) fn version(&self) -> u64 {
         self.env.info().last_txn_id as u64
     }
@@ -229,13 +233,14 @@ impl Environment {
         self.map_bytes_wanted.load(Ordering::Acquire)
     }
 
-    /// Has it opened anew with the next use, with a map of so many bytes at least.
+    /// Marks the environment, so that the next use opens it again with a map of at least
+    /// `map_bytes`.
     pub(super) fn outgrow(&self, map_bytes: usize) {
         self.map_bytes_wanted.fetch_max(map_bytes, Ordering::AcqRel);
         self.is_outgrown.store(true, Ordering::Release);
     }
 
-    /// Lets the file be opened anew as soon as the last user has gone.
+    /// Allows the file to be opened again as soon as the last user is done.
     pub(super) fn close(&self) {
         self.claim.close();
     }
@@ -263,7 +268,7 @@ impl Environment {
     }
 }
 
-/// Tables that are of use once their transaction is committed.
+/// Tables that are valid once their transaction is committed.
 struct Each<T>(Vec<T>);
 
 impl<T: OnCommit> OnCommit for Each<T> {
@@ -288,7 +293,7 @@ fn damaged() -> Error {
     Error::Corrupt { what: DATA_FILE }
 }
 
-/// Error of the engine for one of LMDB.
+/// Converts an error of LMDB to an error of the engine.
 pub(super) fn problem(error: heed::Error) -> Error {
     match error {
         heed::Error::Io(source) if is_disk_full(&source) => Error::DiskFull,

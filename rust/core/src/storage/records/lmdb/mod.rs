@@ -1,8 +1,8 @@
 //! Records in LMDB: an environment in a folder, with a table for each space.
 //!
-//! An environment survives the loss or replacement of its files, and grows with its content. It is
-//! opened on first use. So a store may be made before a fork and used after it. Reads wait for
-//! nobody.
+//! An environment survives the loss or replacement of its files, and grows with its content. The
+//! first use opens the environment, so a store may be made before a fork and used after it. Reads
+//! never wait.
 
 mod environment;
 
@@ -20,7 +20,7 @@ use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
 use super::view::only_reads;
 use crate::model::error::{Error, Result};
 
-/// Attempts at a snapshot, between which the environment is opened anew.
+/// Most attempts at a snapshot. Between attempts the environment is opened again.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// The records in a folder.
@@ -32,17 +32,19 @@ pub struct LmdbRecords {
 }
 
 impl LmdbRecords {
-    /// The store in `folder` with these spaces, whose format is so named. Nothing is opened yet.
+    /// Makes a store in `folder` with these spaces, whose format has the name `format`. No file is
+    /// opened yet.
     #[must_use]
     pub fn new(folder: &Path, spaces: Vec<String>, format: &[u8]) -> Self {
         let (folder, format) = (folder.to_owned(), format.to_vec());
         Self { folder, spaces, format, opened: Mutex::new(None) }
     }
 
-    /// Makes the folder and a store in it, with these records: whole or not at all.
+    /// Makes the folder and a store in it with these records. After a failure neither exists.
     ///
     /// # Errors
-    /// [`Error::Exists`] if there is a folder, [`Error::Io`], [`Error::DiskFull`].
+    /// Returns [`Error::Exists`] if the folder exists, and [`Error::Io`] or [`Error::DiskFull`] if
+    /// a file cannot be written.
     pub fn create(&self, mut records: Changes) -> Result<()> {
         if self.folder.exists() {
             return Err(Error::exists(&self.folder));
@@ -50,7 +52,7 @@ impl LmdbRecords {
         let mut staged = self.folder.clone().into_os_string();
         staged.push(".new");
         let staged = PathBuf::from(staged);
-        drop(remove_dir_all(&staged)); // of a process that was killed here
+        drop(remove_dir_all(&staged)); // a process that was killed here left it
         let failed = |error| Error::io("make", &self.folder, error);
         DirBuilder::new().recursive(true).mode(0o700).create(&staged).map_err(failed)?;
         let environment = Environment::create(&staged, &self.spaces)?;
@@ -64,7 +66,7 @@ impl LmdbRecords {
         parent.and_then(|parent| parent.sync_all()).map_err(failed)
     }
 
-    /// The environment of the files as they are now, and the instant of their last change.
+    /// Returns the environment of the current files, and the instant of their last change.
     fn environment(&self, writes: bool) -> Result<(Arc<Environment>, i64)> {
         let mut opened = self.opened();
         if let Some(environment) = &*opened
@@ -88,7 +90,7 @@ impl LmdbRecords {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to write, which ends with the file or the process.
+    /// Takes the right to write, which ends with the file or the process.
     fn turn(&self) -> Result<File> {
         let path = self.folder.join(DATA_FILE);
         let failed = |error| Error::io("lock", &path, error);
@@ -96,7 +98,7 @@ impl LmdbRecords {
         loop {
             match file.lock() {
                 Ok(()) => return Ok(file),
-                // A signal came while it waited.
+                // A signal interrupted the wait.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -114,13 +116,13 @@ impl RecordStore for LmdbRecords {
             let turn = writes.then(|| self.turn()).transpose()?;
             let (environment, _) = self.environment(writes)?;
             if turn.as_ref().is_some_and(|turn| !environment.is_of(turn)) {
-                continue; // the file was replaced meanwhile
+                continue; // the file was replaced during the wait
             }
             match environment.snapshot() {
                 Ok(transaction) => {
                     return Ok(Box::new(LmdbSnapshot { transaction, environment, turn }));
                 }
-                // Another process has made its map larger.
+                // Another process has made the map larger.
                 Err(heed::Error::Mdb(MdbError::MapResized)) => environment.outgrow(0),
                 Err(error) => {
                     environment.outgrow(0);
@@ -145,7 +147,7 @@ impl RecordStore for LmdbRecords {
 }
 
 struct LmdbSnapshot {
-    // Dropped first: it is one of the environment's.
+    // The transaction is dropped first, because it belongs to the environment.
     transaction: RoTxn<'static, WithoutTls>,
     environment: Arc<Environment>,
     turn: Option<File>,
@@ -197,7 +199,8 @@ impl Snapshot for LmdbSnapshot {
     }
 }
 
-/// Makes the changes in one transaction, which follows `version` if that is given.
+/// Makes the changes in one transaction. If `version` is given, fails unless `version` was the last
+/// change.
 fn change(environment: &Environment, version: Option<usize>, changes: &Changes) -> Result<()> {
     let changed = || {
         let mut transaction = environment.writes()?;

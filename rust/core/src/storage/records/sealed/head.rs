@@ -1,30 +1,30 @@
-//! The head of a store, which vouches for all its records together.
+//! The head of a store, which vouches for all records together.
 
 use crate::model::error::Result;
 use crate::storage::seal::random_plane_id;
 
-/// Changed with each change of a record.
+/// State of the whole store. Every change of a record changes the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Random: tells the store from others under the same master key.
+    /// Random bytes that tell the store from other stores under the same master key.
     pub(super) store: [u8; 16],
-    /// Number of changes of the spaces that are counted.
+    /// Number of changes of the counted spaces.
     pub(super) revision: u64,
     /// Exclusive or of the shares of all records: a set hash as in Clarke et al., "Incremental
-    /// Multiset Hash Functions", 2003. A share takes the key to compute.
+    /// Multiset Hash Functions", 2003. Computing a share takes the key.
     pub(super) sum: [u8; 16],
 }
 
 impl Head {
-    /// The head of a new store without records.
+    /// Makes the head of a new store without records.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Io`] if the system has no random bytes.
+    /// Returns [`crate::model::error::Error::Io`] if the system has no random bytes.
     pub(super) fn new() -> Result<Self> {
         Ok(Self { store: random_plane_id()?, revision: 0, sum: [0; 16] })
     }
 
-    /// Adds a record with this share to the sum, or takes it out.
+    /// Adds a record with this share to the sum, or removes it if the sum has it.
     pub(super) fn toggle(&mut self, share: [u8; 16]) {
         for (byte, other) in self.sum.iter_mut().zip(share) {
             *byte ^= other;

@@ -1,9 +1,10 @@
-//! Records sealed under the master key, each for its place in its store.
+//! Records sealed under the master key. A sealed record is valid only in its place in its store.
 //!
-//! A program that can write the files or the database, but has no master key, cannot make a record,
-//! nor move or exchange records: a record opens in its own place alone. Records that were removed or
-//! put back to an earlier state show in the sum of the store's head, and an older copy of the whole
-//! store shows in a file that lies elsewhere. The format is in `docs/format.md`, "Sealed records".
+//! A program without the master key may be able to write the files or the database. It cannot make
+//! a record, nor move or exchange records: a record does not open in another place. The sum in the
+//! store's head shows records that were removed or put back to an earlier state. A file elsewhere
+//! shows that an older copy of the whole store was put back. The format is in `docs/format.md`,
+//! "Sealed records".
 
 mod head;
 
@@ -24,18 +25,18 @@ use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
 use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
 use crate::model::error::{Error, Result};
 
-/// Facts about a store itself.
+/// Space of the facts about the store.
 const FACTS: &str = "facts";
 /// Space of the facts of a store that was written without a seal.
 const OPEN_FACTS: &str = "";
-/// Records read in one go.
+/// Number of records read at a time.
 const PAGE: usize = 1_024;
 
 /// A store whose records are sealed.
 pub struct SealedRecords {
     records: Arc<dyn RecordStore>,
     sealed: Arc<Sealed>,
-    /// True once the records that are there were looked at.
+    /// True once the first use has looked at all records.
     is_checked: AtomicBool,
 }
 
@@ -46,21 +47,21 @@ struct Sealed {
     counted: Option<Counted>,
 }
 
-/// Spaces whose changes count, and where the number of them is kept.
+/// Spaces whose changes are counted, and the file that keeps the count.
 struct Counted {
     spaces: Vec<String>,
     file: RevisionFile,
 }
 
 impl SealedRecords {
-    /// All spaces of a sealed store that keeps records in `spaces`.
+    /// Returns all spaces of a sealed store that keeps records in `spaces`.
     #[must_use]
     pub fn spaces(spaces: &[String]) -> Vec<String> {
         [spaces, &[FACTS.to_owned(), HEAD.0.to_owned()]].concat()
     }
 
-    /// The records of `store` in `spaces`, sealed under a key that is derived from the master key
-    /// and from `name`, which no other store of the installation has.
+    /// Makes a store that seals the records of `store` in `spaces`. The key is derived from the
+    /// master key and from `name`, which no other store of the installation has.
     #[must_use]
     pub fn new(
         records: Arc<dyn RecordStore>,
@@ -75,11 +76,11 @@ impl SealedRecords {
         Self { records, sealed, is_checked: AtomicBool::new(false) }
     }
 
-    /// Has the first use look at all records, and each change of one in `spaces` noted in `file`,
-    /// which tells if an older copy of the store was put back.
+    /// Makes the first use look at all records. Every change of a record in `spaces` is then
+    /// counted in `file`, which shows if an older copy of the store was put back.
     ///
     /// # Panics
-    /// If the store was used.
+    /// If the store was already used.
     #[must_use]
     pub fn counting(mut self, spaces: &[String], file: &Path) -> Self {
         let sealed = Arc::get_mut(&mut self.sealed).expect("snapshots share it");
@@ -87,20 +88,22 @@ impl SealedRecords {
         self
     }
 
-    /// Changes that make an empty store a sealed one, to be noted ([`Self::note`]) once they are made.
+    /// Returns the changes that turn an empty store into a sealed store. Call [`Self::note`] after
+    /// they are made.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system has no random bytes.
     pub fn beginning(&self) -> Result<Changes> {
         let mut changes = Changes::new();
         self.sealed.put_head(&mut changes, &Head::new()?)?;
         Ok(changes)
     }
 
-    /// Replaces the file of its revision, whatever that says.
+    /// Replaces the file of the store's revision, without reading it.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::DiskFull`], and as [`RecordStore::begin`].
+    /// Returns [`Error::Io`] or [`Error::DiskFull`] if the file cannot be written, and the errors
+    /// of [`RecordStore::begin`].
     pub fn note(&self) -> Result<()> {
         let Some(counted) = &self.sealed.counted else { return Ok(()) };
         let head = self.sealed.head(&mut *self.records.begin(false)?)?;
@@ -110,7 +113,7 @@ impl SealedRecords {
     /// Returns true if the store was made with this master key.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     pub fn is_of_master_key(&self) -> Result<bool> {
         let mut snapshot = self.records.begin(false)?;
         let seal = &self.sealed.seal;
@@ -121,22 +124,22 @@ impl SealedRecords {
         Ok(check.is_none_or(|check| check == seal.open_check))
     }
 
-    /// Returns true if the store has a seal, even without records.
+    /// Returns true if the store has a seal, even if it has no records.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     pub fn is_sealed(&self) -> Result<bool> {
         Ok(stored_head(&mut *self.records.begin(false)?)?.is_some())
     }
 
-    /// Looks at all records: each must be what was written last in its place, and none may be
-    /// missing.
+    /// Looks at all records. Each record must be the last record written in its place, and no
+    /// record may be missing.
     ///
     /// # Errors
-    /// [`Error::Foreign`], also for an older copy of the store, and as
-    /// [`RecordStore::begin`].
+    /// Returns [`Error::Foreign`] if a record is not as it was written or the store is an older
+    /// copy, and the errors of [`RecordStore::begin`].
     pub fn check(&self) -> Result<()> {
-        // Before the records, which are never behind it.
+        // The file is read before the records, because it is never ahead of them.
         let counted = self.sealed.counted.as_ref();
         let noted = counted.map(|counted| counted.file.read()).transpose()?.flatten();
         self.records.renew()?;
@@ -148,10 +151,11 @@ impl SealedRecords {
         Ok(())
     }
 
-    /// Records of a space of a store that has no seal, none of another store.
+    /// Returns the records of a space of a store without a seal. Returns no records for other
+    /// stores.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`].
     pub fn unsealed(&self, space: &str) -> Result<Vec<Item>> {
         let mut snapshot = self.records.begin(false)?;
         let mut found = Vec::new();
@@ -164,12 +168,12 @@ impl SealedRecords {
         Ok(found)
     }
 
-    /// Seals a store that was written without a seal, in one transaction: all records in its spaces
-    /// and the facts under these keys. Returns false if it is sealed.
+    /// Seals a store that was written without a seal, in one transaction: all records in its
+    /// spaces, and the facts under these keys. Returns false if the store is already sealed.
     ///
     /// # Errors
-    /// As [`RecordStore::begin`] and [`Snapshot::commit`]. [`Error::Foreign`] if a file of its
-    /// revision says that it was sealed once.
+    /// Returns the errors of [`RecordStore::begin`] and [`Snapshot::commit`]. Returns
+    /// [`Error::Foreign`] if the file of its revision says that the store was sealed before.
     pub fn take_over(&self, facts: &[&[u8]]) -> Result<bool> {
         if self.is_sealed()? {
             return Ok(false);
@@ -202,7 +206,7 @@ impl SealedRecords {
         Ok(true)
     }
 
-    /// The first use looks if the records are what they should be.
+    /// Checks all records at the first use.
     fn ready(&self) -> Result<()> {
         if self.is_checked.load(Ordering::Acquire) {
             return Ok(());
@@ -243,7 +247,7 @@ impl RecordStore for SealedRecords {
 }
 
 impl Sealed {
-    /// The head of the store; a new one for a store without records.
+    /// Returns the head of the store. A store without records gets a new head.
     fn head(&self, snapshot: &mut dyn Snapshot) -> Result<Head> {
         match stored_head(snapshot)? {
             Some(head) => self.seal.open_head(&head),
@@ -278,7 +282,7 @@ impl Sealed {
         Ok(true)
     }
 
-    /// Adds `changed` to `changes` as they are stored, and the new records to the sum.
+    /// Seals `changed` into `changes`, and adds the new records to the sum.
     fn seal_all(&self, head: &mut Head, changed: &Changes, changes: &mut Changes) -> Result<()> {
         for (space, changed) in changed {
             let sealed = changes.entry(space.clone()).or_default();
@@ -309,10 +313,11 @@ impl Sealed {
     ) -> Result<()> {
         self.put_head(&mut changes, head)?;
         let counted = self.counted.as_ref().filter(|_| is_counted);
-        // Before the change, so that a file that cannot be written refuses it.
+        // The file is prepared before the change, so that a file that cannot be written refuses the
+        // change.
         let revision = counted.map(|counted| counted.file.prepare(&self.seal, head)).transpose()?;
         snapshot.commit(&changes)?;
-        // The change is made; a file that is behind says so with the next one.
+        // The change is made. If publishing fails, the next change reports that the file is behind.
         drop(revision.map(revision::Prepared::publish));
         Ok(())
     }
@@ -326,7 +331,7 @@ fn stored_head(snapshot: &mut dyn Snapshot) -> Result<Option<Vec<u8>>> {
     Ok(snapshot.get_all(HEAD.0, &[HEAD.1])?.pop().flatten())
 }
 
-/// Hands the records of a space, as they are stored, to `visit`.
+/// Hands the stored records of a space to `visit`.
 fn each(
     snapshot: &mut dyn Snapshot,
     space: &str,

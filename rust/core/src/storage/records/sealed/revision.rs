@@ -1,5 +1,5 @@
-//! The revision of a store, kept in a file elsewhere: it tells if an older copy of the whole store
-//! was put back.
+//! The revision of a store, kept in a file elsewhere. The file shows if an older copy of the whole
+//! store was put back.
 
 use std::fs::{File, remove_file, rename};
 use std::io::{ErrorKind, Write};
@@ -11,13 +11,14 @@ use super::head::Head;
 use super::seal::RecordSeal;
 use crate::model::error::{Error, Result};
 
-/// Files that this process has prepared: each has a name of its own.
+/// Number of files that this process has prepared. Makes their names unique.
 static PREPARED: AtomicU64 = AtomicU64::new(0);
 
-/// The file. It is behind the store by a revision if a process ended between the two.
+/// Path of the file. The file is one revision behind the store if a process ended between the two
+/// writes.
 pub(super) struct RevisionFile(PathBuf);
 
-/// A new file beside the one that it replaces.
+/// A new file next to the file that it will replace.
 pub(super) struct Prepared {
     new: PathBuf,
     path: PathBuf,
@@ -29,7 +30,7 @@ impl RevisionFile {
     }
 
     /// # Errors
-    /// [`Error::Foreign`] if there is a file: so the store had a seal.
+    /// Returns [`Error::Foreign`] if the file exists, because the store then had a seal.
     pub(super) fn refuse_unsealed(&self, place: &str) -> Result<()> {
         if !self.0.exists() {
             return Ok(());
@@ -43,7 +44,7 @@ impl RevisionFile {
         Error::Foreign { what: format!("{fault}. If that was done on purpose, remove {file}") }
     }
 
-    /// The content, `None` if there is no file.
+    /// Returns the content, or `None` if the file does not exist.
     pub(super) fn read(&self) -> Result<Option<Vec<u8>>> {
         match std::fs::read(&self.0) {
             Ok(sealed) => Ok(Some(sealed)),
@@ -52,10 +53,10 @@ impl RevisionFile {
         }
     }
 
-    /// Compares a store with what the file said before, and has the file keep up with the store.
+    /// Compares a store with the revision that the file had before, and brings the file up to date.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if the file is of a later state or another store.
+    /// Returns [`Error::Foreign`] if the file is of a later state or of another store.
     pub(super) fn compare(
         &self,
         sealed: Option<Vec<u8>>,
@@ -76,7 +77,7 @@ impl RevisionFile {
             ),
             Some(Some(noted)) if noted.revision == head.revision => return Ok(()),
             Some(Some(_)) | None => {
-                // The next change says if the file cannot be written.
+                // A failure is ignored: the next change reports that the file cannot be written.
                 drop(self.prepare(seal, head).and_then(Prepared::publish));
                 return Ok(());
             }
@@ -84,7 +85,7 @@ impl RevisionFile {
         Err(self.unless_on_purpose(&fault))
     }
 
-    /// Writes what the file is to say of `head`, durably.
+    /// Writes a new file with the state of `head`, durably.
     pub(super) fn prepare(&self, seal: &RecordSeal, head: &Head) -> Result<Prepared> {
         let mut name = self.0.file_name().unwrap_or_default().to_owned();
         let number = PREPARED.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +93,7 @@ impl RevisionFile {
         let new = self.0.with_file_name(name);
         let sealed = seal.seal_revision(head)?;
         let written = || {
-            drop(remove_file(&new)); // of a process that was killed here and had the same id
+            drop(remove_file(&new)); // left by a process that was killed here and had the same id
             let mut file = File::options().write(true).create_new(true).mode(0o600).open(&new)?;
             file.write_all(&sealed)?;
             file.sync_all()
@@ -103,7 +104,7 @@ impl RevisionFile {
 }
 
 impl Prepared {
-    /// Puts the new file in its place.
+    /// Renames the new file over the old file.
     pub(super) fn publish(self) -> Result<()> {
         let named = || {
             rename(&self.new, &self.path)?;
@@ -116,7 +117,7 @@ impl Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // Nothing is there once it has its place.
+        // Once the new file was renamed, this removes no file.
         drop(remove_file(&self.new));
     }
 }

@@ -1,4 +1,4 @@
-//! Sealing of records, each for its place.
+//! Seals records, each for its place.
 
 use ring::hmac;
 
@@ -11,22 +11,22 @@ pub(super) const HEAD: (&str, &[u8]) = ("seal", b"head");
 
 const KEY_LABEL: &[u8] = b"fleetcast records 1";
 const REVISION_PLACE: &[u8] = b"revision file";
-/// A record that tells this master key from others begins each head.
+/// Bytes at the beginning of each head, which identify the master key.
 const CHECK_LEN: usize = 16;
 
-/// A fact of 0.3.0's stores, which lay open, that tells the master key from others.
+/// Key of a fact in the unsealed stores of 0.3.0. The fact identifies the master key.
 pub(super) const OPEN_CHECK_KEY: &[u8] = b"master-key-check";
 const OPEN_CHECK_LABEL: &[u8] = b"fleetcast control store check 1";
 
-/// Seals the records of one store, and opens them.
+/// Seals and opens the records of one store.
 pub(super) struct RecordSeal {
     sealer: Sealer,
-    /// The value under [`OPEN_CHECK_KEY`] that this master key has.
+    /// The value under [`OPEN_CHECK_KEY`] for this master key.
     pub(super) open_check: [u8; 32],
 }
 
 impl RecordSeal {
-    /// The seal of the store of this name under a master key.
+    /// Makes the seal of the store with this name under a master key.
     pub(super) fn new(master_key: &[u8; 32], store: &str) -> Self {
         let derived = |label: &[u8]| {
             let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master_key), label);
@@ -47,7 +47,7 @@ impl RecordSeal {
         opened.map_err(|_| foreign(space, key))
     }
 
-    /// The share of a record in the sum of its store's head.
+    /// Returns the share of a record in the sum of its store's head.
     pub(super) fn share(&self, space: &str, key: &[u8], sealed: &[u8]) -> Result<[u8; 16]> {
         let id = blob_id(sealed).ok_or_else(|| foreign(space, key))?;
         Ok(self.sealer.name_hash(&[&place(space, key), id].concat()))
@@ -64,7 +64,7 @@ impl RecordSeal {
         Head::decode(&opened).ok_or_else(|| foreign(HEAD.0, HEAD.1))
     }
 
-    /// Returns true if a head was sealed under this master key, even if it is damaged.
+    /// Returns true if a head was sealed under this master key, even if the head is damaged.
     pub(super) fn knows(&self, sealed: &[u8]) -> bool {
         sealed.starts_with(&self.check())
     }
@@ -83,7 +83,8 @@ impl RecordSeal {
     }
 }
 
-/// The length of a space's name comes first: two spaces share no place.
+/// Returns the place of a record. The length of the space's name comes first, so two spaces never
+/// share a place. Example: key `bc` of space `a` and key `c` of space `ab` have different places.
 fn place(space: &str, key: &[u8]) -> Vec<u8> {
     let length = u8::try_from(space.len()).expect("names of spaces are short");
     [&[length], space.as_bytes(), key].concat()
