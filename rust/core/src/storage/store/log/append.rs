@@ -1,4 +1,4 @@
-//! Appending: a write under a short lock, then a sync that many share.
+//! Appends to the log: a write under a short lock, then a sync that many writers share.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -14,13 +14,14 @@ use crate::storage::store::byte_locks::locked;
 use crate::storage::store::committer::Commit;
 use crate::storage::store::entries::NewBlock;
 
-/// Bytes of a file from which on the log goes on in another.
+/// When a file has so many bytes, the log continues in another file. Bounds the space that waits
+/// for a removal.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
-/// A sync that threads of this process share, in turn with other processes.
+/// A sync that threads of this process share. Processes sync in turns.
 struct SharedSync<'l> {
     log: &'l Log,
-    /// Position that the leader wants to be durable.
+    /// Position up to which the leader needs the log durable.
     end: u64,
 }
 
@@ -39,7 +40,8 @@ impl<'l> Commit<u64, ()> for SharedSync<'l> {
                     let gathering = self.log.shared.gathering();
                     self.log.patience.timed(gathering, || self.log.sync_written())?;
                 }
-                // The sync of another process was enough for the leader, and not for all.
+                // Another process made the leader's bytes durable, but not the bytes of all
+                // followers.
                 None => turn = self.log.turn(end)?,
             }
         }
@@ -48,12 +50,12 @@ impl<'l> Commit<u64, ()> for SharedSync<'l> {
 }
 
 impl Log {
-    /// Appends blocks and their counts, all or none of them; on return they are durable. `touch` is
-    /// called once they are written.
+    /// Appends blocks and their counts, all or none. They are durable when this returns. Calls
+    /// `touch` once they are written.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] where nothing is stored. After [`Error::Io`] and [`Error::Poisoned`] they
-    /// may be.
+    /// Returns [`Error::DiskFull`] if no block is stored. After [`Error::Io`] and
+    /// [`Error::Poisoned`] the blocks may be stored.
     pub(in crate::storage::store) fn append(
         &self,
         blocks: Vec<NewBlock>,
@@ -63,11 +65,11 @@ impl Log {
         self.sync(end)
     }
 
-    /// As [`Self::append`], but they are durable no later than with a [`Self::sync`] of the position
-    /// that is returned.
+    /// Appends as [`Self::append`] does, without the sync. Returns a position; a [`Self::sync`] of
+    /// that position makes the blocks durable.
     ///
     /// # Errors
-    /// Those of [`Self::append`].
+    /// Returns the errors of [`Self::append`].
     pub(in crate::storage::store) fn append_unsynced(
         &self,
         blocks: Vec<NewBlock>,
@@ -81,27 +83,28 @@ impl Log {
         })
     }
 
-    /// Returns once the log is durable up to `end`, whoever has synced it.
+    /// Returns once the log is durable up to `end`. Any process may have synced it.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Poisoned`]; what ends there may be stored.
+    /// Returns [`Error::Io`] and [`Error::Poisoned`]. The frame that ends at `end` may be stored
+    /// all the same.
     pub(in crate::storage::store) fn sync(&self, end: u64) -> Result<()> {
         let outcome = match self.is_synced(end) {
             Ok(false) => self.syncs.submit(end, 0, &SharedSync { log: self, end }),
             outcome => outcome.map(drop),
         };
-        // Nothing that is durable needs a mark.
+        // Frames that are durable need no mark.
         self.marks.clear(if outcome.is_ok() { self.shared.synced() } else { u64::MAX });
         outcome
     }
 
-    /// Leaves what ends at `end` to others: nobody here will sync it any more, so that the next read
-    /// has to, as if this process were dead.
+    /// Leaves the frame that ends at `end` to other processes. No thread here will sync the frame,
+    /// so the next read has to, as if this process were dead.
     pub(in crate::storage::store) fn leave(&self, end: u64) {
         self.marks.clear(end);
     }
 
-    /// Writes a frame; returns its end.
+    /// Writes a frame. Returns the position of its end.
     fn write(&self, groups: &[Vec<NewBlock>]) -> Result<u64> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let appending = self.shared.lock_appending()?;
@@ -126,7 +129,7 @@ impl Log {
                 return Err(Error::DiskFull);
             }
             Err(error) => {
-                // All of it may be there: whoever comes next looks.
+                // The whole frame may be in the file. The next process to append looks for it.
                 self.poisoned();
                 self.marks.clear(u64::MAX);
                 return Err(error);
@@ -146,19 +149,19 @@ impl Log {
         if is_sound { Ok(()) } else { Err(self.poisoned()) }
     }
 
-    /// True where the log is durable up to `end`.
+    /// Returns true if the log is durable up to `end`.
     fn is_synced(&self, end: u64) -> Result<bool> {
         let is_synced = self.shared.synced() >= end;
-        // In this order: after a failure the same position may be another frame's.
+        // The order matters: after a failure another frame may be at the same position.
         self.check_sound().map(|()| is_synced)
     }
 
-    /// Waits for the right to sync, and for the writers that are likely to come. Returns `None` once
-    /// another process has made the log durable up to `end`.
+    /// Waits for the right to sync, and for writers that are likely to append soon. Returns `None`
+    /// once another process has made the log durable up to `end`.
     fn turn(&self, end: u64) -> Result<Option<Syncing<'_>>> {
         let turns = self.shared.turns();
         loop {
-            // Before the look: a turn that ends after it ends the wait.
+            // Read before the check, so that a turn that ends after the check ends the wait.
             let ended = turns.ended();
             if self.is_synced(end)? {
                 return Ok(None);
@@ -173,7 +176,7 @@ impl Log {
         }
     }
 
-    /// Ends what a process has left that died while it appended, and brings `writer` up to date.
+    /// Completes the work of a process that died while it appended, and brings `writer` up to date.
     /// The caller has the right to append.
     pub(super) fn settle(&self, writer: &mut Writer) -> Result<Arc<LogFile>> {
         self.settle_rotation()?;
@@ -193,7 +196,7 @@ impl Log {
             return Err(CORRUPT);
         }
         if self.shared.reserved() != written {
-            // A frame that is whole is taken in, any other is written over.
+            // A whole frame is taken in. The next frame overwrites any other bytes.
             if let Some(frame) = frame::read(&file, &writer.tail, true)? {
                 self.shared.publish_written(frame.start, frame.tail.end);
                 writer.tail = frame.tail;
@@ -205,7 +208,7 @@ impl Log {
     }
 }
 
-/// State behind the frame at `last`, or behind the head of `file`.
+/// Returns the state behind the frame at `last`, or behind the head of `file`.
 fn tail_at(file: &LogFile, last: u64) -> Result<Tail> {
     if last == file.base {
         return Ok(file.start);

@@ -1,5 +1,5 @@
-//! The files of a log. Each begins with a head and has a part of the log, whose positions count its
-//! bytes, heads included; a file is named by the position of its first byte.
+//! The files of a log. A file begins with a head and has a part of the log. Positions count the
+//! bytes of all files, heads included. A file is named by the position of its first byte.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,14 +10,14 @@ use super::tail::Tail;
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::Counts;
 
-/// Bytes before the first frame of a file: those that a disk writes whole.
+/// Bytes before the first frame of a file: a sector, which a disk writes whole or not at all.
 pub(super) const HEAD_BYTES: usize = 512;
 const MAGIC: [u8; 8] = *b"fleetlgf";
 const VERSION: u32 = 1;
 const CHECKSUM_AT: usize = HEAD_BYTES - 4;
-/// Name of the directory beside the plane file.
+/// Name of the directory next to the plane file.
 pub(super) const DIRECTORY: &str = "log";
-/// Name of a file before it has all that makes it one.
+/// Name of a file until its content is complete and durable.
 const NEW_NAME: &str = "new";
 pub(super) const CORRUPT: Error = Error::Corrupt { what: "the log" };
 
@@ -27,18 +27,19 @@ pub(super) struct LogFile {
     path: PathBuf,
     /// Id of the log.
     pub(super) log: u64,
-    /// Position of its first byte.
+    /// Position of the first byte of the file.
     pub(super) base: u64,
-    /// State of the log where its first frame begins.
+    /// State of the log at the begin of the first frame.
     pub(super) start: Tail,
 }
 
 impl LogFile {
-    /// Makes the file that goes on behind `tail`; its name is durable on return, its place on disk
-    /// as well. `before_name` is called once its content is durable.
+    /// Makes the file that continues behind `tail`. Its name and its head are durable when this
+    /// returns. Calls `before_name` once its content is durable.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] where nothing has the name yet, [`Error::Io`].
+    /// Returns [`Error::DiskFull`] if no file got the name, and [`Error::Io`] if it may have the
+    /// name.
     pub(super) fn create(
         directory: &Path,
         log: u64,
@@ -66,7 +67,8 @@ impl LogFile {
     /// Opens the file that begins at `base`.
     ///
     /// # Errors
-    /// [`Error::Stale`] where there is none, [`Error::Corrupt`] where it is none of this log.
+    /// Returns [`Error::Stale`] if the file does not exist, and [`Error::Corrupt`] if it is not a
+    /// file of this log.
     pub(super) fn open(directory: &Path, log: u64, base: u64) -> Result<Self> {
         let path = path_of(directory, base);
         let file = OpenOptions::new().read(true).write(true).open(&path);
@@ -80,18 +82,18 @@ impl LogFile {
         Ok(opened)
     }
 
-    /// Offset of a position in this file.
+    /// Returns the offset of a position in this file.
     pub(super) fn offset(&self, position: u64) -> u64 {
         position.saturating_sub(self.base)
     }
 
-    /// Length in bytes, that of the space reserved included.
+    /// Returns the length of the file in bytes, reserved space included.
     pub(super) fn bytes(&self) -> Result<u64> {
         let meta = self.file.metadata();
         Ok(meta.map_err(|error| Error::io("read", &self.path, error))?.len())
     }
 
-    /// `length` bytes from `position` on, fewer where the file ends.
+    /// Reads `length` bytes from `position` on, or fewer if the file ends before.
     pub(super) fn read_up_to(&self, position: u64, length: usize) -> Result<Vec<u8>> {
         let offset = self.offset(position);
         let left = self.bytes()?.saturating_sub(offset);
@@ -109,10 +111,12 @@ impl LogFile {
         Ok(bytes)
     }
 
-    /// Writes `bytes`, of which the first `needed` matter; the others reserve space.
+    /// Writes `bytes`. The first `needed` bytes must be written. The rest reserves space, and may
+    /// be left out.
     ///
     /// # Errors
-    /// [`Error::DiskFull`], and then those that matter are not all there, [`Error::Io`].
+    /// Returns [`Error::DiskFull`] if the disk has no space for the needed bytes, and
+    /// [`Error::Io`].
     pub(super) fn write(&self, position: u64, bytes: &[u8], needed: usize) -> Result<()> {
         let mut done = 0;
         while done < needed {
@@ -126,10 +130,10 @@ impl LogFile {
         Ok(())
     }
 
-    /// Makes everything durable that was written.
+    /// Makes all written bytes durable.
     ///
     /// # Errors
-    /// [`Error::Io`], also where no space is left: what was written may be stored all the same.
+    /// Returns [`Error::Io`], also if no space is left. The bytes may be stored all the same.
     pub(super) fn sync(&self) -> Result<()> {
         let failed = |source| Error::Io { what: format!("sync {}", self.path.display()), source };
         self.file.sync_data().map_err(failed)
@@ -176,15 +180,16 @@ fn decode_head(log: u64, base: u64, head: &[u8]) -> Option<Tail> {
     is_ours.then_some(after_head(&Tail { end: base, sequence, counts, chain }))
 }
 
-/// Makes the directory of a log, with nothing in it.
+/// Makes an empty directory for a log.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where a log is there that was ever used, and those of the machine.
+/// Returns [`Error::Corrupt`] if the directory has a log that was ever used, and the errors of the
+/// machine.
 pub(super) fn make_directory(directory: &Path) -> Result<()> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            // Creation was cut off, unless something was stored here.
+            // An earlier creation was cut off, unless the log has blocks.
             remove_new(directory)?;
             for (base, bytes) in list(directory)? {
                 if base != 0 || bytes > HEAD_BYTES as u64 {
@@ -198,7 +203,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<()> {
     directory.parent().map_or(Ok(()), sync_directory)
 }
 
-/// Positions and lengths of all files, ascending.
+/// Returns positions and lengths of all files, ascending.
 pub(super) fn list(directory: &Path) -> Result<Vec<(u64, u64)>> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => CORRUPT,
@@ -210,7 +215,7 @@ pub(super) fn list(directory: &Path) -> Result<Vec<(u64, u64)>> {
         let Some(base) = entry.file_name().to_str().and_then(base_of) else { continue };
         match entry.metadata() {
             Ok(meta) => found.push((base, meta.len())),
-            // Removed since.
+            // Another process removed the file after the listing.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("list", directory, error)),
         }
@@ -223,7 +228,7 @@ pub(super) fn remove(directory: &Path, base: u64) -> Result<()> {
     remove_path(&path_of(directory, base))
 }
 
-/// Removes a file that a crash kept from getting its name.
+/// Removes a file that has not got its name because of a crash.
 pub(super) fn remove_new(directory: &Path) -> Result<()> {
     remove_path(&directory.join(NEW_NAME))
 }
@@ -236,7 +241,7 @@ fn remove_path(path: &Path) -> Result<()> {
 }
 
 /// # Errors
-/// [`Error::Io`], also where no space is left: names may be there all the same.
+/// Returns [`Error::Io`], also if no space is left. Names may be stored all the same.
 pub(super) fn sync_directory(directory: &Path) -> Result<()> {
     let failed = |source| Error::Io { what: format!("sync {}", directory.display()), source };
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)

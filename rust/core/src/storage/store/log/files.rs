@@ -1,4 +1,4 @@
-//! The files of a log that this process has open.
+//! The open files of a log in this process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::file::{self, LogFile};
 use crate::model::error::Result;
 
-/// Files by position, opened when they are needed.
+/// Files by position. A file is opened when it is needed.
 pub(super) struct Files {
     pub(super) directory: PathBuf,
     pub(super) log: u64,
@@ -19,10 +19,11 @@ impl Files {
         Self { directory, log, open: Mutex::default() }
     }
 
-    /// The file that begins at `base`.
+    /// Returns the file that begins at `base`.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Stale`] where it is gone, and those of the machine.
+    /// Returns [`crate::model::error::Error::Stale`] if the file was removed, and the errors of the
+    /// machine.
     pub(super) fn get(&self, base: u64) -> Result<Arc<LogFile>> {
         let mut open = self.open();
         if let Some(file) = open.get(&base) {
@@ -39,25 +40,26 @@ impl Files {
         file
     }
 
-    /// Takes in a file that is open already.
+    /// Adds a file that is already open.
     pub(super) fn keep(&self, file: &Arc<LogFile>) {
         self.open().insert(file.base, Arc::clone(file));
     }
 
-    /// The open file that has `position`.
+    /// Returns the open file that has `position`.
     pub(super) fn at(&self, position: u64) -> Option<Arc<LogFile>> {
         self.open().range(..=position).next_back().map(|(_, file)| Arc::clone(file))
     }
 
-    /// Positions of all files there are, ascending.
+    /// Returns the positions of all files of the log, ascending.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the errors of the machine.
     pub(super) fn bases(&self) -> Result<Vec<u64>> {
         Ok(file::list(&self.directory)?.into_iter().map(|(base, _)| base).collect())
     }
 
-    /// Closes all files before the one that has `position`. Who reads them keeps them until then.
+    /// Closes all files before the file that has `position`. A reader of a file keeps it open until
+    /// the read ends.
     pub(super) fn close_before(&self, position: u64) {
         let mut open = self.open();
         if let Some((&first, _)) = open.range(..=position).next_back() {
@@ -66,7 +68,7 @@ impl Files {
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<LogFile>>> {
-        // Every change is complete before anything can panic.
+        // The map is complete before any code under the lock can panic.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

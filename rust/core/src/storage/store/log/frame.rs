@@ -1,7 +1,7 @@
-//! Frames: what one write appends to a log, byte by byte as in `docs/format.md`.
+//! Frames: the bytes that one write appends to a log (`docs/format.md`).
 //!
-//! A frame has the blocks of a group. Its head tells the log, the position and the frame before, so
-//! nothing torn, left over or from elsewhere passes for one.
+//! A frame has the blocks of a group. Its head names the log, the position and the frame before. So
+//! a torn or left-over frame, or a frame from elsewhere, does not pass for a frame of the log.
 
 use super::file::LogFile;
 use super::tail::Tail;
@@ -10,26 +10,26 @@ use crate::storage::store::cursor::Cursor;
 use crate::storage::store::entries::{Counts, NewBlock};
 
 pub(super) const HEAD_BYTES: usize = 96;
-/// Frames begin at multiples of this.
+/// Frames begin at multiples of so many bytes.
 pub(super) const ALIGNMENT: usize = 8;
 const MAGIC: [u8; 4] = *b"flfr";
 const CHECKSUM_AT: usize = HEAD_BYTES - 4;
 /// Bytes that are read to find a head and, most often, its table.
 const WINDOW_BYTES: usize = 4 << 10;
 
-/// A frame that was found, less its blocks.
+/// A frame that was found, without its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// Position.
+    /// Position of the frame.
     pub(super) start: u64,
-    /// State of the log behind it.
+    /// State of the log behind the frame.
     pub(super) tail: Tail,
-    /// Everything up to there was durable before the frame was written.
+    /// The log was durable up to this position before the frame was written.
     pub(super) synced: u64,
-    /// Lengths of its blocks.
+    /// Lengths of the blocks.
     pub(super) lengths: Vec<u32>,
     pub(super) cursors: Vec<Cursor>,
-    /// Position of its first block.
+    /// Position of the first block.
     pub(super) blocks_at: u64,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Head {
     body_checksum: u32,
 }
 
-/// The frame of `groups`, which follows on `tail`, and the state behind it.
+/// Encodes the frame of `groups`, which follows `tail`. Also returns the state behind the frame.
 pub(super) fn encode(
     log: u64,
     tail: &Tail,
@@ -68,7 +68,7 @@ pub(super) fn encode(
     }
     let cursor_bytes = put_cursors(&mut bytes, blocks().filter_map(|block| block.cursor.as_ref()));
     let sealed_bytes: usize = blocks().map(|block| block.sealed.len()).sum();
-    // And for space that is reserved behind a large frame.
+    // Also covers the space that is reserved behind a large frame.
     bytes.reserve_exact(sealed_bytes + ALIGNMENT + WINDOW_BYTES);
     blocks().for_each(|block| bytes.extend_from_slice(&block.sealed));
     bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
@@ -98,7 +98,7 @@ pub(super) fn encode(
     (bytes, Tail { end, sequence: tail.sequence + u64::from(block_count), counts, chain })
 }
 
-/// Adds the cursors; returns how many bytes they take.
+/// Appends the cursors. Returns the number of bytes that they take.
 fn put_cursors<'c>(bytes: &mut Vec<u8>, cursors: impl Iterator<Item = &'c Cursor>) -> u32 {
     let before = bytes.len();
     for Cursor { key, position } in cursors {
@@ -117,7 +117,8 @@ fn head_checksum(log: u64, head: &[u8]) -> u32 {
 }
 
 impl Head {
-    /// The head at the beginning of `bytes` if it is one of this log and of this position.
+    /// Decodes the head at the beginning of `bytes`. Returns `None` if it is not a head of this log
+    /// at this position.
     pub(super) fn decode(log: u64, start: u64, bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..HEAD_BYTES)?;
         let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
@@ -154,25 +155,25 @@ impl Head {
     /// Reads the head at `start`.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Io`].
+    /// Returns [`crate::model::error::Error::Io`] if the file cannot be read.
     pub(super) fn read(file: &LogFile, start: u64) -> Result<Option<Self>> {
         let bytes = file.read_up_to(start, HEAD_BYTES)?;
         Ok(Self::decode(file.log, start, &bytes))
     }
 }
 
-/// The frame that follows on `tail`, `None` where there is none; with `is_checked` none whose blocks
-/// are not as they were written either.
+/// Reads the frame that follows `tail`. Returns `None` if no frame follows. If `is_checked`, also
+/// returns `None` if the blocks are not as they were written.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Io`].
+/// Returns [`crate::model::error::Error::Io`] if the file cannot be read.
 pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Option<Frame>> {
     let mut bytes = file.read_up_to(tail.end, WINDOW_BYTES)?;
     let Some(head) = Head::decode(file.log, tail.end, &bytes).filter(|head| head.follows(tail))
     else {
         return Ok(None);
     };
-    // Nobody has vouched for the lengths yet.
+    // The lengths are not checked yet, so the length of the file bounds them.
     let left = file.bytes()?.saturating_sub(file.offset(tail.end) + HEAD_BYTES as u64);
     let table_bytes = 4 * u64::from(head.block_count) + u64::from(head.cursor_bytes);
     if head.body_bytes > left || table_bytes > head.body_bytes {

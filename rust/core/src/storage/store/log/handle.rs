@@ -1,4 +1,4 @@
-//! The log of one plane, opened.
+//! The open log of one plane.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,28 @@ use crate::storage::store::committer::Committer;
 use crate::storage::store::entries::NewBlock;
 use crate::storage::store::gathering::Patience;
 
-/// The log of one plane. Several processes may have it open at once, each once.
+/// The log of one plane. Several processes may have it open at the same time, each process once.
 pub(in crate::storage::store) struct Log {
     pub(super) files: Files,
     pub(super) shared: Arc<Shared>,
     pub(super) marks: Marks,
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
-    /// Batches on their way into the file, with the end of the frame that has them.
+    /// Batches that wait for their write. Each gets the end of the frame that has it.
     pub(super) appends: Committer<Vec<NewBlock>, u64>,
-    /// Positions that threads of this process want to be durable.
+    /// Positions that threads of this process wait for to be durable.
     pub(super) syncs: Committer<u64>,
     pub(super) patience: Patience,
-    /// Failed syncs when this was opened: one more, and nothing can be promised from here.
+    /// Number of failed syncs when the log was opened. If the number grows, this handle can promise
+    /// no more writes.
     pub(super) failures: u64,
     pub(super) is_poisoned: AtomicBool,
     pub(super) plane: PathBuf,
-    /// Locked for as long as this is open, and closed last.
+    /// The lock is held while the log is open. The field is last, so the file is closed last.
     _lock_file: File,
 }
 
-/// The right to open the log of a plane, and to make it, for whoever holds it alone.
+/// The right to open the log of a plane. If the process is alone, it may also make the log.
 pub(in crate::storage::store) struct Opening {
     plane: PathBuf,
     lock_file: File,
@@ -48,10 +49,10 @@ pub(in crate::storage::store) struct Opening {
 }
 
 impl Opening {
-    /// Waits until nobody else is about to open the log of `plane` alone.
+    /// Waits until no other process is opening the log of `plane` alone.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the errors of the machine.
     pub(in crate::storage::store) fn begin(plane: &Path) -> Result<Self> {
         let path = plane.join(LOCK_FILE);
         let lock_file = shared::open_file(&path)?;
@@ -60,21 +61,21 @@ impl Opening {
         Ok(Self { plane: plane.to_owned(), lock_file, shared, is_alone })
     }
 
-    /// Makes an empty log that goes on behind block `sequence`; it is durable on return. The caller
-    /// is alone, and nothing that an earlier attempt has left was ever used.
+    /// Makes an empty log, which is durable when this returns. The caller is alone. Files that an
+    /// earlier attempt left were never used.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the errors of the machine.
     pub(in crate::storage::store) fn create(&self, log: u64) -> Result<()> {
         let directory = self.plane.join(DIRECTORY);
         file::make_directory(&directory)?;
         LogFile::create(&directory, log, &Tail::default(), || ()).map(drop)
     }
 
-    /// Opens the log that has this id.
+    /// Opens the log with the id `log`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], and those of the machine.
+    /// Returns [`Error::Corrupt`] if the log is damaged, and the errors of the machine.
     pub(in crate::storage::store) fn finish(
         self,
         log: u64,
@@ -111,14 +112,14 @@ impl Opening {
 }
 
 impl Log {
-    /// Writes the end of the log once more where a sync of it has failed.
+    /// Writes the end of the log again if a sync of it has failed.
     pub(super) fn heal(&self) -> Result<()> {
         if !self.shared.is_in_doubt() {
             return Ok(());
         }
         let _appending = self.shared.lock_appending()?;
         let _syncing = self.shared.lock_syncing()?;
-        // Others may have failed meanwhile, or healed it.
+        // In the meantime, other processes may have failed or healed the log.
         let failures = self.shared.failures();
         if self.shared.is_in_doubt() {
             self.settle_rotation()?;
@@ -135,12 +136,13 @@ impl Log {
         Error::Poisoned
     }
 
-    /// Makes durable all that was written. A failure is everybody's.
+    /// Makes all written frames durable. A failure poisons the handles of all processes.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the sync fails.
     pub(super) fn sync_written(&self) -> Result<()> {
-        // In this order: had another file become the live one in between, then this was synced.
+        // The order matters: if another file became the live file in between, the rotation synced
+        // this position.
         let written = self.shared.written();
         self.shared.note_sync();
         let file = self.live_file()?;
@@ -154,25 +156,25 @@ impl Log {
         synced
     }
 
-    /// The file that is appended to.
+    /// Returns the file that appends go to.
     pub(super) fn live_file(&self) -> Result<Arc<LogFile>> {
         loop {
             let live = self.shared.live();
             match self.files.get(live) {
-                // Another one has become the live one, and this one was removed.
+                // Another file became the live file, and this file was removed.
                 Err(Error::Stale) if self.shared.live() != live => {}
                 outcome => return outcome,
             }
         }
     }
 
-    /// Syncs of all processes.
+    /// Returns the number of syncs of all processes.
     #[cfg(test)]
     pub(in crate::storage::store) fn syncs(&self) -> u64 {
         self.shared.syncs()
     }
 
-    /// Id of the log.
+    /// Returns the id of the log.
     pub(super) fn id(&self) -> u64 {
         self.files.log
     }

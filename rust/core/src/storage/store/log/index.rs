@@ -1,4 +1,4 @@
-//! Index of the blocks of a log that this process has seen: where each lies.
+//! Index of the blocks of a log that this process has seen: the place of each block.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,47 +11,47 @@ use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursor;
 use crate::storage::store::entries::{Counts, LogEntry, READ_BYTES_MAX};
 
-/// Looks at files that are removed meanwhile.
+/// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
 
-/// Blocks from some sequence on, and what else their frames say.
+/// Blocks from some sequence on, and the cursors of their frames.
 pub(super) struct Index {
-    /// State up to which everything is in here.
+    /// State up to which the index has all frames.
     tail: Tail,
     file: Arc<LogFile>,
-    /// The live file as of the last look at the directory.
+    /// The live file when the directory was last listed.
     live: Option<u64>,
-    /// Sequence of the first of `blocks`.
+    /// Sequence of the first item of `blocks`.
     first: u64,
-    /// Bytes of all blocks before it that were ever appended.
+    /// Bytes of all blocks that were ever appended before `first`.
     bytes_before: u64,
     blocks: VecDeque<Place>,
-    /// Position of the frame that each came with, in order.
+    /// Moves of cursors in order, with the positions of their frames.
     cursors: VecDeque<(u64, Cursor)>,
 }
 
 #[derive(Clone, Copy)]
 struct Place {
     position: u64,
-    /// Bytes of all blocks of the log up to this one.
+    /// Bytes of all blocks of the log up to this block, and with it.
     bytes_ever: u64,
 }
 
-/// A run of blocks side by side in one file.
+/// A run of neighbouring blocks in one file.
 pub(super) struct Run {
     file: Arc<LogFile>,
     position: u64,
     bytes: usize,
-    /// Sequence and length of each.
+    /// Sequence and length of each block.
     blocks: Vec<(u64, usize)>,
 }
 
 impl Index {
-    /// An index that begins with the first of the files there are.
+    /// Makes an index that begins with the oldest file.
     ///
     /// # Errors
-    /// [`Error::Stale`] where files are removed faster than they can be opened, and those of the
-    /// machine.
+    /// Returns [`Error::Stale`] if files are removed faster than they can be opened, and the errors
+    /// of the machine.
     pub(super) fn new(files: &Files) -> Result<Self> {
         let mut begun = Err(Error::Stale);
         for _ in 0..LOOKS_MAX {
@@ -78,11 +78,11 @@ impl Index {
         })
     }
 
-    /// Takes in all frames before `end`, a position up to which the log is durable.
+    /// Adds all frames before `end`, a position up to which the log is durable.
     ///
     /// # Errors
-    /// [`Error::Stale`] where files were removed before they were seen, [`Error::Corrupt`], and
-    /// those of the machine.
+    /// Returns [`Error::Stale`] if files were removed before they were seen, [`Error::Corrupt`] if
+    /// a frame is missing, and the errors of the machine.
     pub(super) fn follow(&mut self, files: &Files, end: u64, live: u64) -> Result<()> {
         if self.tail.end < end {
             files.keep(&self.file);
@@ -96,7 +96,7 @@ impl Index {
             }
             if let Some(next) = files.at(self.tail.end).filter(|file| file.base == self.tail.end) {
                 if next.start.sequence != self.tail.sequence {
-                    // Only a store that is being loaded leaves positions out.
+                    // Only a store that is being loaded skips sequences.
                     self.blocks.clear();
                     self.first = next.start.sequence + 1;
                     self.bytes_before = next.start.counts.log_bytes;
@@ -107,7 +107,7 @@ impl Index {
             }
             match frame::read(&self.file, &self.tail, false)? {
                 Some(frame) => self.add(frame),
-                // Its file may have been removed and the next one not been seen.
+                // The file of the frame may have been removed before the next file was opened.
                 None if files.bases()?.first().is_some_and(|first| *first > self.tail.end) => {
                     return Err(Error::Stale);
                 }
@@ -137,17 +137,18 @@ impl Index {
         self.tail.sequence
     }
 
-    /// Counters; the bytes of all blocks that were ever appended.
+    /// Returns the counters, with the bytes of all blocks that were ever appended.
     pub(super) fn counts(&self) -> Counts {
         self.tail.counts
     }
 
-    /// Moves of cursors, in order, with the positions of their frames.
+    /// Returns the moves of cursors in order, with the positions of their frames.
     pub(super) fn cursors(&self) -> Vec<(u64, Cursor)> {
         self.cursors.iter().cloned().collect()
     }
 
-    /// Bytes of all blocks that were ever appended up to `sequence`, `None` where that is not in here.
+    /// Returns the bytes of all blocks that were ever appended up to `sequence`, or `None` if the
+    /// index does not know.
     pub(super) fn bytes_ever(&self, sequence: u64) -> Option<u64> {
         if sequence.checked_add(1)? == self.first {
             return Some(self.bytes_before);
@@ -155,7 +156,7 @@ impl Index {
         self.place(sequence).map(|(place, _)| place.bytes_ever)
     }
 
-    /// Place of a block and its length.
+    /// Returns place and length of a block.
     fn place(&self, sequence: u64) -> Option<(Place, usize)> {
         let index = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         let place = *self.blocks.get(index)?;
@@ -164,8 +165,8 @@ impl Index {
         Some((place, usize::try_from(place.bytes_ever - bytes_before).ok()?))
     }
 
-    /// Places of the blocks after `after` up to `last`, as many as one read returns; `None` where some of them
-    /// were forgotten.
+    /// Returns the places of the blocks after `after` up to `last`, as many as one read returns.
+    /// Returns `None` if some of these blocks were forgotten.
     pub(super) fn runs_between(&self, files: &Files, after: u64, last: u64) -> Option<Vec<Run>> {
         let (mut runs, mut bytes) = (Vec::new(), 0);
         for sequence in after.saturating_add(1)..=last.min(self.tail.sequence) {
@@ -177,7 +178,7 @@ impl Index {
         Some(runs)
     }
 
-    /// Places of these blocks; `None` where one of them is not in here.
+    /// Returns the places of these blocks, or `None` if the index lacks a block.
     pub(super) fn runs_of(
         &self,
         files: &Files,
@@ -190,7 +191,7 @@ impl Index {
         Some(runs)
     }
 
-    /// Adds a block to the last run, or as a new one; returns its length.
+    /// Adds a block to the last run, or as a new run. Returns the length of the block.
     fn add_run(&self, files: &Files, sequence: u64, runs: &mut Vec<Run>) -> Option<usize> {
         let (Place { position, .. }, length) = self.place(sequence)?;
         match runs.last_mut() {
@@ -206,7 +207,7 @@ impl Index {
         Some(length)
     }
 
-    /// Closes files that nothing in here lies in: they are opened again when they are followed.
+    /// Closes files without blocks of the index. They are opened again when the index reads them.
     pub(super) fn close_unused(&mut self, files: &Files) {
         files.close_before(self.blocks.front().map_or(u64::MAX, |place| place.position));
         self.live = None;
@@ -231,7 +232,8 @@ impl Index {
 
 impl Run {
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`], and those of the machine.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the file is too short, and the errors of
+    /// the machine.
     pub(super) fn read(&self, entries: &mut Vec<LogEntry>) -> Result<()> {
         let bytes = self.file.read_up_to(self.position, self.bytes)?;
         if bytes.len() < self.bytes {

@@ -1,7 +1,8 @@
-//! Marks of the frames that are under way, and of the processes that have the log open.
+//! Marks of the frames being written, and of the processes that have the log open.
 //!
-//! Readers see what is durable. Where more than that was written, they ask if those are alive whose
-//! it is: what a dead one left is made durable, or made void, before the read answers.
+//! Readers see durable frames. If the file has frames that are not durable, a reader checks the
+//! marks for a living writer. It completes or discards the frames of a dead writer before it
+//! answers.
 
 use std::fs::File;
 use std::io;
@@ -11,13 +12,13 @@ use std::time::Duration;
 
 use crate::storage::store::byte_locks::{ByteLocks, Kind, lock_open_file};
 
-/// Offset of the mark of the position 0: far beyond those of transactions.
+/// Offset of the mark of position 0: far beyond the marks of transactions.
 const MARKS_AT: u64 = 1 << 62;
-/// Time until an opener looks again if the one who opens alone has ended.
+/// Time until a waiting process looks again if the process that opens the log alone is done.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Waits until nobody is about to open the log alone that `file` stands for; true where the caller
-/// is, until it shares that.
+/// Waits until no other process is opening alone the log that `file` stands for. Returns true if
+/// the caller now opens it alone, until it calls [`share`].
 pub(super) fn enter(file: &File) -> io::Result<bool> {
     loop {
         for kind in [Kind::Exclusive, Kind::Shared] {
@@ -29,15 +30,16 @@ pub(super) fn enter(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Lets others join.
+/// Lets other processes join.
 pub(super) fn share(file: &File) -> io::Result<()> {
     lock_open_file(file, Kind::Shared).map(drop)
 }
 
-/// The frames that are under way.
+/// Marks of the frames being written.
 pub(super) struct Marks {
     locks: Arc<ByteLocks>,
-    /// Those of this process, of which the system tells it nothing; neighbours are one.
+    /// Marks of this process, which the system does not report to it. Neighbouring marks are
+    /// joined.
     own: Mutex<Vec<Range<u64>>>,
 }
 
@@ -56,7 +58,7 @@ impl Marks {
         Ok(())
     }
 
-    /// Takes away the marks of this process up to `end`.
+    /// Removes the marks of this process up to `end`.
     pub(super) fn clear(&self, end: u64) {
         self.own().retain_mut(|positions| {
             let cleared = positions.start..positions.end.min(end);
@@ -68,7 +70,7 @@ impl Marks {
         });
     }
 
-    /// The end of the mark of a living process that `position` lies in.
+    /// Returns the end of the mark that has `position`, if a living process holds the mark.
     pub(super) fn marked_until(&self, position: u64) -> io::Result<Option<u64>> {
         let end = self.own().iter().find(|own| own.contains(&position)).map(|own| own.end);
         if end.is_some() {
@@ -79,7 +81,7 @@ impl Marks {
     }
 
     fn own(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
-        // Every change is complete before anything can panic.
+        // The list is complete before any code under the lock can panic.
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
-//! The log: append-only files beside the plane (layout in `docs/format.md`, reasons in
+//! The log: append-only files next to the plane file (layout in `docs/format.md`, reasons in
 //! `docs/decisions/0024-own-log.md`).
 //!
-//! A group of batches is one positioned write and one sync. Groups reach across processes: appending
-//! needs a short lock, and whoever syncs covers all that was written before, by anybody.
+//! A group of batches takes one positioned write and one sync. Groups reach across processes:
+//! appending needs a short lock, and a sync covers all frames written before it, by any process.
 
 mod tail;
 

@@ -1,23 +1,24 @@
-//! A mutex between processes, in memory that they share, which outlives its holder.
+//! A mutex in memory that processes share. It survives the death of its holder.
 
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// A mutex of the C library, on cache lines of its own.
+/// A mutex of the C library, alone on its cache lines.
 ///
-/// Invariant: whoever opens the log alone makes it ([`Self::begin`]) before anybody else sees the
-/// memory, and what unlocks it stays with the thread that has locked it.
+/// Invariant: the process that opens the log alone makes the mutex ([`Self::begin`]) before any
+/// other process sees the memory. The guard that unlocks the mutex stays with the thread that
+/// locked it.
 #[repr(C, align(128))]
 pub(super) struct MutexSpace(UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>);
 
 impl MutexSpace {
-    /// Makes a mutex that works between processes and outlives its holder.
+    /// Makes a mutex that works between processes and survives the death of its holder.
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     pub(super) fn begin(&self) -> io::Result<()> {
         let mutex = self.0.get().cast::<libc::pthread_mutex_t>();
         let mut kind = MaybeUninit::uninit();
-        // SAFETY: `kind` is made before it is used; nobody else uses the space yet, since the
+        // SAFETY: `kind` is made before it is used. No other process uses the space yet, since the
         // caller is alone with the log.
         unsafe {
             checked(libc::pthread_mutexattr_init(kind.as_mut_ptr()))?;
@@ -34,14 +35,14 @@ impl MutexSpace {
     /// Takes the mutex, also from a holder that died.
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     pub(super) fn lock(&self) -> io::Result<()> {
-        // SAFETY: by the invariant it was made.
+        // SAFETY: by the invariant the mutex was made.
         self.locked(unsafe { libc::pthread_mutex_lock(self.0.get().cast()) })
     }
 
-    /// False where another thread holds it.
+    /// Tries to take the mutex. Returns false if another thread holds it.
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     pub(super) fn try_lock(&self) -> io::Result<bool> {
-        // SAFETY: as in `lock`.
+        // SAFETY: by the invariant the mutex was made.
         match unsafe { libc::pthread_mutex_trylock(self.0.get().cast()) } {
             libc::EBUSY => Ok(false),
             outcome => self.locked(outcome).map(|()| true),
@@ -51,19 +52,20 @@ impl MutexSpace {
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     fn locked(&self, outcome: libc::c_int) -> io::Result<()> {
         match outcome {
-            // Its holder died. What the words say of its work is settled by those who read them.
+            // The holder died. Readers of the shared words complete the work that the words
+            // describe.
             libc::EOWNERDEAD => {
-                // SAFETY: this thread holds it now.
+                // SAFETY: this thread holds the mutex now.
                 checked(unsafe { libc::pthread_mutex_consistent(self.0.get().cast()) })
             }
             outcome => checked(outcome),
         }
     }
 
-    /// Gives the mutex up.
+    /// Releases the mutex.
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     pub(super) fn unlock(&self) {
-        // SAFETY: by the invariant this thread holds it. Unlocking it cannot fail then.
+        // SAFETY: by the invariant this thread holds the mutex, so unlocking cannot fail.
         unsafe { libc::pthread_mutex_unlock(self.0.get().cast()) };
     }
 }

@@ -1,4 +1,4 @@
-//! Counters and sizes of a log out of its files alone.
+//! Counters and sizes of a log, read from its files without the shared state.
 
 use std::path::Path;
 
@@ -11,21 +11,22 @@ use super::shared::{self, LOCK_FILE};
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::Counts;
 
-/// Looks at files that are removed meanwhile.
+/// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
 
-/// Bytes of all files of the log of `plane`.
+/// Returns the bytes of all files of the log of `plane`.
 ///
 /// # Errors
-/// Those of the machine.
+/// Returns the errors of the machine.
 pub(in crate::storage::store) fn file_bytes(plane: &Path) -> Result<u64> {
     Ok(file::list(&plane.join(DIRECTORY))?.iter().map(|(_, bytes)| bytes).sum())
 }
 
-/// Counters of the log of `plane`, with the bytes of all blocks that were ever appended.
+/// Returns the counters of the log of `plane`, with the bytes of all blocks that were ever
+/// appended.
 ///
 /// # Errors
-/// [`Error::Corrupt`], and those of the machine.
+/// Returns [`Error::Corrupt`] if the log is damaged, and the errors of the machine.
 pub(in crate::storage::store) fn peek(plane: &Path, log: u64) -> Result<Counts> {
     let mut found = Err(Error::Stale);
     for _ in 0..LOOKS_MAX {
@@ -52,11 +53,12 @@ pub(in crate::storage::store) fn peek(plane: &Path, log: u64) -> Result<Counts> 
 }
 
 impl Log {
-    /// Reads all of the log that is needed; returns the sequence of its last block, and counters.
+    /// Reads all of the log that is needed. Returns the sequence of its last block, and its
+    /// counters.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where something is damaged, [`Error::Stale`] where compaction removed
-    /// files meanwhile, and those of the machine.
+    /// Returns [`Error::Corrupt`] if the log is damaged, [`Error::Stale`] if compaction removed
+    /// files during the read, and the errors of the machine.
     pub(in crate::storage::store) fn verify(&self, taken: Taken) -> Result<(u64, Counts)> {
         let files = Files::of(self.files.directory.clone(), self.id());
         let synced = self.shared.synced();

@@ -1,4 +1,4 @@
-//! Recovery: the end of a log, found by reading it, and made sure of.
+//! Recovery: reads the log to find its end, and makes the end durable.
 
 use std::sync::Arc;
 
@@ -8,54 +8,54 @@ use super::frame::{self, ALIGNMENT, Head};
 use super::tail::Tail;
 use crate::model::error::Result;
 
-/// Bytes that are copied or cleared at a time.
+/// Bytes that are copied or cleared at a time. Bounds memory.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The end of a log.
 pub(super) struct End {
     pub(super) tail: Tail,
-    /// Position of the last frame, or of the file where that has none.
+    /// Position of the last frame, or of the live file if it has no frame.
     pub(super) last: u64,
     pub(super) live: u64,
-    /// Everything before this was certainly durable before it was looked at.
+    /// Position up to which the log was certainly durable before recovery read it.
     safe: u64,
 }
 
-/// Parts of a log that are stored elsewhere by now.
+/// Parts of a log that are now stored elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
-    /// Blocks up to this sequence.
+    /// Blocks up to this sequence are stored elsewhere.
     pub(crate) compacted: u64,
-    /// Cursors of frames before this position.
+    /// Cursors of frames before this position are stored elsewhere.
     pub(crate) cursors: u64,
 }
 
 impl Taken {
-    /// True where nothing before `file` is needed.
+    /// Returns true if no frame before `file` is needed.
     pub(super) fn has_all_before(self, file: &LogFile) -> bool {
         self.has_all_until(&Tail { end: file.base, ..file.start })
     }
 
-    /// True where nothing before the end of `tail` is needed.
+    /// Returns true if no frame before the end of `tail` is needed.
     pub(super) fn has_all_until(self, tail: &Tail) -> bool {
         tail.sequence <= self.compacted && tail.end <= self.cursors
     }
 }
 
-/// Finds the end of a log that nobody appends to and makes it durable. `witnessed` is known to have
-/// been durable.
+/// Finds the end of a log without writers, and makes it durable. The log is known to have been
+/// durable up to `witnessed`.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`] where something is missing that was durable, and those
-/// of the machine.
+/// Returns [`crate::model::error::Error::Corrupt`] if durable bytes are missing, and the errors of
+/// the machine.
 pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Result<End> {
     file::remove_new(&files.directory)?;
     let mut unneeded = Vec::new();
     let end = find_end(files, taken, witnessed, |base| unneeded.push(base))?;
     let live = files.get(end.live)?;
     make_durable(&live, &end)?;
-    // A file may have got its name in a rotation that failed, and none before it may go sooner than
-    // that is durable.
+    // A failed rotation may have left a file whose name is not durable. No file before it may be
+    // removed until the name is.
     if witnessed != Some(end.tail.end) || !unneeded.is_empty() {
         file::sync_directory(&files.directory)?;
     }
@@ -66,13 +66,15 @@ pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Re
 /// Reads all of a log that is needed, up to `synced`.
 ///
 /// # Errors
-/// [`crate::model::error::Error::Corrupt`], and those of the machine.
+/// Returns [`crate::model::error::Error::Corrupt`] if the log is damaged, and the errors of the
+/// machine.
 pub(super) fn verify(files: &Files, taken: Taken, synced: u64) -> Result<Tail> {
     let (end, _) = read(files, taken, synced, |_| ())?;
     if end.tail.end < synced { Err(CORRUPT) } else { Ok(end.tail) }
 }
 
-/// As [`recover`], less all changes: `drop_file` is called with files that are not needed.
+/// Finds the end as [`recover`] does, but changes no file. Calls `drop_file` with the files that
+/// are not needed.
 fn find_end(
     files: &Files,
     taken: Taken,
@@ -82,12 +84,12 @@ fn find_end(
     let (mut end, file) = read(files, taken, u64::MAX, drop_file)?;
     let later = synced_later(&file, end.tail.end)?;
     end.safe = end.safe.max(witnessed.unwrap_or(0)).max(later);
-    // Blocks that were compacted were durable.
+    // Compacted blocks were durable, so the log must reach the last of them.
     let is_short = end.safe > end.tail.end || end.tail.sequence < taken.compacted;
     if is_short { Err(CORRUPT) } else { Ok(end) }
 }
 
-/// Reads frames up to position `until`, or to the last one; returns the last file as well.
+/// Reads frames up to position `until`, or up to the last frame. Also returns the last file.
 fn read(
     files: &Files,
     taken: Taken,
@@ -120,10 +122,10 @@ fn read(
     Ok((end, file))
 }
 
-/// Finds the end of the live file alone, all before which is durable, and makes it durable.
+/// Finds the end of the live file, and makes it durable. The files before it are durable.
 ///
 /// # Errors
-/// Those of [`recover`].
+/// Returns the errors of [`recover`].
 pub(super) fn heal(files: &Files, live: u64, synced: u64) -> Result<End> {
     let file = files.get(live)?;
     let mut end = End { tail: file.start, last: live, live, safe: synced };
@@ -140,11 +142,11 @@ impl End {
     fn enter(&mut self, file: &LogFile) {
         self.tail = file.start;
         (self.last, self.live) = (file.base, file.base);
-        // The file before was synced before this one had a name.
+        // A rotation syncs the old file before the new file has a name.
         self.safe = self.safe.max(file.start.end);
     }
 
-    /// Reads all frames of `file` from the end known so far on, up to the beginning of `next`.
+    /// Reads the frames of `file` behind the known end, up to the beginning of `next`.
     fn read_file(&mut self, file: &LogFile, next: Option<&LogFile>, until: u64) -> Result<()> {
         while self.tail.end < until && next.is_none_or(|next| next.base > self.tail.end) {
             match frame::read(file, &self.tail, true)? {
@@ -164,12 +166,13 @@ impl End {
     }
 }
 
-/// Greatest position that heads behind `end` say to have been durable when they were written: no frame ends there, so
-/// if they mean more than `end`, one of those before them was damaged.
+/// Returns the greatest position that heads behind `end` say was durable when they were written.
+/// Heads behind `end` belong to no readable frame. So if the position is greater than `end`, a
+/// durable frame before them was damaged.
 fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
     let (mut synced, mut at) = (0, end);
     loop {
-        // Heads that begin in one piece and end in the next are read with it.
+        // A head that crosses the end of a piece is read with the piece that it begins in.
         let bytes = file.read_up_to(at, PIECE_BYTES + frame::HEAD_BYTES)?;
         for offset in (0..bytes.len().min(PIECE_BYTES)).step_by(ALIGNMENT) {
             if let Some(head) = Head::decode(file.log, at + offset as u64, &bytes[offset..]) {
@@ -183,8 +186,8 @@ fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
     }
 }
 
-/// Writes once more what may not be durable, since a sync that failed leaves pages behind that no
-/// later one writes, and clears what follows the end: nothing of it may ever pass for a frame.
+/// Writes again the frames that may not be durable, because a failed sync leaves pages that no
+/// later sync writes. Clears the bytes behind the end, so that they never pass for a frame.
 fn make_durable(file: &LogFile, end: &End) -> Result<()> {
     let mut is_changed = end.safe < end.tail.end;
     let mut at = end.safe;

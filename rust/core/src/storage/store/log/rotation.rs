@@ -1,4 +1,4 @@
-//! Going on in another file, and removing those that are no longer needed.
+//! Continues the log in another file, and removes files that are no longer needed.
 
 use std::sync::{Arc, PoisonError};
 
@@ -10,17 +10,17 @@ use super::tail::Tail;
 use super::writer::Writer;
 use crate::model::error::{Error, Result};
 
-/// Compacted bytes in the live file from which on the log goes on in another although this one has
-/// more than those: then it can be removed.
+/// If the live file has so many compacted bytes, the log continues in another file, even if the
+/// live file has blocks that are needed. Once these are compacted as well, the file can be removed.
 const COMPACTED_BYTES_MAX: u64 = 64 << 10;
 
 impl Log {
-    /// Goes on in another file. The caller has the right to append.
+    /// Continues the log in another file. The caller has the right to append.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] where nothing has changed, [`Error::Io`].
+    /// Returns [`Error::DiskFull`] if the log is unchanged, and [`Error::Io`].
     pub(super) fn rotate(&self, writer: &mut Writer, live: &LogFile) -> Result<Arc<LogFile>> {
-        // Only the last file may have anything that is not durable.
+        // Only the last file may have frames that are not durable.
         let written = self.shared.written();
         if self.shared.synced() < written
             && let Err(error) = live.sync()
@@ -48,8 +48,8 @@ impl Log {
         Ok(file)
     }
 
-    /// Ends a rotation whose process died or failed: the file that has a name is the live one.
-    /// The caller has the right to append.
+    /// Completes a rotation whose process died or failed. If the new file has its name, it becomes
+    /// the live file. The caller has the right to append.
     pub(super) fn settle_rotation(&self) -> Result<()> {
         if !self.shared.is_rotating() {
             return Ok(());
@@ -64,11 +64,11 @@ impl Log {
         Ok(())
     }
 
-    /// Gives back the space of what was taken over. It is done again with the next compaction where
-    /// it fails.
+    /// Frees the space of blocks and cursors that are stored elsewhere. If it fails, the next
+    /// compaction tries again.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the errors of the machine.
     pub(in crate::storage::store) fn trim(&self, taken: Taken) -> Result<()> {
         let live = self.live_file()?;
         let compacted = self.index().bytes_ever(taken.compacted);
@@ -92,10 +92,10 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on behind block `sequence` in another file, in a store that is being loaded.
+    /// Continues behind block `sequence` in another file, in a store that is being loaded.
     ///
     /// # Errors
-    /// Those of the machine.
+    /// Returns the errors of the machine.
     pub(in crate::storage::store) fn restart(&self, sequence: u64) -> Result<()> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let _appending = self.shared.lock_appending()?;
@@ -105,7 +105,7 @@ impl Log {
         self.begin_file(&mut writer, &tail).map(drop)
     }
 
-    /// The position that the live file begins at.
+    /// Returns the position of the first byte of the live file.
     pub(in crate::storage::store) fn live(&self) -> u64 {
         self.shared.live()
     }

@@ -1,8 +1,8 @@
-//! State of a log that all processes share which have it open: a mapped file of one page.
+//! State of a log that is shared by all processes that have it open: a mapped file of one page.
 //!
-//! A process may be killed between any two stores to it, so each word is right by itself or tells
-//! that something has to be settled. It is made anew by whoever opens the log alone; then only
-//! [`Shared::witnessed`] is taken over.
+//! A process may be killed between any two stores to the state. So each word is correct by itself,
+//! or shows that work must be completed. The process that opens the log alone makes the state
+//! again, and keeps only [`Shared::witnessed`].
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,11 +18,11 @@ use super::turns::Turns;
 use crate::model::error::{Error, Result};
 use crate::storage::store::gathering::Gathering;
 
-/// Name of the file, beside the plane file.
+/// Name of the file, next to the plane file.
 pub(in crate::storage::store) const LOCK_FILE: &str = "plane.log-lock";
 const PAGE_BYTES: usize = 4_096;
 const MAGIC: u64 = 0x6b63_6f6c_676f_6c66;
-/// Any odd number with many bits.
+/// An odd number with many bits set, which spreads the bits of a product.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The content of the file.
@@ -30,29 +30,29 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 struct Page {
     magic: AtomicU64,
     log: AtomicU64,
-    /// Everything before this position is durable.
+    /// The log is durable up to this position.
     synced: AtomicU64,
-    /// [`witness_of`] of `synced`, now and then of an earlier one.
+    /// [`witness_of`] of `synced`, or for a moment of an earlier `synced`.
     witness: AtomicU64,
-    /// End of the last frame.
+    /// Position of the end of the last frame.
     written: AtomicU64,
-    /// Position of the last frame, or of the live file where that has none.
+    /// Position of the last frame, or of the live file if it has no frame.
     last: AtomicU64,
-    /// As `written`, and greater while a frame is written.
+    /// Equal to `written`, or greater while a frame is being written.
     reserved: AtomicU64,
-    /// Position of the file that is appended to.
+    /// Position of the first byte of the live file.
     live: AtomicU64,
-    /// Not 0 while another file becomes the live one.
+    /// Not 0 while another file becomes the live file.
     rotating: AtomicU64,
-    /// Syncs that failed.
+    /// Number of syncs that failed.
     failures: AtomicU64,
-    /// Those of them after which the end of the log was written once more.
+    /// Number of failed syncs that had happened when the end of the log was last written again.
     healed: AtomicU64,
-    /// Syncs that were tried, to be measured.
+    /// Number of syncs that were tried, for measurements.
     syncs: AtomicU64,
     turns: Turns,
-    /// Transaction of LMDB whose head page may not be on disk as it is seen, 0 for none. It stays
-    /// when the log is opened alone.
+    /// Transaction of LMDB whose head page may differ from the page on disk. 0 for none. Opening
+    /// the log alone keeps the word.
     head_in_doubt: AtomicU64,
     unused: AtomicU64,
     appending: MutexSpace,
@@ -66,14 +66,14 @@ pub(in crate::storage::store) struct Shared {
     path: PathBuf,
 }
 
-// SAFETY: the words are atomic, and the mutexes are those of the C library, made for any thread.
+// SAFETY: the words are atomic. The mutexes of the C library are made for use by any thread.
 #[expect(unsafe_code, reason = "a pointer to shared memory")]
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 #[expect(unsafe_code, reason = "a pointer to shared memory")]
 unsafe impl Sync for Shared {}
 
-/// Words that must hold once a log was opened alone, or a file became the live one.
+/// Positions to publish when a log was opened alone, or when a file became the live file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) live: u64,
@@ -82,28 +82,28 @@ pub(super) struct Ends {
 }
 
 impl Shared {
-    /// Maps `file`, which is at `path`.
+    /// Maps `file`, whose path is `path`.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system refuses.
     pub(super) fn map(file: &File, path: &Path) -> Result<Self> {
         let page = map_page(file).map_err(|error| Error::io("map", path, error))?;
         Ok(Self { page, path: path.to_owned() })
     }
 
     fn page(&self) -> &Page {
-        // SAFETY: it was mapped at its full length, and stays so until this is dropped; all of it
-        // is atomic or a cell.
+        // SAFETY: the page was mapped at its full length, and stays mapped until `self` is dropped.
+        // The whole page is atomics and cells.
         #[expect(unsafe_code, reason = "a mapped file")]
         unsafe {
             self.page.as_ref()
         }
     }
 
-    /// Makes the state anew. The caller is alone with the log.
+    /// Makes the state for a log. The caller is alone with the log.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system refuses to make a lock.
     pub(super) fn begin(&self, log: u64, ends: Ends) -> Result<()> {
         let page = self.page();
         page.magic.store(0, Ordering::Release);
@@ -120,7 +120,8 @@ impl Shared {
     }
 
     /// # Errors
-    /// [`Error::Corrupt`] where this is not the state of a log that others have open.
+    /// Returns [`Error::Corrupt`] if this is not the state of the log that other processes have
+    /// open.
     pub(super) fn join(&self, log: u64) -> Result<()> {
         let page = self.page();
         let is_theirs =
@@ -128,8 +129,9 @@ impl Shared {
         if is_theirs { Ok(()) } else { Err(Error::Corrupt { what: "the log's lock file" }) }
     }
 
-    /// A position up to which `log` is known to have been durable, be it before this machine was
-    /// started. Nothing makes sure that there is one, or that it is the last.
+    /// Returns a position up to which `log` is known to have been durable, perhaps before the
+    /// machine was started. There may be no such position, or the log may have been durable
+    /// further.
     pub(super) fn witnessed(&self, log: u64) -> Option<u64> {
         let page = self.page();
         let synced = page.synced.load(Ordering::Acquire);
@@ -141,7 +143,7 @@ impl Shared {
         self.page().synced.load(Ordering::Acquire)
     }
 
-    /// Everything before `end` is durable.
+    /// Publishes that the log is durable up to `end`.
     pub(super) fn publish_synced(&self, end: u64) {
         let page = self.page();
         page.synced.fetch_max(end, Ordering::AcqRel);
@@ -157,12 +159,12 @@ impl Shared {
         self.page().reserved.load(Ordering::Acquire)
     }
 
-    /// A frame up to `end` may be written from now on.
+    /// Announces that a frame up to `end` may be written from now on.
     pub(super) fn reserve(&self, end: u64) {
         self.page().reserved.store(end, Ordering::Release);
     }
 
-    /// A frame from `start` to `end` was written.
+    /// Publishes that a frame from `start` to `end` was written.
     pub(super) fn publish_written(&self, start: u64, end: u64) {
         self.page().last.store(start, Ordering::Release);
         self.page().written.store(end, Ordering::Release);
@@ -184,7 +186,8 @@ impl Shared {
         self.page().rotating.store(is_rotating.into(), Ordering::Release);
     }
 
-    /// All of the log is durable, and ends so. In this order nothing ever seems to be under way.
+    /// Publishes the end of a log that is durable as a whole. The order of the stores matters: no
+    /// frame ever seems to be in progress.
     pub(super) fn publish_ends(&self, ends: Ends) {
         let page = self.page();
         page.live.store(ends.live, Ordering::Release);
@@ -202,7 +205,7 @@ impl Shared {
         self.page().syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Syncs that all processes have tried since the log was opened alone.
+    /// Returns the number of syncs that all processes have tried since the log was opened alone.
     #[cfg(test)]
     pub(super) fn syncs(&self) -> u64 {
         self.page().syncs.load(Ordering::Relaxed)
@@ -212,25 +215,25 @@ impl Shared {
         self.page().failures.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// True where it is not known what a failed sync has left.
+    /// Returns true if a sync failed and the end of the log was not written again since.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.page().healed.load(Ordering::Acquire) != self.failures()
     }
 
-    /// Transaction of LMDB whose head page may not be on disk as it is seen.
+    /// Returns the transaction of LMDB whose head page may differ from the page on disk.
     pub(in crate::storage::store) fn head_in_doubt(&self) -> Option<u64> {
         Some(self.page().head_in_doubt.load(Ordering::Acquire)).filter(|number| *number > 0)
     }
 
-    /// The head page of `transaction` is written from now on.
+    /// Announces that the head page of `transaction` may be written from now on.
     pub(in crate::storage::store) fn doubt_head(&self, transaction: u64) {
         self.page().head_in_doubt.store(transaction, Ordering::Release);
     }
 
-    /// The head page of `transaction` is on disk, or was not written at all.
+    /// Publishes that the head page of `transaction` is on disk, or was not written at all.
     pub(in crate::storage::store) fn trust_head(&self, transaction: u64) {
         let page = &self.page().head_in_doubt;
-        // The next commit may have begun, whose number is another one.
+        // The next commit may have begun. The word then has another number and stays.
         let _ = page.compare_exchange(transaction, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
@@ -238,31 +241,31 @@ impl Shared {
         self.page().healed.store(failures, Ordering::Release);
     }
 
-    /// Takes the right to append, over all processes and threads.
+    /// Takes the right to append, among all processes and threads.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system refuses.
     pub(super) fn lock_appending(&self) -> Result<Held<'_>> {
         let space = &self.page().appending;
         space.lock().map_err(|error| Error::io("lock", &self.path, error))?;
         Ok(Held { space, stays_with_its_thread: std::marker::PhantomData })
     }
 
-    /// Takes the right to sync for others, `None` where another has it. Whoever syncs for itself
-    /// needs none.
+    /// Takes the right to sync for other threads. Returns `None` if another thread has it. A thread
+    /// that syncs for itself alone does not need the right.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system refuses.
     pub(super) fn try_lock_syncing(&self) -> Result<Option<Syncing<'_>>> {
         let is_locked = self.page().syncing.try_lock();
         let is_locked = is_locked.map_err(|error| Error::io("lock", &self.path, error))?;
         Ok(is_locked.then(|| self.syncing()))
     }
 
-    /// As [`Self::try_lock_syncing`], once nobody else has it.
+    /// Waits for the right that [`Self::try_lock_syncing`] tries to take.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the system refuses.
     pub(super) fn lock_syncing(&self) -> Result<Syncing<'_>> {
         let locked = self.page().syncing.lock();
         locked.map_err(|error| Error::io("lock", &self.path, error))?;
@@ -273,12 +276,12 @@ impl Shared {
         Syncing { page: self.page(), stays_with_its_thread: std::marker::PhantomData }
     }
 
-    /// Batches of those who are likely to come before a sync.
+    /// Returns the counts of writers that are likely to append before a sync.
     pub(super) fn gathering(&self) -> &Gathering {
         &self.page().gathering
     }
 
-    /// Turns of those who have that right.
+    /// Returns the turns of threads with the right to sync.
     pub(super) fn turns(&self) -> &Turns {
         &self.page().turns
     }
@@ -286,7 +289,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: nothing borrows the page any more.
+        // SAFETY: no borrow of the page is left.
         #[expect(unsafe_code, reason = "a mapped file")]
         unsafe {
             libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES);
@@ -294,10 +297,10 @@ impl Drop for Shared {
     }
 }
 
-/// Opens the file at `path`, and makes it where there is none.
+/// Opens the file at `path`, and makes it if it does not exist.
 ///
 /// # Errors
-/// [`Error::DiskFull`], [`Error::Io`].
+/// Returns [`Error::DiskFull`] or [`Error::Io`] if the file cannot be made or opened.
 pub(super) fn open_file(path: &Path) -> Result<File> {
     let opened = || {
         let mut options = OpenOptions::new();
@@ -305,8 +308,8 @@ pub(super) fn open_file(path: &Path) -> Result<File> {
         let file = options.open(path)?;
         let length = file.metadata()?.len();
         if length < PAGE_BYTES as u64 {
-            // Each byte must have its place on disk: a store to the map could not report that none
-            // is left.
+            // Every byte needs a place on disk now, because a store to the map could not report a
+            // full disk.
             let rest = vec![0; PAGE_BYTES - usize::try_from(length).unwrap_or(PAGE_BYTES)];
             file.write_all_at(&rest, length)?;
         }
@@ -318,7 +321,7 @@ pub(super) fn open_file(path: &Path) -> Result<File> {
 fn map_page(file: &File) -> io::Result<NonNull<Page>> {
     const { assert!(size_of::<Page>() <= PAGE_BYTES) };
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-    // SAFETY: a new mapping, of a file that has this length and that nobody cuts short.
+    // SAFETY: this is a new mapping. The file has this length, and no process cuts it short.
     #[expect(unsafe_code, reason = "a mapped file")]
     let page =
         unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, file.as_raw_fd(), 0) };
@@ -332,7 +335,8 @@ fn witness_of(log: u64, synced: u64) -> u64 {
     (synced ^ log).wrapping_mul(MIX) ^ log.rotate_left(32)
 }
 
-/// The last frame's position out of the state at `path`, read without a map. It need not be right.
+/// Reads the last frame's position from the state at `path`, without a map. The position may be
+/// wrong.
 pub(super) fn last_at(path: &Path, log: u64) -> Option<u64> {
     let mut words = [0; 48];
     File::open(path).ok()?.read_exact_at(&mut words, 0).ok()?;
@@ -341,7 +345,7 @@ pub(super) fn last_at(path: &Path, log: u64) -> Option<u64> {
     numbers.nth(3).filter(|_| is_of_log)
 }
 
-/// A lock that is held by this thread.
+/// A lock that this thread holds.
 pub(super) struct Held<'s> {
     space: &'s MutexSpace,
     stays_with_its_thread: std::marker::PhantomData<*const ()>,
@@ -353,7 +357,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The right to sync for others, held by this thread.
+/// The right to sync for other threads, held by this thread.
 pub(super) struct Syncing<'s> {
     page: &'s Page,
     stays_with_its_thread: std::marker::PhantomData<*const ()>,
@@ -366,7 +370,7 @@ impl Drop for Syncing<'_> {
     }
 }
 
-/// The ends of a log that is durable up to `tail`.
+/// Returns the ends of a log that is durable up to `tail`.
 pub(super) fn ends(live: u64, last: u64, tail: &Tail) -> Ends {
     Ends { live, last, end: tail.end }
 }

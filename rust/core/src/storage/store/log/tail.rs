@@ -2,15 +2,15 @@
 
 use crate::storage::store::entries::Counts;
 
-/// State of a log after some frame.
+/// State of a log behind some frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// Position that the next frame begins at.
+    /// Position of the next frame.
     pub(super) end: u64,
     /// Sequence of the last block.
     pub(super) sequence: u64,
-    /// Counters; the bytes of all blocks that were ever appended.
+    /// Counters, with the bytes of all blocks that were ever appended.
     pub(super) counts: Counts,
-    /// Checksum of the last head, which the next one repeats.
+    /// Checksum of the last head, which the next head repeats.
     pub(super) chain: u32,
 }

@@ -1,4 +1,4 @@
-//! Reading: what is durable, and no later surprise.
+//! Reads of the log. A read sees durable frames only, so no failure can take them back.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -10,15 +10,15 @@ use crate::storage::store::byte_locks::locked;
 use crate::storage::store::cursor::{Cursor, Cursors};
 use crate::storage::store::entries::{Counts, LogEntry};
 
-/// Looks at files that are removed meanwhile.
+/// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
 
 impl Log {
-    /// Takes in all that is durable, or was written by a process that is dead; the sequence of the
-    /// last block.
+    /// Reads the new frames that are durable. Makes frames of dead processes durable first. Returns
+    /// the sequence of the last block.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], and those of the machine.
+    /// Returns [`Error::Corrupt`] if the log is damaged, and the errors of the machine.
     pub(in crate::storage::store) fn follow(&self) -> Result<u64> {
         let mut end = self.visible_end()?;
         let mut index = self.index();
@@ -28,7 +28,7 @@ impl Log {
                 Err(Error::Stale) => {}
                 outcome => return outcome.map(|()| index.sequence()),
             }
-            // Compaction has removed files that were not seen yet.
+            // Compaction has removed files that the index had not read.
             *index = Index::new(&self.files)?;
             end = self.shared.synced();
         }
@@ -36,34 +36,35 @@ impl Log {
     }
 
     pub(super) fn index(&self) -> MutexGuard<'_, Index> {
-        // A panic leaves frames that were not taken in, and those are taken in by the next call.
+        // A panic may leave frames that the index lacks. The next call adds them.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes files that are no longer needed here, unless the index is in use.
+    /// Closes files that the index does not need, unless the index is in use.
     pub(super) fn close_unused(&self) {
         if let Ok(mut index) = self.index.try_lock() {
             index.close_unused(&self.files);
         }
     }
 
-    /// The position up to which reads see the log.
+    /// Returns the position up to which reads see the log.
     fn visible_end(&self) -> Result<u64> {
         loop {
             let (synced, reserved) = (self.shared.synced(), self.shared.reserved());
-            // After a failure nothing more is shown before the end was written once more.
+            // After a failed sync, reads see no further until the end was written again.
             if reserved <= synced || self.shared.is_in_doubt() {
                 return Ok(synced);
             }
             let Some(dead) = self.first_dead(synced, reserved)? else { return Ok(synced) };
-            // The mark goes after the position was published.
+            // A writer removes its mark after it publishes the position, so the position is read
+            // again.
             if self.shared.synced() <= dead && self.shared.reserved() == reserved {
                 self.end_work_of_dead(dead)?;
             }
         }
     }
 
-    /// The first position from `start` on that is no living process's.
+    /// Returns the first position from `start` on that no living process has marked.
     fn first_dead(&self, start: u64, end: u64) -> Result<Option<u64>> {
         let mut at = start;
         while at < end {
@@ -86,15 +87,16 @@ impl Log {
             let _appending = self.shared.lock_appending()?;
             self.settle(&mut writer)?;
         }
-        // A sync that fails shows in `failures`, and reads go on with what is durable.
+        // A failed sync shows in `failures`. Reads continue with the durable frames.
         drop(self.sync_written());
         Ok(())
     }
 
-    /// Blocks after `after` up to `last`, some of them; `None` where compaction has taken them meanwhile.
+    /// Returns blocks after `after` up to `last`, as many as one read returns. Returns `None` if
+    /// compaction has removed a block.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub(in crate::storage::store) fn between(
         &self,
         after: u64,
@@ -107,10 +109,10 @@ impl Log {
         Ok(Some(entries))
     }
 
-    /// These blocks; `None` where one of them is not there.
+    /// Returns these blocks, or `None` if a block is missing.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub(in crate::storage::store) fn get(
         &self,
         sequences: impl Iterator<Item = u64>,
@@ -122,31 +124,32 @@ impl Log {
         Ok(Some(entries))
     }
 
-    /// Forgets what was taken over.
+    /// Forgets the blocks and cursors that are stored elsewhere.
     pub(in crate::storage::store) fn forget(&self, taken: Taken) {
         self.index().forget(&self.files, taken.compacted, taken.cursors);
     }
 
-    /// State as of the last [`Self::follow`]: end, sequence of the last block, and counters with the
-    /// bytes of all blocks that were ever appended.
+    /// Returns the state as of the last [`Self::follow`]: end, sequence of the last block, and
+    /// counters with the bytes of all blocks that were ever appended.
     pub(in crate::storage::store) fn seen(&self) -> (u64, u64, Counts) {
         let index = self.index();
         (index.end(), index.sequence(), index.counts())
     }
 
-    /// Sequence of the last block as of the last [`Self::follow`], counters, and moves of cursors
-    /// with the positions of their frames, all of one instant.
+    /// Returns the state as of the last [`Self::follow`]: sequence of the last block, counters, and
+    /// moves of cursors with the positions of their frames. All are of one instant.
     pub(in crate::storage::store) fn seen_with_cursors(&self) -> (u64, Counts, Vec<(u64, Cursor)>) {
         let index = self.index();
         (index.sequence(), index.counts(), index.cursors())
     }
 
-    /// Bytes of all blocks up to `sequence` that were ever appended, where it was not forgotten.
+    /// Returns the bytes of all blocks that were ever appended up to `sequence`, unless they were
+    /// forgotten.
     pub(in crate::storage::store) fn bytes_ever(&self, sequence: u64) -> Option<u64> {
         self.index().bytes_ever(sequence)
     }
 
-    /// Moves the cursors of frames from `position` on.
+    /// Moves the cursors, by the frames from `position` on.
     pub(in crate::storage::store) fn move_cursors(&self, position: u64, cursors: &mut Cursors) {
         let moved = self.index().cursors();
         let moved = moved.iter().filter(|(start, _)| *start >= position);
