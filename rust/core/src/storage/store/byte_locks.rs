@@ -1,8 +1,9 @@
-//! Locks on single bytes of a file, which tell other processes that this one is alive and at work.
+//! Locks on single bytes of a file. A lock tells other processes that its process is alive and at
+//! work.
 //!
-//! The system drops them when their process dies, before anybody can learn of the death by a closed
-//! connection, and a fork does not inherit them. It drops them as well as soon as the process closes
-//! any descriptor of the file, so the file is opened once.
+//! The system drops the locks when their process dies, before another process can notice the death
+//! by a closed connection. A fork does not inherit them. The system also drops them when the
+//! process closes any descriptor of the file, so the file is opened once.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 use crate::model::error::{Error, Result};
 
-/// A file whose bytes are locked; what is in them has nothing to do with it.
+/// A file whose bytes are locked. The content of the bytes does not matter.
 pub(super) struct ByteLocks {
     file: File,
 }
@@ -29,18 +30,19 @@ impl ByteLocks {
         Self { file }
     }
 
-    /// Locks bytes, in place of what this process has locked of them; false where another process
-    /// is in the way.
+    /// Locks bytes, and replaces locks of this process on them. Returns false if another process
+    /// has a lock in the way.
     pub(super) fn lock(&self, kind: Kind, bytes: &Range<u64>) -> io::Result<bool> {
         is_taken(control(&self.file, libc::F_SETLK, kind.code(), bytes))
     }
 
     pub(super) fn unlock(&self, bytes: &Range<u64>) {
-        // Giving up a lock that is held does not fail; one that stayed would go with the process.
+        // Unlocking a held lock does not fail. A lock that stayed would end with the process.
         let _ = control(&self.file, libc::F_SETLK, libc::F_UNLCK, bytes);
     }
 
-    /// The end of a lock that another process has on a byte, if one has.
+    /// Returns the end of another process's lock on a byte, or `None` if no other process has a
+    /// lock on it.
     pub(super) fn locked_until(&self, byte: u64) -> io::Result<Option<u64>> {
         let found = control(&self.file, libc::F_GETLK, libc::F_WRLCK, &(byte..byte + 1))?;
         if i32::from(found.l_type) == libc::F_UNLCK {
@@ -53,8 +55,8 @@ impl ByteLocks {
     }
 }
 
-/// Locks all of a file for as long as it is open, in place of what was locked of it; false where
-/// another open file is in the way. Closing another descriptor does not give it up.
+/// Locks a whole file while it is open, and replaces its lock. Returns false if another open file
+/// has a lock in the way. Closing another descriptor of the file keeps the lock.
 pub(super) fn lock_open_file(file: &File, kind: Kind) -> io::Result<bool> {
     is_taken(control(file, libc::F_OFD_SETLK, kind.code(), &(0..1)))
 }
@@ -83,7 +85,7 @@ fn control(
         l_len: offset(bytes.end - bytes.start)?,
         l_pid: 0,
     };
-    // SAFETY: the descriptor is open, and the call reads and writes `lock` and nothing else.
+    // SAFETY: the descriptor is open, and the call reads and writes `lock` only.
     #[expect(unsafe_code, reason = "the standard library locks whole files only")]
     let outcome = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) };
     if outcome == 0 { Ok(lock) } else { Err(io::Error::last_os_error()) }
@@ -98,7 +100,7 @@ impl Kind {
     }
 }
 
-/// Passes on an outcome of the locks of the store in `directory`.
+/// Converts a failure of the locks of the store in `directory` to an error of the engine.
 pub(super) fn locked<R>(directory: &Path, outcome: io::Result<R>) -> Result<R> {
     outcome.map_err(|error| Error::io("lock the files of", directory, error))
 }

@@ -1,12 +1,12 @@
 //! Group commit: items that arrive while a commit runs share the next commit.
 //!
-//! There is no committer thread, so nothing has to survive a fork. A caller that finds no commit
-//! under way becomes the leader: it commits the items that wait, its own among them, in their order
-//! of arrival. The others sleep until the leader tells them their result, or until a commit has
-//! ended and their item is still queued. Example: while thread A commits, B, C and D arrive. When A
-//! ends, it wakes B. B commits all three items at once and wakes C and D with the result.
+//! There is no committer thread, so a fork loses no thread. A caller that finds no commit in
+//! progress becomes the leader. It commits the waiting items in their order of arrival, its item
+//! included. The other callers sleep until the leader gives them their result, or until a commit
+//! has ended and their item is still queued. Example: while thread A commits, B, C and D arrive.
+//! When A ends, it wakes B. B commits all three items at once and wakes C and D with the result.
 //!
-//! An item has a thread that waits for its [`Seat`], or a function that gets the result
+//! The result of an item goes to a thread that waits for its [`Seat`], or to a function
 //! ([`Committer::commit_then`]). `rust/core/tests/committer.rs` checks all interleavings.
 
 use std::any::Any;
@@ -18,31 +18,32 @@ use std::time::{Duration, Instant};
 use super::threads::{Mutex, MutexGuard, Thread, current, park};
 use crate::model::error::{Error, Result};
 
-/// Greatest number of items in one commit: bounds the size of a transaction.
+/// Greatest number of items in one commit. Bounds the size of a transaction.
 const GROUP_ITEMS_MAX: usize = 256;
-/// Greatest number of bytes in one commit, unless its first item has more. It bounds the time that a
+/// Greatest number of bytes in one commit, unless its first item has more. Bounds the time that a
 /// later item waits, and the memory of a statement.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// The way in which items are committed.
 pub trait Commit<T, R> {
-    /// The right to commit, given back when it is dropped.
+    /// The right to commit. Dropping it gives it back.
     type Turn;
 
-    /// Greatest time that an item waits behind a commit that does not end, and the error of an item
-    /// that has waited longer.
+    /// Greatest time that an item waits behind a commit that does not end, and the error for an
+    /// item that has waited longer.
     const LATE: Option<(Duration, fn() -> Error)> = None;
 
     /// Returns when items may be committed. Items that arrive before it returns join the group.
     ///
     /// # Errors
-    /// Those of the store; they are the result of the group.
+    /// Returns the errors of the store. The group gets the error as its result.
     fn begin(&self) -> Result<Self::Turn>;
 
     /// Commits a group: all of its items or none of them.
     ///
     /// # Errors
-    /// Those of the store; every item of the group gets the error ([`Error::for_each_waiter`]).
+    /// Returns the errors of the store. Every item of the group gets the error
+    /// ([`Error::for_each_waiter`]).
     fn commit(&self, turn: Self::Turn, items: &[T]) -> Result<R>;
 }
 
@@ -71,7 +72,7 @@ struct State<T, R> {
     queue: VecDeque<Entry<T, R>>,
     /// True while a thread leads.
     is_led: bool,
-    /// Instant at which the commit under way took its group.
+    /// Instant at which the commit in progress took its group.
     began: Option<Instant>,
 }
 
@@ -93,7 +94,7 @@ pub struct Seat<R> {
 }
 
 enum Outcome<R> {
-    /// No commit has ended with the item; these threads wait for it.
+    /// No commit has ended with the item. These threads wait for it.
     Open(Vec<Thread>),
     Ended(Result<R>),
 }
@@ -109,13 +110,13 @@ impl<T, R: Copy> Committer<T, R> {
     /// Commits `item`, which has `bytes` bytes, as part of a group. Returns the result of the group.
     ///
     /// # Errors
-    /// Those of the group's commit.
+    /// Returns the errors of the group's commit.
     pub fn submit(&self, item: T, bytes: usize, commit: &impl Commit<T, R>) -> Result<R> {
         self.wait(&self.enter(item, bytes), commit)
     }
 
-    /// Puts an item into the queue. It is committed once a thread waits for it, or with another
-    /// item.
+    /// Puts an item into the queue. It is committed when a thread waits for it, or together with
+    /// another item.
     pub fn enter(&self, item: T, bytes: usize) -> Arc<Seat<R>> {
         let seat = Arc::new(Seat { outcome: Mutex::new(Outcome::Open(Vec::new())) });
         let receiver = Receiver::Seat(Arc::clone(&seat));
@@ -123,14 +124,15 @@ impl<T, R: Copy> Committer<T, R> {
         seat
     }
 
-    /// Returns the result of the commit that has taken the item of `seat`. Leads if no other thread
-    /// does.
+    /// Returns the result of the commit that took the item of `seat`. This thread leads if no other
+    /// thread leads.
     ///
     /// # Errors
-    /// Those of that commit, and that of [`Commit::LATE`].
+    /// Returns the errors of that commit, and the error of [`Commit::LATE`].
     ///
     /// # Panics
-    /// If a call of `commit` panics, in the thread that leads; the others get [`Error::Poisoned`].
+    /// If a call of `commit` panics, in the thread that leads. The other threads get
+    /// [`Error::Poisoned`].
     pub fn wait<C: Commit<T, R>>(&self, seat: &Seat<R>, commit: &C) -> Result<R> {
         seat.join(current());
         loop {
@@ -143,7 +145,7 @@ impl<T, R: Copy> Committer<T, R> {
                     Some(Duration::ZERO) if self.leave(seat) => {
                         seat.end(C::LATE.map_or(Err(Error::Poisoned), |(_, late)| Err(late())));
                     }
-                    // The commit under way has taken it, and tells the result.
+                    // The commit in progress has taken the item, and will give the result.
                     Some(Duration::ZERO) => park(None),
                     left => park(left),
                 },
@@ -157,16 +159,16 @@ impl<T, R: Copy> Committer<T, R> {
         let is_of = |entry: &Entry<T, R>| matches!(&entry.receiver, Receiver::Seat(other) if std::ptr::eq(&raw const **other, seat));
         let Some(index) = state.queue.iter().position(is_of) else { return false };
         drop(state.queue.remove(index));
-        // The thread that is gone may be the thread that was to lead.
+        // The item may have belonged to the thread that was to lead.
         state.wake_next();
         true
     }
 
-    /// Commits `item` and has `then` called with the result, by this thread or by the thread that
-    /// leads. A thread that leads here returns when no item with a function waits.
+    /// Commits `item`. This thread, or the thread that leads, calls `then` with the result. If this
+    /// thread leads, it returns when no item with a function waits.
     ///
     /// # Panics
-    /// If a call of `commit` or of a function panics; the other calls are made first.
+    /// If a call of `commit` or of a function panics. The other calls are made first.
     pub fn commit_then(
         &self,
         item: T,
@@ -183,14 +185,14 @@ impl<T, R: Copy> Committer<T, R> {
         }
     }
 
-    /// Number of items that no commit has taken.
+    /// Returns the number of items that no commit has taken.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.lock().queue.len()
     }
 
     /// Makes this thread the leader. If another thread leads, returns the age of its commit. If the
-    /// queue is empty, there is nothing to lead: the last commit is about to tell its results.
+    /// queue is empty, no group has to be led: the last commit is about to give its results.
     fn try_lead(&self) -> std::result::Result<(), Duration> {
         let mut state = self.lock();
         if state.is_led || state.queue.is_empty() {
@@ -202,25 +204,25 @@ impl<T, R: Copy> Committer<T, R> {
 
     fn lead_for(&self, seat: &Seat<R>, commit: &impl Commit<T, R>) {
         if let Some(panic) = self.lead(commit) {
-            // This thread does not wait for its item any more, and must not be woken to lead.
+            // This thread no longer waits for its item, so it must not be woken to lead.
             self.leave(seat);
             resume_unwind(panic);
         }
     }
 
-    /// Commits one group, and goes on as long as items with functions wait and no other thread
-    /// leads. Returns the first panic of all calls.
+    /// Commits one group. Continues while items with functions wait and no other thread leads.
+    /// Returns the first panic of all calls.
     fn lead(&self, commit: &impl Commit<T, R>) -> Option<Panic> {
         let mut panic = None;
         loop {
             let begun = catching(&mut panic, || commit.begin());
             let (items, receivers) = self.take_group();
             let outcome = if items.is_empty() {
-                Err(Error::Poisoned) // of nothing
+                Err(Error::Poisoned) // no item gets this error
             } else {
                 begun.and_then(|turn| catching(&mut panic, || commit.commit(turn, &items)))
             };
-            // The next commit begins before the results of this commit are on their way.
+            // The next commit may begin before the results of this commit are handed out.
             self.end_group();
             for (item, receiver) in items.into_iter().zip(receivers) {
                 let outcome = copy(&outcome);
@@ -254,7 +256,7 @@ impl<T, R: Copy> Committer<T, R> {
         state.wake_next();
     }
 
-    /// Leads once more if items with functions wait, because no thread may wait behind them.
+    /// Leads again if items with functions wait, because no thread may be waiting behind them.
     fn goes_on(&self) -> bool {
         let mut state = self.lock();
         let has_function = |entry: &Entry<T, R>| matches!(entry.receiver, Receiver::Function(_));
@@ -264,13 +266,14 @@ impl<T, R: Copy> Committer<T, R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T, R>> {
-        // Every change under this lock is complete before a panic is possible.
+        // Every change under this lock is complete before any code can panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T, R: Copy> State<T, R> {
-    /// Wakes the first thread that waits for a queued item, if no thread leads: it will lead.
+    /// Wakes the first thread that waits for a queued item, if no thread leads. The woken thread
+    /// will lead.
     fn wake_next(&self) {
         if self.is_led {
             return;
@@ -284,7 +287,7 @@ impl<T, R: Copy> State<T, R> {
 }
 
 impl<R: Copy> Seat<R> {
-    /// Notes a thread that waits.
+    /// Adds a thread that waits.
     fn join(&self, thread: Thread) {
         if let Outcome::Open(threads) = &mut *self.lock() {
             threads.push(thread);
@@ -298,7 +301,7 @@ impl<R: Copy> Seat<R> {
         }
     }
 
-    /// Wakes the threads that wait. Returns true if there is one.
+    /// Wakes the waiting threads. Returns true if there is at least one.
     fn wake(&self) -> bool {
         match &*self.lock() {
             Outcome::Open(threads) => {
@@ -321,7 +324,9 @@ impl<R: Copy> Seat<R> {
     }
 }
 
-/// Number of items that are committed together, of queued items with these sizes in bytes.
+/// Returns the number of queued items that are committed together. `bytes` has the sizes of the
+/// items. Example: sizes of 3 MiB, 4 MiB and 2 MiB make a group of two items, because three exceed
+/// 8 MiB.
 fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
     let mut total = 0_usize;
     let fits = |(index, bytes): &(usize, usize)| {
@@ -331,7 +336,7 @@ fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
     bytes.take(GROUP_ITEMS_MAX).enumerate().take_while(fits).count()
 }
 
-/// Runs `call`. A panic becomes [`Error::Poisoned`], and the first panic is kept in `panic`.
+/// Runs `call`. A panic becomes [`Error::Poisoned`], and `panic` keeps the first panic.
 fn catching<O>(panic: &mut Option<Panic>, call: impl FnOnce() -> Result<O>) -> Result<O> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|caught| {
         panic.get_or_insert(caught);

@@ -1,23 +1,23 @@
-//! Positions of imports, each kept in the commit of the block that it follows.
+//! Positions of imports. A position is stored in the commit of the block before it.
 
 use crate::model::error::{Error, Result};
 
-/// Greatest number of imports that a store knows; one more pushes out the one that moved longest
-/// ago.
+/// Greatest number of imports that a store knows. A further import pushes out the import whose
+/// cursor moved longest ago.
 pub const CURSORS_MAX: usize = 16;
-/// Greatest length of a cursor in bytes: all of them fit on one page of a database.
+/// Greatest length of a cursor in bytes. All cursors then fit on one page of a database.
 pub const CURSOR_BYTES_MAX: usize = 64;
 
-/// Position of an import: whoever goes on after a crash learns from it what was stored.
+/// Position of an import. After a crash, the import learns from it which records were stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// Id that the import drew at random.
+    /// Random id of the import.
     pub key: [u8; 16],
-    /// The position; the store is given it sealed. Empty forgets the import.
+    /// The position, sealed by the caller. An empty position removes the import.
     pub position: Vec<u8>,
 }
 
-/// Cursors of a store, the one that moved last at the end.
+/// Cursors of a store. The cursor that moved last is at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursors(Vec<Cursor>);
 
@@ -35,7 +35,8 @@ impl Cursors {
         self.0.drain(..excess);
     }
 
-    /// Bytes of all: of each the key, the length of the position in a byte, the position.
+    /// Encodes the cursors. For each: the key, the length of the position in one byte, the
+    /// position.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for Cursor { key, position } in &self.0 {
@@ -58,22 +59,22 @@ impl Cursors {
     }
 }
 
-/// Cursors as a [`super::Snapshot`] has them, the one that moved last at the end.
+/// Encodes cursors for a [`super::Snapshot`]. The cursor that moved last is at the end.
 #[must_use]
 pub fn encode_cursors(cursors: Vec<Cursor>) -> Vec<u8> {
     Cursors(cursors).encode()
 }
 
-/// The cursors of a [`super::Snapshot`].
+/// Decodes the cursors of a [`super::Snapshot`].
 ///
 /// # Errors
-/// [`Error::Corrupt`].
+/// Returns [`Error::Corrupt`] if the bytes are damaged.
 pub fn decode_cursors(bytes: &[u8]) -> Result<Vec<Cursor>> {
     Cursors::decode(bytes).map(|cursors| cursors.0)
 }
 
 impl Cursor {
-    /// The first of some encoded cursors, and the others.
+    /// Decodes the first of some encoded cursors. Also returns the other bytes.
     pub(super) fn first(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (key, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first()?;

@@ -1,5 +1,5 @@
-//! Planes as folders of one directory: in each the files of a store, and one that holds the wrapped
-//! data key.
+//! Planes as folders of one directory. A folder has the files of a store, and a file with the
+//! wrapped data key.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -14,25 +14,25 @@ use crate::model::error::{Error, Result};
 
 const KEY_NAME: &str = "key";
 const STAGED_KEY_NAME: &str = "key.new";
-/// Attempts at removing a folder to which a compaction under way may add a file, until it finds the
-/// folder gone.
+/// Most attempts to remove a folder. A compaction in progress may add a file to the folder, until
+/// it finds that the folder is gone.
 const REMOVALS_MAX: u32 = 10;
 
-/// The planes in the folders of a directory, each named as its folder.
+/// The planes in the folders of a directory. A plane has the name of its folder.
 #[derive(Clone, Debug)]
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// The planes in `directory`, which need not exist yet.
+    /// Names the planes in `directory`, which need not exist yet.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self(directory.into())
     }
 
-    /// The directory and the name of the plane in `folder`.
+    /// Returns the directory and the name of the plane in `folder`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the path does not end in the name of a folder.
+    /// Returns [`Error::Invalid`] if the path does not end in the name of a folder.
     pub fn of_plane(folder: &Path) -> Result<(Self, &str)> {
         let parts = folder.parent().zip(folder.file_name().and_then(|name| name.to_str()));
         let message = || format!("{} does not name a folder", folder.display());
@@ -98,10 +98,10 @@ fn is_gone(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Makes `directory` for its owner alone.
+/// Makes `directory`, for its owner alone.
 ///
 /// # Errors
-/// [`Error::Exists`] where it holds anything, [`Error::Io`].
+/// Returns [`Error::Exists`] if the directory is not empty, and [`Error::Io`] if it cannot be made.
 fn make(directory: &Path) -> Result<()> {
     let mut entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -117,10 +117,10 @@ fn make(directory: &Path) -> Result<()> {
     }
 }
 
-/// Writes the key so that it is there whole or not at all, even after a power cut.
+/// Writes the key. Even after a power cut, the file has the whole key or does not exist.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::DiskFull`].
+/// Returns [`Error::Io`] or [`Error::DiskFull`] if the key cannot be written.
 fn write_key(directory: &Path, wrapped: &[u8]) -> Result<()> {
     let path = directory.join(KEY_NAME);
     let staged = directory.join(STAGED_KEY_NAME);
@@ -130,8 +130,9 @@ fn write_key(directory: &Path, wrapped: &[u8]) -> Result<()> {
         file.write_all(wrapped)?;
         file.sync_all()?;
         std::fs::rename(&staged, &path)?;
-        // The directory's own entry must survive a power cut as well, and so must those above it:
-        // an attempt that failed may have made them. Those of others may be closed to us.
+        // The directory's entry must survive a power cut, and so must the directories above it,
+        // because a failed attempt may have made them. Directories of other users may refuse to be
+        // opened.
         File::open(directory)?.sync_all()?;
         let absolute = std::path::absolute(directory)?;
         let above = absolute.ancestors().skip(1);

@@ -1,10 +1,9 @@
-//! Sealed blocks on their way into the log and out of it, and the counters that go with them.
+//! Sealed blocks to be appended to the log or read from it, and the counters that come with them.
 
 use super::cursor::Cursor;
 
 /// Greatest number of sealed bytes that one read of the log or of names returns, unless a single
-/// block is larger:
-/// bounds memory and the time a read transaction stays open.
+/// block is larger. Bounds memory, and the time that a read transaction stays open.
 pub const READ_BYTES_MAX: usize = 4 << 20;
 
 /// Counters, written in the same commit as the block that they count.
@@ -18,12 +17,12 @@ pub struct Counts {
     pub rejected: u64,
     /// Batches stored.
     pub batches: u64,
-    /// Bytes of the sealed blocks that are in the log; filled in by the store.
+    /// Bytes of the sealed blocks in the log. The store fills them in.
     pub log_bytes: u64,
 }
 
 impl Counts {
-    /// Adds those of another commit.
+    /// Adds the counters of another commit.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.values += other.values;
@@ -33,42 +32,44 @@ impl Counts {
     }
 }
 
-/// A sealed block on its way into the log.
+/// A sealed block to be appended to the log.
 #[derive(Clone, Debug, Default)]
 pub struct NewBlock {
-    /// The sealed bytes; empty when there is nothing to store but counts.
+    /// The sealed bytes. Empty if only the counters are to be stored.
     pub sealed: Vec<u8>,
-    /// Addition of the block to the counters.
+    /// Numbers that the block adds to the counters.
     pub counts: Counts,
-    /// Position of the import that the block belongs to.
+    /// New position of the import that the block belongs to.
     pub cursor: Option<Cursor>,
 }
 
 /// A sealed block of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Position in the log, from 1, without gaps at the end: the order of writing.
+    /// Position in the log, counted from 1. Positions ascend in the order of the writes, and have
+    /// no gaps at the end of the log.
     pub sequence: u64,
     /// The sealed bytes.
     pub sealed: Vec<u8>,
 }
 
-/// State of the store for a reader at some position that catches up, out of one snapshot.
+/// State of the store for a reader that catches up from some position. All is of one snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// Number of times that the manifest was replaced.
     pub generation: u64,
-    /// The sealed manifest, where the reader does not have it yet.
+    /// The sealed manifest, if the reader does not have it yet.
     pub manifest: Option<Vec<u8>>,
     /// Blocks up to this position are in the manifest's segments.
     pub compacted: u64,
-    /// Seconds that rows are kept, 0 for ever.
+    /// Seconds that rows are kept. 0 for ever.
     pub retention_seconds: u64,
-    /// Last page of names: those of all that is in the entries and the manifest are on it or before
-    /// it. 0 where the view has no news, neither entries nor a manifest: then nobody looks.
+    /// Last page of names. The names in the entries and the manifest are on this page or on earlier
+    /// pages. 0 if the view has no news, neither entries nor a manifest: its reader then needs no
+    /// names.
     pub pages: u64,
-    /// Last position of the log: a reader that has applied the entries up to there has all.
+    /// Last position of the log. A reader that has applied the entries up to it has everything.
     pub last: u64,
-    /// Some blocks of the log from the reader's position on; empty means none.
+    /// Some blocks of the log from the reader's position on. Empty if there are none.
     pub entries: Vec<LogEntry>,
 }

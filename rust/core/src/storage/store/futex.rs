@@ -1,11 +1,11 @@
-//! Waiting for a word in memory that processes share.
+//! Waits for changes of a word in memory that processes share.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Waits until another thread calls [`wake`], for less than a second. Returns at once if the word is
-/// not `value`, and may return without a reason.
+/// Waits until another thread calls [`wake`], for less than a second. Returns at once if the word
+/// is not `value`. May also return early without a cause.
 pub(super) fn wait(word: &AtomicU32, value: u32, patience: Duration) {
     let until = instant_in(patience);
     let none = ptr::null::<u32>();
@@ -28,10 +28,11 @@ pub(super) fn wake(word: &AtomicU32, count: i32) {
     }
 }
 
-/// The instant in less than a second, by the clock that the system takes for this.
+/// Returns the instant after `patience`, less than a second ahead, by the clock that the system
+/// uses for the wait.
 fn instant_in(patience: Duration) -> libc::timespec {
     let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes `at`; the clock is one that each system has.
+    // SAFETY: the call writes `at`, and every system has this clock.
     #[expect(unsafe_code, reason = "the standard library does not tell the number")]
     unsafe {
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut at);

@@ -1,42 +1,45 @@
-//! A moment before a commit, for writers that are about to write again.
+//! A short wait before a commit, for writers that are about to write again.
 //!
-//! Writers that one commit has acknowledged write again while the next commit is under way, and wait
-//! for the commit after it. So they fall into two halves, and each half waits for two commits. A
-//! leader therefore waits until as many batches are there as the last commit has acknowledged and
-//! left behind, for half the time of a commit at most. It does not wait if the batches are there, or
-//! if a commit takes no longer than waking a thread.
+//! When a commit acknowledges writers, they write again while the next commit runs, and wait for
+//! the commit after it. So the writers fall into two halves, and each half waits for two commits.
+//! To join the halves, a leader waits until enough batches have arrived: as many as the last commit
+//! has acknowledged and left behind. It waits for half the time of a commit at most. It does not
+//! wait if the batches have arrived, or if a commit takes no longer than waking a thread. Example:
+//! a commit of 4 ms acknowledges 6 batches and leaves 2 behind. The next leader waits up to 2 ms
+//! for 8 batches.
 //!
-//! The words may be shared by processes, and may be any number: they only tell how long to wait.
+//! Processes may share the words. Any value is safe: the words only tell how long to wait.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::futex;
 
-/// Greatest number of batches that a word may announce: more have never waited.
+/// Greatest number of batches that a word may announce. A greater number is not believed.
 const WANTED_MAX: u32 = 4_096;
-/// A commit that takes less time is not waited before.
+/// Shortest commit that is worth a wait before it.
 const COMMIT_MIN: Duration = Duration::from_micros(200);
 const PATIENCE_MAX: Duration = Duration::from_millis(5);
-/// Commits that begin at once after a wait in which no batch came.
+/// Number of commits that begin without a wait, after a wait in which no batch arrived.
 const COMMITS_SKIPPED: u32 = 16;
 
 /// Counts of batches, in memory that processes may share.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub struct Gathering {
-    /// Batches that were written, modulo 2^32.
+    /// Number of batches that were written, modulo 2^32.
     written: AtomicU32,
-    /// Their number when the last commit began.
+    /// Value of `written` when the last commit began.
     begun: AtomicU32,
-    /// Their number once all have come that are likely to.
+    /// Value of `written` once all likely batches have arrived.
     wanted: AtomicU32,
-    /// Not 0 while a leader waits for them.
+    /// Not 0 while a leader waits for batches.
     is_awaited: AtomicU32,
 }
 
 impl Gathering {
-    /// Notes batches that were written, and wakes the leader that waits for them.
+    /// Counts batches that were written. Wakes the waiting leader if all likely batches have
+    /// arrived.
     pub fn note_written(&self, count: u32) {
         let written = self.written.fetch_add(count, Ordering::SeqCst).wrapping_add(count);
         if self.is_awaited.load(Ordering::SeqCst) != 0 && self.missing(written) == 0 {
@@ -44,7 +47,7 @@ impl Gathering {
         }
     }
 
-    /// Waits for the batches that are likely to come. Returns false if none came.
+    /// Waits for the batches that are likely to arrive. Returns false if none arrived.
     fn wait(&self, patience: Duration) -> bool {
         let first = self.written.load(Ordering::SeqCst);
         if self.missing(first) == 0 {
@@ -69,20 +72,21 @@ impl Gathering {
         if missing > WANTED_MAX { 0 } else { missing }
     }
 
-    /// Begins a commit. Returns the number of batches that it acknowledges.
+    /// Begins a commit. Returns the number of batches that it will acknowledge.
     fn begin(&self) -> u32 {
         let written = self.written.load(Ordering::Relaxed);
         written.wrapping_sub(self.begun.swap(written, Ordering::Relaxed))
     }
 
-    /// Ends a commit that acknowledged some batches, before their writers learn of it.
+    /// Ends a commit that acknowledges some batches. Called before their writers learn of it.
     fn end(&self, acknowledged: u32) {
         let written = self.written.load(Ordering::Relaxed);
         self.wanted.store(written.wrapping_add(acknowledged), Ordering::Relaxed);
     }
 }
 
-/// Time that this process found commits to take, and commits before which it does not wait.
+/// The duration of a commit as this process measured it, and the number of commits that still begin
+/// without a wait.
 #[derive(Default)]
 pub struct Patience {
     commit_ns: AtomicU64,
@@ -90,7 +94,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Waits before a commit if that is likely to be worth it.
+    /// Waits before a commit, if the wait is likely to pay.
     pub fn gather(&self, gathering: &Gathering) {
         let commit = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed));
         if commit < COMMIT_MIN {
@@ -105,10 +109,10 @@ impl Patience {
         self.skipped.store(skipped, Ordering::Relaxed);
     }
 
-    /// Runs a commit. Notes its time, and how many writers are likely to write again.
+    /// Runs a commit. Records its duration, and how many writers are likely to write again.
     ///
     /// # Errors
-    /// Those of `commit`.
+    /// Returns the errors of `commit`.
     pub fn timed<E>(
         &self,
         gathering: &Gathering,
@@ -155,7 +159,7 @@ mod tests {
         assert_eq!(gathering.begin(), 3);
     }
 
-    /// The wait ends by the last batch, not by its patience.
+    /// The last batch ends the wait, not the patience.
     #[test]
     fn a_leader_is_woken_by_the_last_batch() {
         for _ in 0..50 {

@@ -1,4 +1,5 @@
-//! The in-memory twin: the promises of [`Store`] in their simplest form, for tests to compare with.
+//! The store in memory: the promises of [`Store`] in their simplest form. Tests compare other
+//! stores with it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::Snapshot;
 use crate::model::error::{Error, Result};
 
-/// A store that lives and dies with the process.
+/// A store that lives as long as the process.
 #[derive(Default)]
 pub struct MemoryStore {
     state: Mutex<State>,
@@ -21,7 +22,7 @@ pub struct MemoryStore {
     /// Shared with each [`Pin`].
     pins: Arc<()>,
     is_closed: AtomicBool,
-    /// Blocks are counted and dropped.
+    /// If true, blocks are counted and dropped.
     is_forgetful: bool,
 }
 
@@ -33,7 +34,8 @@ struct Pin(#[expect(dead_code, reason = "counted, never read")] Arc<()>);
 
 impl SegmentsLock for Pin {}
 
-/// The right to remove segments. One who pins them meanwhile knows only newer manifests.
+/// The right to remove segments. A reader that pins segments after this was taken knows only newer
+/// manifests.
 struct Removal;
 
 impl SegmentsLock for Removal {}
@@ -46,7 +48,7 @@ impl Drop for Lock {
     }
 }
 
-/// Bytes that become a segment when they are finished.
+/// Bytes that become a segment with [`NewSegment::finish`].
 struct Pending {
     id: SegmentId,
     bytes: Vec<u8>,
@@ -70,7 +72,7 @@ impl NewSegment for Pending {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change below is complete before anything can panic, so a poisoned lock is sound.
+    // Every change below is complete before any code can panic, so a poisoned lock is sound.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -107,10 +109,10 @@ impl State {
 }
 
 impl MemoryStore {
-    /// A store with the names of `other` that takes blocks and keeps none.
+    /// Makes a store with the names of `other`. The store accepts blocks but does not keep them.
     ///
     /// # Errors
-    /// Those of `other`.
+    /// Returns the errors of `other`.
     pub fn forgetful(other: &dyn Store) -> Result<Self> {
         let mut state = State::default();
         loop {

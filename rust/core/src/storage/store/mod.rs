@@ -1,4 +1,4 @@
-//! Stores of a tenant's sealed bytes: their promises, the store in memory, the store on disk.
+//! Stores of a tenant's sealed bytes: their promises, the store in memory, and the store on disk.
 
 mod byte_locks;
 mod cursor;

@@ -1,22 +1,23 @@
-//! Pages of names, and the ids that names get.
+//! Pages of names, and the ids of names.
 
 use crate::model::batch::{FieldType, NEW_SERIES_BASE};
 use crate::model::error::{Error, Result};
 use crate::model::names::{FieldId, SeriesId};
 
-/// Names that have no id yet, to become a page.
+/// Names that have no id yet, for a new page.
 #[derive(Clone, Debug, Default)]
 pub struct NewNames {
     /// Number of series.
     pub series: u32,
     /// Types of the fields.
     pub fields: Vec<FieldType>,
-    /// The names themselves, sealed: series first, then fields.
+    /// The sealed names: series first, then fields.
     pub sealed_names: Vec<u8>,
 }
 
-/// Ids given to a page of names: those of its series count up from one number, those of its fields
-/// from another.
+/// First ids of a page of names. The ids of its series count up from one number, and the ids of its
+/// fields from the other. Example: with the first ids 7 and 3, two series get the ids 7 and 8, and
+/// a field gets 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirstIds {
     /// Id of the first series.
@@ -25,10 +26,10 @@ pub struct FirstIds {
     pub field: FieldId,
 }
 
-/// One stored page of names.
+/// A stored page of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamesPage {
-    /// Position in the order of registration, from 1.
+    /// Position in the order of registration, counted from 1.
     pub sequence: u64,
     /// Ids of the series on the page, in order.
     pub series: Vec<SeriesId>,
@@ -39,10 +40,10 @@ pub struct NamesPage {
 }
 
 impl FirstIds {
-    /// First ids of the page after this one, which has `names`.
+    /// Returns the first ids of the next page, if this page has `names`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where `names` do not fit below the limit.
+    /// Returns [`Error::Invalid`] if `names` do not fit below the greatest id.
     pub fn after(self, names: &NewNames) -> Result<Self> {
         let next = |first: u32, count: usize| {
             let next = first.checked_add(u32::try_from(count).ok()?);
@@ -55,7 +56,7 @@ impl FirstIds {
         next.ok_or(Error::Invalid { message })
     }
 
-    /// The first ids that are neither below these nor among those given.
+    /// Returns first ids that are at least these, and greater than all given ids.
     #[must_use]
     pub fn beyond(self, series: &[SeriesId], fields: &[FieldId]) -> Self {
         let next = |first: u32, ids: &[u32]| ids.iter().fold(first, |next, id| next.max(id + 1));
@@ -64,7 +65,7 @@ impl FirstIds {
 }
 
 impl NamesPage {
-    /// The page of these names under ids from `first` on.
+    /// Makes the page of these names, with ids from `first` on.
     #[must_use]
     pub fn new(sequence: u64, first: FirstIds, names: &NewNames) -> Self {
         Self {
@@ -75,16 +76,16 @@ impl NamesPage {
         }
     }
 
-    /// The place that its names are sealed for.
+    /// Returns the place that the names of the page are sealed for.
     ///
     /// # Panics
-    /// For more than 2^32 names, which no tenant has.
+    /// If the page has more than 2^32 names, which no tenant has.
     #[must_use]
     pub fn place(&self) -> Vec<u8> {
         [self.sequence.to_le_bytes().as_slice(), &self.ids()].concat()
     }
 
-    /// Numbers of its names, their ids, and the types of the fields.
+    /// Encodes the numbers of series and fields, their ids, and the types of the fields.
     pub(super) fn ids(&self) -> Vec<u8> {
         let count = |count: usize| u32::try_from(count).expect("a page has fewer than 2^32 names");
         let mut bytes = Vec::with_capacity(8 + 4 * self.series.len() + 5 * self.fields.len());

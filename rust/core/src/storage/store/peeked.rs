@@ -1,19 +1,19 @@
-//! Counts of a store that need not be open.
+//! Counts of a store, read without opening it.
 
 use super::entries::Counts;
 use super::interface::Space;
 
-/// Counts of a store that need not be open.
+/// Counts of a store, read without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peeked {
     /// Counters since the store was created.
     pub counts: Counts,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
-    /// Series registered.
+    /// Number of series registered.
     pub series: u64,
-    /// Segments that are kept.
+    /// Number of segments stored.
     pub segments: u64,
-    /// Bytes of all that is kept.
+    /// Bytes of all files of the store.
     pub space: Space,
 }

@@ -1,21 +1,24 @@
-//! All planes of an installation: made, opened and destroyed by name, wherever they are kept.
+//! All planes of an installation. They are made, opened and destroyed by name, in whichever place
+//! they are kept.
 
 use super::interface::Store;
 use super::peeked::Peeked;
 use crate::model::error::Result;
 
-/// The planes of one installation. Each has a name that is never given to another, the id of its
-/// account, and a data key that is wrapped by the master key; what that is like is known above.
+/// The planes of one installation. A plane has a name that no other plane ever gets, which is the
+/// id of its account. Its data key is wrapped by the master key. The format of the wrapped key is
+/// known to the layers above.
 ///
 /// # Errors
-/// Those of [`Store`], and what each method says.
+/// Returns the errors of [`Store`], and the errors that each method names.
 pub trait Planes: Send + Sync {
-    /// Makes a plane whose store `fill` loads, or leaves empty. The wrapped key comes last: a plane
-    /// without one was never acknowledged and cannot be opened. One that failed half-way may be
-    /// destroyed; nothing else can be done with it.
+    /// Makes a plane. `fill` loads its store, or leaves it empty. The wrapped key is written last:
+    /// a plane without a key was never acknowledged and cannot be opened. If the call fails
+    /// half-way, the plane can only be destroyed.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Exists`] where there is such a plane, and those of `fill`.
+    /// Returns [`crate::model::error::Error::Exists`] if the plane exists, and the errors of
+    /// `fill`.
     fn create(
         &self,
         plane: &str,
@@ -23,24 +26,26 @@ pub trait Planes: Send + Sync {
         fill: &mut dyn FnMut(&dyn Store) -> Result<()>,
     ) -> Result<()>;
 
-    /// The wrapped key of a plane.
+    /// Returns the wrapped key of a plane.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Missing`] where there is no such plane, or it was destroyed.
+    /// Returns [`crate::model::error::Error::Missing`] if the plane does not exist or was
+    /// destroyed.
     fn wrapped_key(&self, plane: &str) -> Result<Vec<u8>>;
 
     /// Opens the store of a plane.
     ///
     /// # Errors
-    /// As [`Self::wrapped_key`]; [`crate::model::error::Error::Corrupt`],
-    /// [`crate::model::error::Error::Database`] where this process has it open already and its
-    /// files allow that once.
+    /// Returns the errors of [`Self::wrapped_key`], and [`crate::model::error::Error::Corrupt`] if
+    /// the store is damaged. Returns [`crate::model::error::Error::Database`] if this process has
+    /// the store open already and its files can be open only once.
     fn open(&self, plane: &str) -> Result<Box<dyn Store>>;
 
-    /// [`Self::wrapped_key`] and [`Self::open`], which are one question to a store far away.
+    /// Returns the results of [`Self::wrapped_key`] and [`Self::open`]. A store behind a network
+    /// answers both with one request.
     ///
     /// # Errors
-    /// Those of both.
+    /// Returns the errors of both.
     fn open_with_key(&self, plane: &str) -> Result<(Vec<u8>, Box<dyn Store>)> {
         Ok((self.wrapped_key(plane)?, self.open(plane)?))
     }
@@ -48,21 +53,22 @@ pub trait Planes: Send + Sync {
     /// Replaces the wrapped key of a plane.
     ///
     /// # Errors
-    /// As [`Self::wrapped_key`].
+    /// Returns the errors of [`Self::wrapped_key`].
     fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()>;
 
-    /// Destroys a plane, its key first: from then on nothing opens it, and what is left of its bytes
-    /// says nothing to anybody. A plane that is gone is no error. What cannot be removed at once is
-    /// left behind.
+    /// Destroys a plane. The key is removed first: from then on the plane cannot be opened, and the
+    /// rest of its bytes is unreadable. A missing plane is not an error. Files that cannot be
+    /// removed at once are left.
     ///
     /// # Errors
-    /// Only where the key may still be there.
+    /// Returns an error only if the key may still exist.
     fn destroy(&self, plane: &str) -> Result<()>;
 
-    /// Counts of a plane as of the last commit of any process, which needs neither its key nor a
-    /// lock: little enough to be asked for every plane with each scrape.
+    /// Returns the counts of a plane as of the last commit of any process. The call needs neither
+    /// the key nor a lock, and is cheap enough for every plane with each scrape of the metrics.
     ///
     /// # Errors
-    /// As [`Self::wrapped_key`]; [`crate::model::error::Error::Corrupt`].
+    /// Returns the errors of [`Self::wrapped_key`], and [`crate::model::error::Error::Corrupt`] if
+    /// the store is damaged.
     fn counts(&self, plane: &str) -> Result<Peeked>;
 }

@@ -1,4 +1,4 @@
-//! Segments of the embedded store: a file each in `segments/`, and the lock of their compactor.
+//! Segments of the embedded store: one file each in `segments/`, and the locks on them.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -20,16 +20,16 @@ pub(super) struct SegmentFiles {
     names: Arc<Names>,
 }
 
-/// Names that may not be durable.
+/// State of the names of segments: which names may not be durable yet.
 #[derive(Default)]
 struct Names {
-    /// That of a segment.
+    /// True if the name of a segment may not be durable.
     is_new: AtomicBool,
-    /// That of the directory was made durable by this process.
+    /// True if this process made the name of the directory durable.
     is_directory_safe: AtomicBool,
 }
 
-/// The lock is the open file's: it goes with it, and with the process.
+/// A lock of the open file. It ends when the file is closed, and with the process.
 struct Lock {
     file: File,
     process_id: u32,
@@ -43,11 +43,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A forked child shares the open file. If it unlocked its copy, its parent would lose the
-        // lock.
+        // A forked child shares the open file. If the child unlocked its copy, the parent would
+        // lose the lock.
         if std::process::id() == self.process_id {
-            // A child that was forked since has the file open until it executes its program, so
-            // closing the file would not end the lock. Giving up a lock that is held does not fail.
+            // A child that was forked in the meantime has the file open until it executes its
+            // program. So closing the file would not end the lock. Unlocking a held lock does not
+            // fail.
             let _ = self.file.unlock();
         }
     }
@@ -57,7 +58,7 @@ impl CompactionLock for Lock {}
 
 impl SegmentsLock for Lock {}
 
-/// A file that is removed again unless it is finished.
+/// A file that is removed if it is dropped before it is finished.
 struct NewFile {
     file: File,
     path: PathBuf,
@@ -116,7 +117,7 @@ impl SegmentFiles {
         }
     }
 
-    /// Gives a file the name of a segment as well; false where the file system cannot.
+    /// Gives a file the name of a segment as well. Returns false if the file system cannot link it.
     pub(super) fn link(&self, id: &SegmentId, file: &Path, link: Link) -> Result<bool> {
         self.make_directory()?;
         let path = self.path(id);
@@ -129,13 +130,13 @@ impl SegmentFiles {
         }
     }
 
-    /// Makes all segments durable, their names as well.
+    /// Makes all segments and their names durable.
     pub(super) fn sync(&self) -> Result<()> {
         for (id, _) in self.list()? {
             let path = self.path(&id);
             let failed = |error| Error::io("sync", &path, error);
             let meta = path.symlink_metadata().map_err(failed)?;
-            // A link's file was made durable by whoever wrote it.
+            // The process that wrote a linked file has made it durable.
             if meta.is_file() && meta.nlink() == 1 {
                 File::open(&path).and_then(|file| file.sync_all()).map_err(failed)?;
             }
@@ -158,7 +159,7 @@ impl SegmentFiles {
             if is_directory_safe.load(Ordering::Acquire) {
                 return Ok(());
             }
-            // Whoever made the directory may have died before its name was durable.
+            // The process that made the directory may have died before its name was durable.
             sync_directory(&self.plane)?;
             is_directory_safe.store(true, Ordering::Release);
             Ok(())
@@ -181,7 +182,7 @@ impl SegmentFiles {
             ErrorKind::NotFound => Error::Stale,
             _ => Error::io("open", &path, error),
         })?;
-        // Nobody has vouched for the length yet.
+        // The length is not checked yet, so the length of the file bounds it.
         let stored = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
         if offset.checked_add(length as u64).is_none_or(|end| end > stored) {
             return Err(Error::Corrupt { what: "a segment" });
@@ -191,7 +192,7 @@ impl SegmentFiles {
         Ok(bytes)
     }
 
-    /// Ids and lengths of all files here that are named as segments are.
+    /// Returns ids and lengths of all files with the name of a segment.
     pub(super) fn list(&self) -> Result<Vec<(SegmentId, u64)>> {
         let failed = |error| Error::io("list", &self.directory, error);
         let entries = match std::fs::read_dir(&self.directory) {
@@ -205,7 +206,7 @@ impl SegmentFiles {
             let Some(id) = entry.file_name().to_str().and_then(id_of) else { continue };
             match entry.metadata() {
                 Ok(meta) => found.push((id, meta.len())),
-                // Removed since.
+                // Another process removed the file after the listing.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -213,7 +214,7 @@ impl SegmentFiles {
         Ok(found)
     }
 
-    /// Length of a file.
+    /// Returns the length of a segment's file.
     pub(super) fn bytes(&self, id: &SegmentId) -> Result<u64> {
         let path = self.path(id);
         match path.metadata() {
@@ -254,7 +255,7 @@ impl NewSegment for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            // The next compaction does it where this fails.
+            // If this fails, the next compaction removes the file.
             drop(std::fs::remove_file(&self.path));
         }
     }
@@ -329,7 +330,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = SegmentFiles::of(directory.path());
         let removal = files.lock_file(SEGMENTS_LOCK, File::try_lock).unwrap().unwrap();
-        // As a child has it between its fork and the start of its program.
+        // A child shares the open file like this between its fork and the start of its program.
         let inherited = removal.file.try_clone().unwrap();
         assert!(files.lock_removal().unwrap().is_none());
         drop(removal);

@@ -1,9 +1,10 @@
-//! Numbers and manifest of a whole store at one instant, as a backup saves and a restore loads them.
+//! Numbers and manifest of a whole store at one instant, as a backup saves and a restore loads
+//! them.
 
 use super::entries::Counts;
 use super::names::FirstIds;
 
-/// State of a store beside its names, blocks and segments, all of one instant.
+/// State of a store without its names, blocks and segments, all of one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Last position of the log, compacted or not.
@@ -16,12 +17,12 @@ pub struct Snapshot {
     pub compacted: u64,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
-    /// Seconds that rows are kept, 0 for ever.
+    /// Seconds that rows are kept. 0 for ever.
     pub retention_seconds: u64,
-    /// Ids that the names of the next page get.
+    /// First ids of the next page of names.
     pub next_ids: FirstIds,
     /// Cursors of imports, encoded.
     pub cursors: Vec<u8>,
-    /// The sealed manifest, `None` where nothing was compacted yet.
+    /// The sealed manifest. `None` if no block was compacted yet.
     pub manifest: Option<Vec<u8>>,
 }

@@ -1,4 +1,5 @@
-//! The promises of [`Store`] as a property: any store and the twin in memory, step by step.
+//! The promises of [`Store`] as a property. Any store and the store in memory make the same steps
+//! and must agree.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -10,49 +11,48 @@ use proptest::test_runner::TestCaseResult;
 use super::{Counts, Cursor, LogEntry, MemoryStore, NamesPage, NewBlock, NewNames, Store};
 use crate::model::batch::FieldType;
 
-/// A store that is compared, and how it may differ from the twin.
+/// A store that is compared, and its permitted differences from the store in memory.
 pub trait Subject {
-    /// True where the next read shows a batch that was left; else none ever does.
+    /// True if the next read shows a batch that was left. Otherwise no read shows it.
     const SHOWS_LEFT: bool;
-    /// True where a segment that was removed may be read for some time, so that its id must not be
-    /// used again.
+    /// True if a removed segment can still be read for some time. Its id must not be used again.
     const READS_REMOVED: bool;
 
-    /// The store.
+    /// Returns the store.
     fn store(&self) -> &dyn Store;
 
-    /// Closes it and opens it anew.
+    /// Closes the store and opens it again.
     fn reopen(&mut self);
 }
 
-/// One call or some, of both stores.
+/// A call, or a few calls, of both stores.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Replaces the manifest of the generation before or of another, up to a position.
+    /// Replaces the manifest of the current generation, or of another generation, up to a position.
     Compact(bool, u64),
     /// Sets the retention.
     Retain(u64),
     /// Writes a segment.
     Segment(u8, Vec<u8>),
-    /// Removes one.
+    /// Removes a segment.
     RemoveSegment(u8),
-    /// Appends names after the last page or after another.
+    /// Appends names after the last page, or after another page.
     Names(bool, u32, Vec<FieldType>),
     /// Appends a block, or counts alone.
     Append(Vec<u8>),
-    /// As an import does, which moves on or ends.
+    /// Appends a block of an import, which moves its cursor or removes it.
     Import(u8, Vec<u8>),
-    /// Appends some blocks one by one and then syncs them, or gives up on them.
+    /// Appends blocks one by one, and then syncs them or gives up on them.
     AppendUnsynced(u8, bool),
     /// Reads log and names after a position.
     Follow(u64),
-    /// Closes and opens it.
+    /// Closes the store and opens it again.
     Reopen,
-    /// Replaces pages of names by others with the same ids.
+    /// Replaces pages of names by pages with the same ids.
     ReplaceNames,
 }
 
-/// Up to 24 steps.
+/// Generates up to 24 steps.
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..24)
 }
@@ -78,7 +78,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Bytes that begin as sealed ones do, with an id that none before had.
+/// Makes bytes that begin as sealed bytes do, each time with a new id.
 #[derive(Default)]
 struct Sealed(u64);
 
@@ -95,14 +95,14 @@ impl Sealed {
     }
 }
 
-/// Takes the steps with `subject`, an empty store, and with the twin, and compares all that both
-/// answer and show.
+/// Makes the steps with `subject`, an empty store, and with the store in memory. Compares all
+/// answers and all content.
 ///
 /// # Errors
-/// Where they differ.
+/// Returns the first difference.
 ///
 /// # Panics
-/// Where a call fails.
+/// If a call fails.
 pub fn answer_alike(subject: &mut impl Subject, steps: Vec<Step>) -> TestCaseResult {
     let mut pair = Pair {
         subject,
@@ -197,7 +197,7 @@ impl<S: Subject> Pair<'_, S> {
         Ok(())
     }
 
-    /// Seals all names but the last page's anew.
+    /// Seals all pages of names except the last page again.
     fn replace_names(&mut self) -> TestCaseResult {
         let mut pages = self.twin.names_after(0).expect("it is open");
         pages.pop();
@@ -241,7 +241,7 @@ impl<S: Subject> Pair<'_, S> {
         })
     }
 
-    /// The state of both is one.
+    /// Compares the states of both stores.
     fn compare(&self) -> TestCaseResult {
         self.both(|store| store.head().expect("it is open"))?;
         self.both(|store| store.counts().expect("it is open"))?;
@@ -264,10 +264,10 @@ impl<S: Subject> Pair<'_, S> {
     }
 }
 
-/// The log from its first block that is not compacted on.
+/// Returns the log from the first block that is not compacted.
 ///
 /// # Panics
-/// Where a call fails.
+/// If a call fails.
 #[must_use]
 pub fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
     let mut log: Vec<LogEntry> = Vec::new();
@@ -281,10 +281,10 @@ pub fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
     }
 }
 
-/// All pages of names.
+/// Returns all pages of names.
 ///
 /// # Panics
-/// Where a call fails.
+/// If a call fails.
 #[must_use]
 pub fn all_names(store: &dyn Store) -> Vec<NamesPage> {
     let mut pages: Vec<NamesPage> = Vec::new();

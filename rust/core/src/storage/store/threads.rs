@@ -1,5 +1,5 @@
-//! The standard library's means by which [`super::committer`] locks and waits. The model of
-//! `rust/core/tests/committer.rs` puts `loom`'s in their place.
+//! Locks and waits of the standard library for [`super::committer`]. The model of
+//! `rust/core/tests/committer.rs` uses `loom`'s instead.
 
 pub(super) use std::sync::{Mutex, MutexGuard};
 pub(super) use std::thread::{Thread, current};

@@ -1,9 +1,9 @@
-//! The page check: an LMDB file is looked through before it is used.
+//! The page check: every page of an LMDB file is checked before the file is used.
 //!
-//! LMDB trusts its pages: a damaged one sends it beyond its map, and that ends the process, with it
-//! every tenant's requests. So before a file is used, each page of its trees is read and held
-//! against the format, through reads of the file and not through the map. What the trees hold is
-//! sealed and checked when it is read.
+//! LMDB trusts its pages. A damaged page sends it beyond its map, which ends the process and with
+//! it every tenant's requests. So before a file is used, each page of its trees is read and checked
+//! against the format. These reads use the file, not the map. The values in the trees are sealed,
+//! and are checked when they are read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -16,14 +16,15 @@ use super::file::{
 };
 use crate::model::error::{Error, Result};
 
-/// LMDB keeps the path to a page in an array of this length.
+/// Greatest depth of a tree. LMDB keeps the path to a page in an array of this length.
 const DEPTH_MAX: usize = 32;
 
-/// Reads each page of each tree as of `transaction`, of which the caller holds a snapshot, and
-/// which says of itself that it has no page after `last_page_max`.
+/// Reads each page of each tree as of `transaction`. The caller holds a snapshot of the
+/// transaction, and the transaction may have no page after `last_page_max`.
 ///
 /// # Errors
-/// [`Error::Stale`] where its head page was written over, [`Error::Corrupt`], [`Error::Io`].
+/// Returns [`Error::Stale`] if the head page was overwritten, [`Error::Corrupt`] if a page is
+/// damaged, and [`Error::Io`] if the file cannot be read.
 pub(super) fn check(
     file: &File,
     page_bytes: usize,
@@ -59,7 +60,7 @@ struct Walk<'f> {
     file: &'f File,
     page_bytes: usize,
     last_page: u64,
-    /// A bit for each page that something leads to.
+    /// A bit for each page that a tree or a list of pages has named.
     seen: Vec<u64>,
 }
 
@@ -82,7 +83,8 @@ impl<'f> Walk<'f> {
             && upper <= self.page_bytes
             && depth <= DEPTH_MAX;
         let node_count = lower.saturating_sub(HEADER_BYTES) / 2;
-        // A branch leads somewhere else than its only child would.
+        // LMDB would follow a branch with a single child to another page. So a branch needs two
+        // children.
         if !sound || node_count < if kind == BRANCH { 2 } else { 1 } {
             return Err(CORRUPT);
         }
@@ -128,7 +130,7 @@ impl<'f> Walk<'f> {
         (first..first.saturating_add(claimed)).try_for_each(|page| self.mark(page))
     }
 
-    /// A value of the main tree: a named tree.
+    /// Checks a value of the main tree, which is a named tree.
     fn named_tree(&mut self, value: Value<'_>) -> Result<()> {
         if !value.is_tree || value.bytes.len() != TREE_BYTES || u16_at(value.bytes, 4)? != 0 {
             return Err(CORRUPT);
@@ -136,7 +138,7 @@ impl<'f> Walk<'f> {
         self.tree(value.bytes, &mut |_, value| if value.is_tree { Err(CORRUPT) } else { Ok(()) })
     }
 
-    /// A value of the free tree: how many pages, then each. None may be in use.
+    /// Checks a value of the free tree: a count of pages, then the pages. No page may be in use.
     fn free_pages(&mut self, value: Value<'_>) -> Result<()> {
         let stored;
         let list = match value.overflow {
@@ -153,7 +155,7 @@ impl<'f> Walk<'f> {
         (1..=count).try_for_each(|index| self.mark(u64_at(list, 8 * index)?))
     }
 
-    /// Notes that something leads to a page; no page has two such things.
+    /// Notes that a tree or a list names a page. No page may be named twice.
     fn mark(&mut self, page: u64) -> Result<()> {
         if page < 2 || page > self.last_page {
             return Err(CORRUPT);
@@ -192,7 +194,7 @@ mod tests {
     use crate::storage::store::{NewNames, Store};
     use std::path::{Path, PathBuf};
 
-    /// A folder that goes with the test.
+    /// A folder that is removed with the test.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -210,10 +212,11 @@ mod tests {
         }
     }
 
-    /// Pages of names of [`fill`] that lie on overflow pages.
+    /// Number of pages of names of [`fill`] that lie on overflow pages.
     const LARGE_VALUES: u64 = 40;
 
-    /// Small values, values on overflow pages, trees of two levels, freed pages.
+    /// Fills a store with small values, values on overflow pages, trees of two levels, and freed
+    /// pages.
     fn fill(folder: &Path) -> LmdbStore {
         let store = LmdbStore::create(folder).unwrap();
         for number in 0..120_u16 {
@@ -231,7 +234,7 @@ mod tests {
         check(&file, 4096, newest, 2 * pages)
     }
 
-    /// The last transaction.
+    /// Returns the last transaction.
     fn newest(file: &File) -> u64 {
         let number = |page: u64| {
             let mut bytes = [0; 8];
@@ -241,9 +244,9 @@ mod tests {
         number(0).max(number(1))
     }
 
-    /// Pages of the store's trees, each of which the check must look at, as LMDB itself counts
-    /// them: its tables' in their statistics, and in its head those of the trees of tables and free
-    /// pages.
+    /// Returns the number of pages of the store's trees, as LMDB counts them. The check must look
+    /// at each of these pages. The statistics of the tables have the pages of the tables. The head
+    /// has the pages of the tree of tables and of the free tree.
     fn tree_pages(store: &LmdbStore, file: &File) -> u64 {
         let tables = store.env.read("count the pages", |txn| {
             let Tables { meta, names } = &store.tables;
@@ -261,7 +264,7 @@ mod tests {
         tables.unwrap().iter().chain(&own).sum()
     }
 
-    /// The pages of a file that the check refuses once each byte of them is `byte`.
+    /// Returns the pages of a file that the check refuses if each byte of the page is `byte`.
     fn refused_pages(path: &Path, byte: u8) -> Vec<u64> {
         let file = File::options().read(true).write(true).open(path).unwrap();
         let is_refused = |page: &u64| {
@@ -282,13 +285,13 @@ mod tests {
         let path = folder.0.join("plane.mdb");
         checked(&path).unwrap();
         let file = File::open(&path).unwrap();
-        // A value on overflow pages has a head on the first one alone; the rest is sealed.
+        // A value on overflow pages has a head on its first page alone. The rest is sealed.
         let expected = tree_pages(&store, &file) + LARGE_VALUES;
         drop(store);
         let refused = refused_pages(&path, 0x00);
         assert_eq!(refused.len() as u64, expected);
         assert_eq!(refused_pages(&path, 0xa5), refused);
-        // Each of them says its own number, so that one written elsewhere is found, too.
+        // A page has its own number, so the check also finds a page at the wrong place.
         let file = File::options().write(true).open(&path).unwrap();
         for page in refused {
             for byte in 0..8 {
@@ -309,7 +312,7 @@ mod tests {
         let path = folder.0.join("plane.mdb");
         let whole = std::fs::read(&path).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
-        // A prime stride meets each part of a page sooner or later.
+        // A prime stride reaches each part of a page.
         for at in (0..whole.len()).step_by(613) {
             for value in [0x00, 0xff, whole[at] ^ 0x01] {
                 file.write_all_at(&[value], at as u64).unwrap();

@@ -1,7 +1,7 @@
-//! The stores that are open in this process: LMDB must not have one file open twice.
+//! The stores that are open in this process. LMDB must not have a file open twice in a process.
 //!
-//! The system drops every lock a process has on a file as soon as it closes any descriptor of it,
-//! so a second environment would take the locks of the first one with it.
+//! When a process closes a descriptor of a file, the system drops all locks of the process on the
+//! file. So closing a second environment would drop the locks of the first environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::model::error::{Error, Result};
 
-/// Time that opening waits for calls under way on the same store, which was closed before them.
+/// Longest wait of an opening for calls in progress on the same store, which was closed before.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 type Claims = BTreeMap<PathBuf, Arc<AtomicBool>>;
@@ -19,18 +19,19 @@ type Claims = BTreeMap<PathBuf, Arc<AtomicBool>>;
 static CLAIMS: Mutex<Claims> = Mutex::new(BTreeMap::new());
 static GIVEN_UP: Condvar = Condvar::new();
 
-/// The right to have a file open, given up when dropped.
+/// The right to have a file open. Dropping it gives up the right.
 pub(in crate::storage) struct Claim {
     path: PathBuf,
     is_closed: Arc<AtomicBool>,
 }
 
 impl Claim {
-    /// Claims `path`, a file in a directory that exists. Waits a little for one that was closed
-    /// while calls were under way.
+    /// Claims `path`, a file in a directory that exists. If the file was closed while calls were in
+    /// progress, waits a short time for these calls.
     ///
     /// # Errors
-    /// [`Error::Database`] where this process has it open, [`Error::Io`].
+    /// Returns [`Error::Database`] if this process has the file open, and [`Error::Io`] if the
+    /// directory cannot be found.
     pub(in crate::storage) fn on(path: &Path) -> Result<Self> {
         let refused = |message: &str| {
             let message = format!("{} {message} in this process", path.display());
@@ -53,7 +54,7 @@ impl Claim {
         Ok(Self { path, is_closed })
     }
 
-    /// Tells that the file will be closed soon.
+    /// Announces that the file will be closed soon.
     pub(in crate::storage) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }

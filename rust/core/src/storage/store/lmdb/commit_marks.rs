@@ -1,5 +1,5 @@
-//! Marks of the transactions that are being committed, seen by every process that has the store
-//! open: a shared lock on one byte of LMDB's lock file, at the number of the transaction.
+//! Marks of the transactions that are being committed, which every process with the store open can
+//! see. A mark is a shared lock on one byte of LMDB's lock file, at the number of the transaction.
 
 use std::io;
 use std::ops::Range;
@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::storage::store::byte_locks::{ByteLocks, Kind};
 
-/// Offset of the mark of transaction 0: far beyond the offsets at which LMDB locks bytes, which are
-/// process ids.
+/// Offset of the mark of transaction 0. LMDB locks bytes at process ids, and this offset is far
+/// beyond them. Example: the mark of transaction 7 is on byte 2^40 + 7.
 const MARKS_AT: u64 = 1 << 40;
 
-/// The marks that this process sets, and its view of those of others.
+/// The marks of this process, and the view of the marks of other processes.
 pub(super) struct CommitMarks {
     locks: Arc<ByteLocks>,
-    /// The transaction that this process is committing, 0 for none: the system tells a process
-    /// nothing of its own locks.
+    /// The transaction that this process is committing, or 0. The system does not report a
+    /// process's locks to the process itself.
     own: AtomicUsize,
 }
 
-/// A mark, taken away when dropped.
+/// A mark. Dropping it removes the mark.
 pub(super) struct Mark<'m> {
     marks: &'m CommitMarks,
     transaction: usize,
@@ -35,15 +35,15 @@ impl CommitMarks {
         &self.locks
     }
 
-    /// Marks `transaction` as being committed. Others may have marked the number for a moment: LMDB
-    /// gives it to the next one where a transaction changed nothing.
+    /// Marks `transaction` as being committed. Another process may hold a mark with this number for
+    /// a moment: if a transaction changes no page, LMDB gives its number to the next transaction.
     pub(super) fn mark(&self, transaction: usize) -> io::Result<Mark<'_>> {
         self.locks.lock(Kind::Shared, &byte_of(transaction))?;
         self.own.store(transaction, Ordering::Release);
         Ok(Mark { marks: self, transaction })
     }
 
-    /// True where a living process is committing `transaction`.
+    /// Returns true if a living process is committing `transaction`.
     pub(super) fn is_under_way(&self, transaction: usize) -> io::Result<bool> {
         if self.own.load(Ordering::Acquire) == transaction {
             return Ok(true);

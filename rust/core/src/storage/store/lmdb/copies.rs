@@ -1,4 +1,4 @@
-//! A store read for a backup and loaded by a restore.
+//! Reads a store for a backup, and loads a store for a restore.
 
 use heed::PutFlags;
 
@@ -12,7 +12,8 @@ use crate::storage::store::snapshot::Snapshot;
 
 impl LmdbStore {
     pub(super) fn saved_snapshot(&self) -> Result<Snapshot> {
-        // Names of a block are stored before it, so the tables have those of all that was seen.
+        // Names of a block are stored before the block. So the tables have the names of all blocks
+        // seen here.
         self.log.follow()?;
         let (log_last, counts, moved) = self.log.seen_with_cursors();
         self.env.read("read the head", |txn| {
@@ -58,7 +59,7 @@ impl LmdbStore {
         self.log.append(blocks.collect(), || ())
     }
 
-    /// Lets the next block of the log follow on `sequence`.
+    /// Makes the log continue behind `sequence`.
     fn begin_log_behind(&self, sequence: u64) -> Result<()> {
         self.log.follow()?;
         if self.log.seen().1 == sequence { Ok(()) } else { self.log.restart(sequence) }

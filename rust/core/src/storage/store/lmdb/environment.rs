@@ -1,4 +1,4 @@
-//! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
+//! An LMDB environment that grows when needed, refuses use after a fork, and frees stale readers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,53 +21,55 @@ use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
 use crate::storage::store::log::Opening;
 
-/// Map of a new environment, bytes. The map is address space, not memory or disk.
+/// Bytes of the map of a new environment. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
 
-/// Reader slots: one per thread that reads at the same moment, over all processes.
+/// Most reader slots: threads of all processes that read at the same time.
 const READERS_MAX: u32 = 1_024;
 
-/// Commits between two looks for readers whose process is gone: bounds the pages they pin.
+/// Number of commits between two searches for readers whose process ended. Bounds the pages that
+/// such readers keep.
 pub(super) const COMMITS_PER_CHECK: u32 = 256;
 
-/// Snapshots tried for one whose head page is not written over before it is read, which takes two
-/// commits.
+/// Most snapshots that the check tries. A snapshot fails if its head page is overwritten before it
+/// is read, which takes two commits.
 const CHECKS_MAX: u32 = 16;
 
 pub(super) struct Environment {
     env: Env<WithoutTls>,
-    /// The data file, to ask for its length.
+    /// The data file, to read its length.
     file: File,
     page_bytes: usize,
-    /// Closed after `env`, never before: the system drops every lock a process has on a file as
-    /// soon as it closes any descriptor of it, and with its locks this process would pass for dead.
+    /// Closed after `env`: when a process closes a descriptor of a file, the system drops all locks
+    /// of the process on the file. Without its locks this process would be taken for dead.
     heads: HeadPages,
     path: PathBuf,
-    /// Held shared by every transaction and exclusively while the map is resized, which LMDB
-    /// allows only while this process has no transaction open.
+    /// Every transaction holds the gate shared. A resize of the map holds it exclusively, because
+    /// LMDB allows a resize only while this process has no transaction open.
     resize_gate: RwLock<()>,
     process_id: u32,
-    /// Write transactions begun.
+    /// Number of write transactions begun.
     writes: AtomicU32,
-    /// Given up last, when no descriptor of the lock file is left to be closed.
+    /// The claim is dropped last, after all descriptors of the lock file are closed.
     claim: Claim,
 }
 
 impl Environment {
-    /// Opens or makes the environment at `path`, a file beside its lock file.
+    /// Opens or makes the environment at `path`, with its lock file next to it.
     pub(super) fn open(path: &Path, tables: u32, opening: &Opening) -> Result<Self> {
         let claim = Claim::on(path)?;
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
-        // Without thread-local slots: a key of those for each environment, and a process has 1,024.
+        // No thread-local slots: each environment would need a key for them, and a process has
+        // 1,024 keys.
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
-        // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
-        // them, reach the disk. NO_SUB_DIR only names the file.
+        // The flag NO_MEM_INIT is not set: with it, freed heap bytes, plaintext among them, could
+        // reach the disk. NO_SUB_DIR only names the file.
         //
-        // SAFETY: the file is ours alone: it lives in a directory of mode 0700, every process
-        // opens it through this function, with locking on, and no process truncates it. The claim
-        // keeps this process from opening it twice.
+        // SAFETY: only this code changes the file. The file lives in a directory of mode 0700,
+        // every process opens it through this function, with locking on, and no process truncates
+        // it. The claim keeps this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
@@ -98,46 +100,47 @@ impl Environment {
         Ok(opened)
     }
 
-    /// Locks on bytes of LMDB's lock file, which is open once. Whoever has these gives them up before
-    /// the environment.
+    /// Returns the locks on bytes of LMDB's lock file, which is open once. A holder of these locks
+    /// must drop them before the environment.
     pub(super) fn byte_locks(&self) -> &Arc<ByteLocks> {
         self.heads.byte_locks()
     }
 
-    /// Sets the times of the data file to now: they tell when something of the plane was last
-    /// written, whichever file it went to.
+    /// Sets the times of the data file to now. The times tell when a file of the plane was last
+    /// written.
     pub(super) fn touch(&self) {
-        // Watchers of the file look again, sooner or later, also where this cannot be done.
+        // A failure is ignored: processes that watch the file also look from time to time.
         let _ = self.file.set_modified(SystemTime::now());
     }
 
     /// # Errors
-    /// [`Error::Forked`], [`Error::Closed`].
+    /// Returns [`Error::Forked`] in a forked child, and [`Error::Closed`] after [`Self::close`].
     pub(super) fn check_usable(&self) -> Result<()> {
         self.check_process()?;
         self.check_open()
     }
 
     /// # Errors
-    /// [`Error::Forked`].
+    /// Returns [`Error::Forked`] in a forked child.
     pub(super) fn check_process(&self) -> Result<()> {
         if std::process::id() == self.process_id { Ok(()) } else { Err(Error::Forked) }
     }
 
-    /// Lets no transaction begin any more. The file can be opened anew once this is dropped.
+    /// Refuses new transactions from now on. The file can be opened again after the environment is
+    /// dropped.
     pub(super) fn close(&self) {
         self.claim.close();
     }
 
     /// # Errors
-    /// [`Error::Closed`].
+    /// Returns [`Error::Closed`] after [`Self::close`].
     pub(super) fn check_open(&self) -> Result<()> {
         if self.claim.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Makes sure that using the file cannot end the process: each page of its trees is sound, and
-    /// the file is as long as its own head says, since a mapped page that no file stands behind
-    /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
+    /// Makes sure that use of the file cannot end the process. Each page of the trees must be
+    /// sound. The file must be as long as its head says, because a mapped page behind the end of
+    /// the file must not be touched. LMDB sometimes leaves free pages at the end unwritten.
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
         let io_failed = |error| Error::io("make sure of", &self.path, error);
@@ -147,7 +150,8 @@ impl Environment {
             return Err(Error::Corrupt { what: "the store's database" });
         }
         let last_page_max = bytes_max / self.page_bytes as u64;
-        // The snapshot keeps its pages from being written over, so no writer has to wait for this.
+        // The snapshot protects its pages from being overwritten, so writers do not wait for the
+        // check.
         let check = || {
             let txn = self.snapshot()?;
             Ok(check::check(&self.file, self.page_bytes, txn.id() as u64, last_page_max)?)
@@ -163,9 +167,11 @@ impl Environment {
             Err(Error::Stale) => return Err(Error::Corrupt { what: "the store's database" }),
             outcome => outcome?,
         }
-        // Not before: others who have mapped a file that was cut short tell so by its length.
+        // Only now: until here, other processes that have mapped a shortened file can see its
+        // length.
         if length()? < self.bytes_needed() {
-            // Only a writer makes the file longer, so nobody does while this transaction lives.
+            // Only a writer makes the file longer, and no other writer runs during this
+            // transaction.
             let _txn = self.env.write_txn().map_err(failed)?;
             let bytes = self.bytes_needed();
             if length()? < bytes {
@@ -175,23 +181,25 @@ impl Environment {
         Ok(())
     }
 
-    /// Length of the file as its own head has it.
+    /// Returns the length that the file has by its head, in bytes.
     fn bytes_needed(&self) -> u64 {
         (self.env.info().last_page_number as u64 + 1) * self.page_bytes as u64
     }
 
-    /// Finds a file that was cut short since it was mapped, after a transaction has begun and
-    /// before it follows its pages: what it last saw of the file may be shorter than what is left.
+    /// Detects a file that was cut short after it was mapped. Runs after a transaction begins and
+    /// before the transaction follows its pages. The last known state of the file may need more
+    /// pages than are left.
     ///
     /// # Errors
-    /// [`TxnError::Short`] also where LMDB left free pages at the end unwritten.
+    /// Returns [`TxnError::Short`] if the file is too short, also if LMDB left free pages at the
+    /// end unwritten.
     fn check_length(&self) -> TxnResult<()> {
-        // Before the length: writers make the file longer before they change its head.
+        // Read before the length, because writers make the file longer before they change its head.
         let bytes_needed = self.bytes_needed();
         if self.file.metadata()?.len() < bytes_needed { Err(TxnError::Short) } else { Ok(()) }
     }
 
-    /// True where nothing was ever committed.
+    /// Returns true if no transaction was ever committed.
     pub(super) fn is_new(&self) -> bool {
         self.env.info().last_txn_id == 0
     }
@@ -211,7 +219,7 @@ impl Environment {
         )
     }
 
-    /// Opens the named tables that `open` asks for. It waits for no writer.
+    /// Opens the named tables that `open` asks for. Does not wait for a writer.
     pub(super) fn open_tables<'e, D: OnCommit + 'e>(
         &'e self,
         open: impl FnOnce(&DatabaseOpener<'e, WithoutTls>, &RoTxn<'e, WithoutTls>) -> heed::Result<D>,
@@ -226,7 +234,7 @@ impl Environment {
         )
     }
 
-    /// Runs `work` on one snapshot. It must not open another transaction of this environment.
+    /// Runs `work` on one snapshot. `work` must not open another transaction of this environment.
     pub(super) fn read<R>(
         &self,
         what: &'static str,
@@ -239,11 +247,11 @@ impl Environment {
         })
     }
 
-    /// A snapshot of the last commit, also of one whose process was killed before LMDB published
-    /// it.
+    /// Begins a snapshot of the last commit, even if the process that committed was killed before
+    /// LMDB published it.
     ///
-    /// LMDB writes its head page, then the number of the transaction that readers begin with. A
-    /// commit cut off in between would be absent from every read until somebody's next write.
+    /// LMDB writes its head page, and then the number of the transaction for new readers. A commit
+    /// that was cut off in between would be missing from every read until the next write.
     fn snapshot(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
         let mut before = None;
         loop {
@@ -253,12 +261,12 @@ impl Environment {
                 return Ok(txn);
             }
             drop(txn);
-            // The mark goes after the number was published and can be trusted, so the second look
-            // finds it so, unless its process died or failed.
+            // A commit removes its mark after its number was published and can be trusted. So the
+            // second look finds the number settled, unless the process died or failed.
             if before.is_some() && before == unsure {
-                // LMDB publishes what a dead writer left when the next one takes its lock. Its pages
-                // were synced before its head page; the head page perhaps was not, and a power cut
-                // must not take back what reads have shown.
+                // LMDB publishes the commit of a dead writer when the next writer takes the lock.
+                // The pages of the commit were synced before its head page, but perhaps the head
+                // page was not. A power cut must not take back a commit that reads have shown.
                 let txn = self.env.write_txn()?;
                 self.heads.settle(txn.id(), &self.file, &self.path)?;
                 drop(txn);
@@ -268,8 +276,8 @@ impl Environment {
         }
     }
 
-    /// Runs `work` in a write transaction and commits it durably; nothing of it stays otherwise.
-    /// `work` runs again when the map had to grow.
+    /// Runs `work` in a write transaction and commits it durably. If this fails, no change stays.
+    /// If the map has to grow, `work` runs again.
     pub(super) fn write<R>(
         &self,
         what: &'static str,
@@ -291,8 +299,9 @@ impl Environment {
         })
     }
 
-    /// A commit that failed on LMDB's head page, its last write, may have taken effect on disk, and
-    /// LMDB refuses all work from then on. A full disk explains none of this.
+    /// Converts an error of a commit. LMDB writes its head page last. If that write failed, the
+    /// commit may be on disk, and LMDB refuses all work from then on. A full disk does not cause
+    /// this failure.
     fn commit_error(&self, what: &'static str, error: heed::Error) -> TxnError {
         match (error, self.env.read_txn()) {
             (heed::Error::Io(source), Err(heed::Error::Mdb(MdbError::Panic))) => {
@@ -320,9 +329,10 @@ impl Environment {
                         return Err(Error::Database { what, message });
                     }
                 }
-                // LMDB reports a write that the system cut short so. Should it be a device
-                // fault on a full disk after all, then the old state still stands: LMDB commits by
-                // a page that it writes last, and refuses all work when that one fails.
+                // LMDB reports a write that the system cut short as this error. It may also be a
+                // device fault on a full disk. The old state is then still valid: a commit takes
+                // effect with the page that LMDB writes last, and LMDB refuses all work if that
+                // write fails.
                 Err(TxnError::Lmdb(heed::Error::Io(error)))
                     if error.raw_os_error() == Some(libc::EIO) && self.is_disk_full() =>
                 {
@@ -333,11 +343,11 @@ impl Environment {
         }
     }
 
-    /// Doubles the map where `double`, else follows the size another process gave it.
+    /// Doubles the map if `double`, otherwise takes the size that another process gave the map.
     fn grow(&self, double: bool) -> Result<()> {
         let _gate = self.resize_gate.write().unwrap_or_else(PoisonError::into_inner);
         if double && self.free_stale_readers()? > 0 {
-            // The pages they pinned may be enough.
+            // The pages that these readers kept may be enough.
             return Ok(());
         }
         let size = if double { map_bytes_for(self.env.info().map_size) } else { 0 };
@@ -347,29 +357,29 @@ impl Environment {
         resized.map_err(|error| database_error("grow the store's map", error))
     }
 
-    /// Frees the slots of readers whose process is gone; returns how many there were.
+    /// Frees the slots of readers whose process ended. Returns the number of freed slots.
     fn free_stale_readers(&self) -> Result<usize> {
         let freed = self.env.clear_stale_readers();
         freed.map_err(|error| database_error("free stale readers", error))
     }
 
-    /// True where the file cannot get longer.
+    /// Returns true if the file cannot get longer.
     fn is_disk_full(&self) -> bool {
         !can_grow(&self.file)
     }
 
-    /// Numbers that LMDB gives of itself.
+    /// Returns the numbers that LMDB reports about itself.
     #[cfg(test)]
     pub(super) fn info(&self) -> heed::EnvInfo {
         self.env.info()
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     pub(super) fn page_bytes(&self) -> u64 {
         self.page_bytes as u64
     }
 
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn file_bytes(&self) -> Result<u64> {
         let size = self.env.real_disk_size();
         size.map_err(|error| database_error("read the size of the store", error))
@@ -386,7 +396,9 @@ fn committed<C>(
     }
 }
 
-/// Twice `used`, a multiple of every page size, at least [`MAP_BYTES_MIN`].
+/// Returns twice `used`, rounded down to a multiple of [`MAP_BYTES_MIN`], which is a multiple of
+/// every page size, but at least [`MAP_BYTES_MIN`]. Example: a file of 100 MiB gets a map of 192
+/// MiB.
 fn map_bytes_for(used: usize) -> usize {
     used.saturating_mul(2).max(MAP_BYTES_MIN) / MAP_BYTES_MIN * MAP_BYTES_MIN
 }

@@ -1,4 +1,4 @@
-//! Errors of LMDB as errors of the engine.
+//! Converts errors of LMDB to errors of the engine.
 
 use std::io;
 use std::path::Path;
@@ -7,11 +7,11 @@ use heed::MdbError;
 
 use crate::model::error::{Error, is_disk_full};
 
-/// Reason that a transaction stops: an error of LMDB, or of the engine on what it found.
+/// Reason to stop a transaction: an error of LMDB, or an error of the engine about the content.
 pub(super) enum TxnError {
     Lmdb(heed::Error),
     Engine(Error),
-    /// The file is shorter than its own head says.
+    /// The file is shorter than its head says.
     Short,
 }
 
@@ -35,7 +35,7 @@ impl From<Error> for TxnError {
     }
 }
 
-/// Error of the engine for one of LMDB while doing `what`.
+/// Converts an error that LMDB returned while doing `what`.
 pub(super) fn database_error(what: &'static str, error: heed::Error) -> Error {
     match error {
         heed::Error::Io(source) if is_disk_full(&source) => Error::DiskFull,
@@ -51,7 +51,7 @@ pub(super) fn database_error(what: &'static str, error: heed::Error) -> Error {
     }
 }
 
-/// Error of the engine for one of LMDB while opening the environment at `path`.
+/// Converts an error that LMDB returned while opening the environment at `path`.
 pub(super) fn open_error(path: &Path, error: heed::Error) -> Error {
     match error {
         heed::Error::Io(source) => Error::io("open", path, source),

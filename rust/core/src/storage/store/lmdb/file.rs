@@ -1,5 +1,5 @@
-//! The bytes of an LMDB file, as far as they are read without LMDB. The layout is that of its
-//! `mdb.c`: `MDB_page`, `MDB_node`, `MDB_db`, `MDB_meta`.
+//! The parts of an LMDB file that are read without LMDB. The layout is the layout of its `mdb.c`:
+//! `MDB_page`, `MDB_node`, `MDB_db`, `MDB_meta`.
 
 use crate::model::error::{Error, Result};
 
@@ -9,7 +9,7 @@ pub(super) const HEADER_BYTES: usize = 16;
 pub(super) const BRANCH: u16 = 0x01;
 pub(super) const LEAF: u16 = 0x02;
 pub(super) const OVERFLOW: u16 = 0x04;
-/// The flags that say what a page is; the others matter only in memory.
+/// Flags that give the kind of a page. The other flags matter only in memory.
 pub(super) const KINDS: u16 = 0x6f;
 
 pub(super) const NODE_BYTES: usize = 8;
@@ -18,23 +18,25 @@ pub(super) const IS_TREE: u16 = 0x02;
 
 /// Bytes of a head page that a commit writes.
 pub(super) const WRITTEN_HEAD: std::ops::Range<usize> = HEADER_BYTES + 16..TRANSACTION_AT + 8;
-/// Offsets in a head page: the two trees, the last page in use, and the transaction that wrote it.
+/// Offsets in a head page: the two trees, the last page in use, and the transaction that wrote the
+/// head page.
 pub(super) const FREE_TREE_AT: usize = HEADER_BYTES + 24;
 pub(super) const MAIN_TREE_AT: usize = FREE_TREE_AT + TREE_BYTES;
 pub(super) const LAST_PAGE_AT: usize = MAIN_TREE_AT + TREE_BYTES;
 pub(super) const TRANSACTION_AT: usize = LAST_PAGE_AT + 8;
-/// Bytes of a tree's record, and the offset of its root in there.
+/// Bytes of a tree's record, and the offset of the root in the record.
 pub(super) const TREE_BYTES: usize = 48;
 pub(super) const ROOT_AT: usize = 40;
 pub(super) const NO_ROOT: u64 = u64::MAX;
-/// Offsets of the numbers of its branch, leaf and overflow pages.
+/// Offsets of the counts of branch, leaf and overflow pages in the record.
 pub(super) const PAGE_COUNTS_AT: [usize; 3] = [8, 16, 24];
 
 pub(super) fn bytes_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8]> {
     at.checked_add(length).and_then(|end| bytes.get(at..end)).ok_or(CORRUPT)
 }
 
-// LMDB writes numbers as the machine has them, and its files move only between alike machines.
+// LMDB writes numbers in the byte order of the machine. Its files move only between machines of the
+// same kind.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
     let bytes = bytes_at(bytes, at, 2)?.try_into().map_err(|_| CORRUPT)?;
     Ok(u16::from_le_bytes(bytes))
@@ -45,7 +47,8 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The entry of `key` in a leaf page: its flags and its value, which is not on overflow pages.
+/// Returns flags and value of the entry of `key` in a leaf page. The value is not on overflow
+/// pages.
 pub(super) fn leaf_entry<'p>(page: &'p [u8], key: &[u8]) -> Result<Option<(u16, &'p [u8])>> {
     if u16_at(page, 10)? & KINDS != LEAF {
         return Err(CORRUPT);

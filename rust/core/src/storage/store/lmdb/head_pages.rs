@@ -1,5 +1,5 @@
-//! Head pages of LMDB, of which one may be seen and not be on disk, or be there and not be seen
-//! (`docs/decisions/0041-head-pages-in-doubt.md`).
+//! Head pages of LMDB. After a failed sync, reads may show a head page that is not on disk, or not
+//! show a head page that is (`docs/decisions/0041-head-pages-in-doubt.md`).
 
 use std::fs::File;
 use std::io;
@@ -13,11 +13,12 @@ use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
 use crate::storage::store::log::Shared;
 
-/// The head pages of one file, a transaction's at its number modulo two.
+/// The head pages of one file. The head page of a transaction is at the transaction's number modulo
+/// two.
 pub(super) struct HeadPages {
-    /// They tell who is committing.
+    /// Marks of the transactions that are being committed.
     commits: CommitMarks,
-    /// It tells whose head page may not be on disk as it is seen.
+    /// Has the transaction whose head page may differ from the page on disk.
     shared: Arc<Shared>,
     page_bytes: usize,
 }
@@ -38,18 +39,18 @@ impl HeadPages {
         self.commits.locks()
     }
 
-    /// True where a living process is committing `transaction`.
+    /// Returns true if a living process is committing `transaction`.
     pub(super) fn is_under_way(&self, transaction: usize) -> io::Result<bool> {
         self.commits.is_under_way(transaction)
     }
 
-    /// The transaction whose head page may not be on disk as it is seen.
+    /// Returns the transaction whose head page may differ from the page on disk.
     pub(super) fn in_doubt(&self) -> Option<u64> {
         self.shared.head_in_doubt()
     }
 
-    /// A transaction that is newer than `seen`, or is shown by it and may not be on disk. The last
-    /// one that LMDB has written is `written`.
+    /// Returns a transaction that may have to be settled. It is newer than `seen`, or `seen` shows
+    /// it and it may not be on disk. LMDB has written `written` as its last transaction.
     pub(super) fn unsure(&self, seen: usize, written: usize) -> Option<usize> {
         let is_newer = written > seen;
         let in_doubt = || usize::try_from(self.in_doubt()?).ok();
@@ -65,22 +66,24 @@ impl HeadPages {
         Ok(Commit { shared: &self.shared, transaction, _mark: mark })
     }
 
-    /// Makes sure that the head page on disk that counts is that of the commit that LMDB has
-    /// published, where another one is in doubt. The caller is in the write transaction `own`.
+    /// Settles a head page in doubt: makes the published commit the newest commit on disk. The
+    /// caller is in the write transaction `own`.
     ///
-    /// When LMDB cannot sync its head page, it puts the old one back, unsynced and not always: then
-    /// the new one may be seen and not be on disk, or be there and not be seen. No later sync mends
-    /// the first, and the second would lead to the pages of the next commit if power failed before
-    /// that is complete. So the published one is written there once more, or over it. The one before
-    /// is durable and lies elsewhere.
+    /// If LMDB cannot sync its head page, it writes the old head page again, without a sync and not
+    /// in every case. Then reads may show the new head page while the disk does not have it. No
+    /// later sync writes it. Or the disk may have the new head page while reads do not show it. It
+    /// would lead to pages of the next commit if power fails before that commit is complete. So
+    /// this writes the head page of the published commit to the place of the page in doubt, and
+    /// syncs it. The head page before it is durable and lies at the other place.
     ///
     /// # Errors
-    /// Those of the machine; the page stays in doubt.
+    /// Returns the errors of the machine. The page then stays in doubt.
     pub(super) fn settle(&self, own: usize, file: &File, path: &Path) -> Result<()> {
         let Some(in_doubt) = self.in_doubt() else { return Ok(()) };
         let failed = |error| Error::io("write the head page of", path, error);
         let published = own as u64 - 1;
-        // Whoever has published it and lives has synced it, and is about to say so.
+        // If the process that published the commit still runs, it has synced the page and is about
+        // to say so.
         let is_sure = in_doubt == published && self.is_under_way(own - 1).map_err(failed)?;
         if is_sure {
             return Ok(());
@@ -100,8 +103,8 @@ impl HeadPages {
 }
 
 impl Commit<'_> {
-    /// Ends the commit. Its head page stays in doubt unless `is_known`: it is on disk, or was not
-    /// written at all.
+    /// Ends the commit. If `is_known`, the head page is on disk or was not written at all.
+    /// Otherwise it stays in doubt.
     pub(super) fn end(self, is_known: bool) {
         if is_known {
             self.shared.trust_head(self.transaction);

@@ -1,7 +1,7 @@
 //! The embedded store: one LMDB environment per tenant, `plane.mdb` (layout in `docs/format.md`).
 //!
-//! Transactions are short: a read copies out what it needs and ends before anything is decoded, a
-//! write holds the lock for one group of blocks. LMDB's own lock orders the processes.
+//! Transactions are short. A read copies its records and ends before they are decoded. A write
+//! holds the lock for one group of blocks. LMDB's lock puts the writes of all processes in order.
 
 mod claim;
 mod commit_marks;

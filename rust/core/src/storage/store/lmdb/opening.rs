@@ -1,5 +1,5 @@
-//! Stores made and opened: database, tables and log, in the order that keeps a crash from showing
-//! half of them.
+//! Makes and opens stores: database, tables and log. The order of the steps keeps a crash from
+//! leaving a store that looks complete but is not.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use crate::storage::seal::fill_random;
 use crate::storage::store::log::Opening;
 
 const TABLE_COUNT: u32 = 2;
-/// LMDB's two head pages, of the smallest page there is.
+/// Bytes of LMDB's two head pages, with the smallest page size.
 const FILE_BYTES_MIN: u64 = 2 * 4_096;
 
 impl LmdbStore {
     /// Makes an empty store in `directory`, which must exist.
     ///
     /// # Errors
-    /// [`Error::Exists`] where there is one, and the errors of [`Self::open`].
+    /// Returns [`Error::Exists`] if the directory has a store, and the errors of [`Self::open`].
     pub fn create(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
         if path.exists() {
@@ -40,8 +40,9 @@ impl LmdbStore {
     /// Opens the store in `directory`.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Corrupt`] for a file that is no store of this format,
-    /// [`Error::Database`] where this process has it open already, [`Error::Io`].
+    /// Returns [`Error::Missing`] if there is no store, [`Error::Corrupt`] if the file is not a
+    /// store of this format, [`Error::Database`] if this process has the store open already, and
+    /// [`Error::Io`] if a file cannot be read.
     pub fn open(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
         let length = match path.metadata() {
@@ -51,8 +52,8 @@ impl LmdbStore {
             }
             Err(error) => return Err(Error::io("read", &path, error)),
         };
-        // LMDB would make a new environment out of an empty file, and that of a tenant who has
-        // lost everything would look like one who never wrote.
+        // LMDB would make a new environment from an empty file. A tenant who lost all data would
+        // then look like a tenant who never wrote.
         if length < FILE_BYTES_MIN {
             return Err(Error::Corrupt { what: "the store's database" });
         }
@@ -61,14 +62,14 @@ impl LmdbStore {
         Self::with_tables(directory, opening, env, tables)
     }
 
-    /// Opens the log beside the tables, and begins it where they know of none.
+    /// Opens the log next to the tables. Begins the log if the tables do not have its id.
     fn with_tables(
         directory: &Path,
         opening: Opening,
         env: Environment,
         tables: Tables,
     ) -> Result<Self> {
-        // Refuses a file of another format before anything of it is used.
+        // Refuses a file of another format before it is used.
         let mut head = env.read("open the store", |txn| tables.head(txn))?;
         if head.log.is_none() && opening.is_alone {
             env.read("open the store", |txn| tables.check_first_head(txn))?;
@@ -80,7 +81,7 @@ impl LmdbStore {
     }
 }
 
-/// Opens the database and those of its tables that there are.
+/// Opens the database and its tables.
 fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> {
     let corrupt = Error::Corrupt { what: "the store's database" };
     let env = Environment::open(path, TABLE_COUNT, opening)?;
@@ -95,8 +96,8 @@ fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> 
     Ok((env, Tables { meta, names }))
 }
 
-/// Begins the log of a store that was just made. The log is durable before the head tells of it, and
-/// only then anything is appended.
+/// Begins the log of a new store. The log is durable before the head has its id, and the head has
+/// the id before the first append.
 fn begin_log(opening: &Opening, env: &Environment, tables: &Tables) -> Result<records::Head> {
     let mut id = [0; 8];
     fill_random(&mut id)?;
@@ -109,7 +110,7 @@ fn begin_log(opening: &Opening, env: &Environment, tables: &Tables) -> Result<re
     })
 }
 
-/// The file of the database.
+/// Returns the path of the database.
 pub(super) fn plane_path(directory: &Path) -> PathBuf {
     directory.join("plane.mdb")
 }

@@ -1,5 +1,5 @@
-//! The counts of a store out of its files alone: no lock, no map, no sync, nothing that waits for a
-//! process, and little enough to be done for every tenant with each scrape.
+//! Reads the counts of a store from its files alone: without a lock, a map, a sync or a wait for
+//! another process. It is cheap enough to run for every tenant with each scrape of the metrics.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -20,16 +20,18 @@ use crate::storage::store::log;
 use crate::storage::store::peeked::Peeked;
 use crate::storage::store::segment_files::SegmentFiles;
 
-/// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.
+/// Most snapshots that are tried. A snapshot takes microseconds, and is spoiled if two commits
+/// happen during it.
 const SNAPSHOTS_MAX: u32 = 32;
 const PAGE_BYTES_MAX: u16 = 1 << 15;
 const HEAD_BYTES: usize = 256;
 
 impl LmdbStore {
-    /// Counts of the store in `directory`, which any process may have open.
+    /// Returns the counts of the store in `directory`, which any process may have open.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Corrupt`], [`Error::Io`].
+    /// Returns [`Error::Missing`] if there is no store, [`Error::Corrupt`] if its file is damaged,
+    /// and [`Error::Io`] if a file cannot be read.
     pub fn peek(directory: &Path) -> Result<Peeked> {
         let path = plane_path(directory);
         let failed = |error: io::Error| match error.kind() {
@@ -55,7 +57,7 @@ impl LmdbStore {
     }
 }
 
-/// Head record and bytes of all pages that something is on, as of one commit.
+/// Head record, and bytes of all pages in use, as of one commit.
 struct Found {
     head: records::Head,
     used_bytes: u64,
@@ -69,7 +71,7 @@ struct Pages<'f> {
 impl<'f> Pages<'f> {
     fn of(file: &'f File) -> Result<Self> {
         let mut pages = Self { file, page_bytes: HEAD_BYTES };
-        // LMDB keeps the page size where another tree has its flags.
+        // LMDB keeps the page size at the offset of the flags of the free tree.
         let page_bytes = u16_at(&pages.read(0, HEAD_BYTES)?, FREE_TREE_AT)?;
         if !page_bytes.is_power_of_two() || !(512..=PAGE_BYTES_MAX).contains(&page_bytes) {
             return Err(CORRUPT);
@@ -78,15 +80,15 @@ impl<'f> Pages<'f> {
         Ok(pages)
     }
 
-    /// State as of the last commit.
+    /// Returns the state as of the last commit.
     fn counts(&self) -> Result<Found> {
         let mut found = Err(Error::Stale);
         for _ in 0..SNAPSHOTS_MAX {
             let head = self.head()?;
             let transaction = u64_at(&head, TRANSACTION_AT)?;
             found = self.counts_at(&head);
-            // The pages of a commit are written over by the third one after it at the earliest.
-            // What seems damaged may have been read while it was written.
+            // The pages of a commit are not overwritten before the third commit after it. A page
+            // that seems damaged may have been read while it was being written.
             if found.is_ok() && u64_at(&self.head()?, TRANSACTION_AT)? <= transaction + 1 {
                 return found;
             }
@@ -118,7 +120,7 @@ impl<'f> Pages<'f> {
         Ok(Found { head, used_bytes })
     }
 
-    /// The newer of the two head pages.
+    /// Returns the newer of the two head pages.
     fn head(&self) -> Result<Vec<u8>> {
         let heads = [self.read(0, HEAD_BYTES)?, self.read(1, HEAD_BYTES)?];
         let [first, second] = heads;
@@ -126,7 +128,7 @@ impl<'f> Pages<'f> {
         Ok(if is_newer { second } else { first })
     }
 
-    /// The root page of a tree, `None` where the tree is empty.
+    /// Returns the root page of a tree, or `None` if the tree is empty.
     fn root(&self, record: &[u8]) -> Result<Option<Vec<u8>>> {
         match u64_at(record, ROOT_AT)? {
             NO_ROOT => Ok(None),

@@ -1,19 +1,20 @@
-//! Reads of the log together with the tables; compaction takes blocks meanwhile.
+//! Reads the log and the tables together, while compaction may take blocks from the log.
 
 use super::records;
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::{LogEntry, View};
 
-/// Looks at tables and log, from which compaction takes blocks meanwhile.
+/// Most attempts at a read of tables and log while compaction takes blocks from the log.
 const LOOKS_MAX: u32 = 64;
 
 impl LmdbStore {
-    /// Manifest, positions and blocks that a reader at `after` and `generation` has not seen.
+    /// Returns the manifest, the positions and the blocks that a reader at `after` and `generation`
+    /// has not seen.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Stale`] where compaction takes the blocks at each look, those of
-    /// the machine.
+    /// Returns [`Error::Corrupt`] if the store is damaged, [`Error::Stale`] if compaction takes
+    /// blocks during each attempt, and the errors of the machine.
     pub(super) fn read_view(&self, after: u64, generation: u64) -> Result<View> {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
@@ -28,13 +29,14 @@ impl LmdbStore {
                         return Err(Error::Corrupt { what: "the manifest" }.into());
                     }
                 }
-                // Names of a block are stored before it, so these pages have those of all up to `last`.
+                // Names of a block are stored before the block. So these pages have the names of
+                // all blocks up to `last`.
                 let is_news = manifest.is_some() || last > after;
                 let pages = if is_news { self.tables.pages(txn)? } else { 0 };
                 Ok((head, manifest, pages))
             })?;
             let mut entries = Vec::new();
-            // A view without news asks the log for nothing more.
+            // A view without news needs no blocks.
             if last > after || manifest.is_some() {
                 let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
@@ -52,10 +54,10 @@ impl LmdbStore {
         Err(Error::Stale)
     }
 
-    /// Blocks after `after`, at least one if there are any.
+    /// Returns blocks after `after`: at least one, if the log has any.
     ///
     /// # Errors
-    /// Those of [`Self::read_view`].
+    /// Returns the errors of [`Self::read_view`].
     pub(super) fn read_after(&self, after: u64) -> Result<Vec<LogEntry>> {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
@@ -68,10 +70,11 @@ impl LmdbStore {
         Err(Error::Stale)
     }
 
-    /// The blocks at these positions, which ascend.
+    /// Returns the blocks at these positions, which ascend.
     ///
     /// # Errors
-    /// [`Error::Stale`] where one of them was compacted, [`Error::Corrupt`], those of the machine.
+    /// Returns [`Error::Stale`] if a block was compacted, [`Error::Corrupt`] if a block is missing,
+    /// and the errors of the machine.
     pub(super) fn read_at(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
         let head = self.head_after_log()?;
         if sequences.iter().any(|sequence| *sequence <= head.compacted) {
@@ -85,14 +88,14 @@ impl LmdbStore {
         Err(if was_compacted { Error::Stale } else { Error::Corrupt { what: "the log" } })
     }
 
-    /// Head of the tables, at least as new as what the log shows from then on.
+    /// Returns the head of the tables. The head is at least as new as the log that was just read.
     pub(super) fn head_after_log(&self) -> Result<records::Head> {
         self.log.follow()?;
         self.env.read("read the head", |txn| self.tables.head(txn))
     }
 
-    /// Blocks after `after` up to `last` in the log; `None` where compaction has taken them since
-    /// `head` was read.
+    /// Returns blocks after `after` up to `last` from the log. Returns `None` if compaction has
+    /// taken a block since `head` was read.
     fn in_log(&self, head: &records::Head, after: u64, last: u64) -> Result<Option<Vec<LogEntry>>> {
         let entries = self.log.between(after.max(head.compacted), last)?;
         self.log.forget(head.taken());

@@ -1,6 +1,7 @@
-//! The small records of `plane.mdb`, byte by byte as in `docs/format.md`.
+//! Encoding of the small records of `plane.mdb` (`docs/format.md`).
 //!
-//! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
+//! Each record ends in a checksum of its key and the record. Blocks and names are sealed and need
+//! no checksum.
 
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
@@ -12,48 +13,48 @@ use crate::storage::store::names::{FirstIds, NamesPage};
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 3;
-/// Version that had blocks in a table. 0.3.0 kept them there until they were compacted.
+/// Version that had blocks in a table. 0.3.0 kept blocks in the table until they were compacted.
 const VERSION_WITH_BLOCKS: u32 = 2;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
 const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
-/// The key of [`Head`].
+/// Key of [`Head`].
 pub(super) const HEAD: &[u8] = b"head";
-/// The key of the cursors of imports.
+/// Key of the cursors of imports.
 pub(super) const CURSORS: &[u8] = b"cursors";
-/// The key of the sealed manifest.
+/// Key of the sealed manifest.
 pub(super) const MANIFEST: &[u8] = b"manifest";
 
-/// `record` and the checksum that ties it to `key`.
+/// Appends the checksum that ties `record` to `key`.
 fn checked(key: &[u8], mut record: Vec<u8>) -> Vec<u8> {
     let sum = checksum(key, &record);
     record.extend(sum);
     record
 }
 
-/// The manifest as it is stored.
+/// Encodes the manifest for the table.
 pub(super) fn encode_manifest(sealed: &[u8]) -> Vec<u8> {
     checked(MANIFEST, sealed.to_vec())
 }
 
-/// The sealed manifest that [`encode_manifest`] stored.
+/// Returns the sealed manifest that [`encode_manifest`] encoded.
 pub(super) fn decode_manifest(bytes: &[u8]) -> Result<Vec<u8>> {
     let sealed = verified(MANIFEST, bytes);
     Ok(sealed.ok_or(Error::Corrupt { what: "the manifest" })?.to_vec())
 }
 
-/// The cursors as they are stored.
+/// Encodes the cursors for the table.
 pub(super) fn encode_cursors(cursors: &Cursors) -> Vec<u8> {
     checked(CURSORS, cursors.encode())
 }
 
-/// The cursors that [`encode_cursors`] stored.
+/// Returns the cursors that [`encode_cursors`] encoded.
 pub(super) fn decode_cursors(bytes: &[u8]) -> Result<Cursors> {
     let record = verified(CURSORS, bytes);
     Cursors::decode(record.ok_or(Error::Corrupt { what: "the cursors" })?)
 }
 
-/// The record that [`checked`] made for `key`.
+/// Returns the record that [`checked`] made for `key`, or `None` if the checksum differs.
 fn verified<'a>(key: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
     let (record, sum) = bytes.split_last_chunk::<4>()?;
     (checksum(key, record) == *sum).then_some(record)
@@ -66,37 +67,37 @@ fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
     hasher.finalize().to_le_bytes()
 }
 
-/// The record that every commit rewrites.
+/// The record that every commit on the tables rewrites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     /// Blocks up to this sequence are in the manifest's segments.
     pub(super) compacted: u64,
-    /// Bytes of those of them that were in the log.
+    /// Bytes that these blocks had in the log.
     pub(super) compacted_bytes: u64,
-    /// Cursors of frames of the log before this position are in the record of cursors.
+    /// Cursors of frames before this position of the log are in the record of cursors.
     pub(super) cursors_at: u64,
     pub(super) generation: u64,
     pub(super) retention_seconds: u64,
-    /// Id of the log; `None` as long as the store is being made.
+    /// Id of the log. `None` until the store is complete.
     pub(super) log: Option<u64>,
-    /// Ids that names get next.
+    /// Ids of the next names.
     pub(super) next_ids: FirstIds,
 }
 
 impl Head {
-    /// Parts that the log need not keep.
+    /// Returns the parts that the log need not keep.
     pub(super) const fn taken(&self) -> Taken {
         Taken { compacted: self.compacted, cursors: self.cursors_at }
     }
 
-    /// `counts` of the log, with the bytes of those blocks alone that are neither compacted nor
-    /// removed.
+    /// Corrects `counts` of the log, which count the bytes of all blocks ever appended. The result
+    /// counts the bytes of blocks that are not compacted.
     pub(super) fn counts_of(&self, counts: Counts) -> Counts {
         Counts { log_bytes: counts.log_bytes.saturating_sub(self.compacted_bytes), ..counts }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        // 0.3.0 counted blocks of version 2 in the first two.
+        // 0.3.0 kept counts of blocks of version 2 in the first two numbers.
         let numbers = [
             0,
             0,
@@ -150,26 +151,26 @@ impl Head {
     }
 }
 
-/// A page of names as it is stored, and saved.
+/// Encodes a page of names for the table and for a backup.
 ///
 /// # Panics
-/// For more than 2^32 names, which no tenant has.
+/// If the page has more than 2^32 names, which no tenant has.
 #[must_use]
 pub fn encode_names(page: &NamesPage) -> Vec<u8> {
     let bytes = [page.ids().as_slice(), &page.sealed_names].concat();
     checked(&names_key(page.sequence), bytes)
 }
 
-/// The key of a page of names.
+/// Returns the key of a page of names.
 #[expect(clippy::big_endian_bytes, reason = "LMDB sorts keys by their bytes")]
 fn names_key(sequence: u64) -> [u8; 8] {
     sequence.to_be_bytes()
 }
 
-/// The page that [`encode_names`] stored.
+/// Decodes a page that [`encode_names`] encoded.
 ///
 /// # Errors
-/// [`Error::Corrupt`].
+/// Returns [`Error::Corrupt`] if the bytes are damaged.
 pub fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
     let page = verified(&names_key(sequence), bytes).and_then(|bytes| parse_names(sequence, bytes));
     page.ok_or(CORRUPT_NAMES)
@@ -188,7 +189,7 @@ fn parse_names(sequence: u64, bytes: &[u8]) -> Option<NamesPage> {
     })
 }
 
-/// A field's id and the code of its type.
+/// Returns a field's id and type from the id and the code of the type.
 fn of_typed(bytes: &[u8]) -> Option<(FieldId, FieldType)> {
     let (&code, id) = bytes.split_last()?;
     Some((number(id)?, FieldType::of_code(code)?))
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
     use crate::storage::store::names::NewNames;
 
-    /// All shortenings, and each bit flipped.
+    /// Returns all prefixes of `bytes`, and `bytes` with each bit flipped.
     fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());
         let flipped = (0..8 * bytes.len()).map(|bit| {
@@ -279,7 +280,7 @@ mod tests {
         assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
     }
 
-    /// A head with these words, the version and the first sequences changed.
+    /// Decodes a head in which the version and the sequence are these.
     fn head_with(version: u8, table_last: u8) -> Result<Head> {
         let head = Head { compacted: 5, ..Head::default() };
         let mut bytes = head.encode();

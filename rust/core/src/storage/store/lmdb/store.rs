@@ -1,4 +1,4 @@
-//! The promises of a store, kept by an LMDB environment and files of segments.
+//! The promises of a store, kept by an LMDB environment and segment files.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +19,10 @@ use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
 use crate::storage::store::snapshot::Snapshot;
 
-/// A store in `DIRECTORY/plane.mdb` and `DIRECTORY/log`. Several processes may have it open at once,
-/// each once.
+/// A store in `DIRECTORY/plane.mdb` and `DIRECTORY/log`. Several processes may have the store open
+/// at the same time, each process once.
 pub struct LmdbStore {
-    /// Given up before the environment, whose locks it uses.
+    /// The log is dropped before the environment, whose locks it uses.
     pub(super) log: Log,
     pub(super) env: Environment,
     pub(super) tables: Tables,
@@ -43,10 +43,11 @@ impl LmdbStore {
         }
     }
 
-    /// Commits `work` on the tables. After a commit that failed nothing is written any more.
+    /// Commits `work` on the tables. After a failed commit, this handle writes no more.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] from then on, those of `work` and of the machine.
+    /// Returns the errors of `work` and of the machine, and [`Error::Poisoned`] after a failed
+    /// commit.
     pub(super) fn write<R>(
         &self,
         what: &'static str,
@@ -57,8 +58,8 @@ impl LmdbStore {
         }
         let result = self.env.write(what, work);
         if matches!(result, Err(Error::Io { .. } | Error::Database { .. })) {
-            // The pages of a failed sync may be lost although the kernel calls them clean; only
-            // a new look at the file can tell, so nothing more is acknowledged from here.
+            // The pages of a failed sync may be lost although the kernel reports them as clean.
+            // Only opening the file again can tell, so this handle acknowledges no more writes.
             self.poisoned.store(true, Ordering::Release);
         }
         result
@@ -117,7 +118,7 @@ impl Store for LmdbStore {
 
     fn head(&self) -> Result<u64> {
         self.env.check_usable()?;
-        // Also a look at the tables: a store that cannot read them is not well.
+        // Reads the tables as well, because a store that cannot read its tables is not healthy.
         self.head_after_log()?;
         Ok(self.log.seen().1)
     }
@@ -172,8 +173,8 @@ impl Store for LmdbStore {
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
-        // A stream removes its own segments when it is dropped, also in a forked child, where they
-        // are still the parent's.
+        // A stream removes its segments when it is dropped. In a forked child these segments still
+        // belong to the parent.
         self.env.check_process()?;
         self.segments.remove(id)
     }
@@ -206,7 +207,7 @@ impl Store for LmdbStore {
         })?;
         let Some(taken) = replaced else { return Ok(false) };
         match self.log.trim(taken) {
-            // The next compaction does it where there is no space for it now.
+            // Without disk space the trim fails now, and the next compaction tries again.
             Ok(()) | Err(Error::DiskFull | Error::Stale) => Ok(true),
             Err(error) => Err(error),
         }

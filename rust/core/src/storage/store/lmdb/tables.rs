@@ -1,4 +1,4 @@
-//! The named tables of the environment, and the records that are read in every transaction.
+//! The named tables of the environment, and the records that every transaction reads.
 
 use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
@@ -30,7 +30,7 @@ impl Tables {
         }
     }
 
-    /// Finds a head record that is gone: it is stored before all else.
+    /// Detects a lost head record, which is stored before all other records.
     pub(super) fn check_first_head(&self, txn: &RoTxn<'_>) -> TxnResult<()> {
         let has_manifest = self.meta.get(txn, records::MANIFEST)?.is_some();
         let is_used = has_manifest || !self.names.is_empty(txn)?;
@@ -40,7 +40,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Bytes of all pages that something is on.
+    /// Returns the bytes of all pages in use.
     pub(super) fn used_bytes(&self, env: &Environment) -> Result<u64> {
         let pages = env.read("count the pages", |txn| {
             Ok([self.meta.stat(txn)?, self.names.stat(txn)?]
@@ -51,12 +51,12 @@ impl Tables {
         Ok(pages as u64 * env.page_bytes())
     }
 
-    /// Number of the last page of names.
+    /// Returns the number of the last page of names.
     pub(super) fn pages(&self, txn: &RoTxn<'_>) -> TxnResult<u64> {
         Ok(self.names.last(txn)?.map_or(0, |(page, _)| page))
     }
 
-    /// Cursors of imports.
+    /// Returns the cursors of imports.
     pub(super) fn cursors(&self, txn: &RoTxn<'_>) -> TxnResult<Cursors> {
         let stored = self.meta.get(txn, records::CURSORS)?;
         Ok(stored.map_or_else(|| Ok(Cursors::default()), records::decode_cursors)?)
@@ -67,7 +67,8 @@ impl Tables {
     }
 }
 
-/// Copies the records with keys greater than `after`, the first ones up to a bound in bytes.
+/// Copies the records with keys greater than `after`, in order, until they have [`READ_BYTES_MAX`]
+/// bytes.
 pub(super) fn copy_after(
     table: Sequenced,
     txn: &RoTxn<'_>,
@@ -78,7 +79,7 @@ pub(super) fn copy_after(
     let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
     for item in table.range(txn, &range)? {
         let (key, value) = item?;
-        // Positions have no gaps, so a damaged key shows.
+        // Positions have no gaps, so a gap shows a damaged key.
         let before = copied.last().map_or(after, |(key, _): &(u64, _)| *key);
         if before.checked_add(1) != Some(key) {
             return Err(Error::Corrupt { what: "the order of the store's records" }.into());

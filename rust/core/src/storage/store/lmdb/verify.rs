@@ -1,15 +1,15 @@
-//! A look at all records of an LMDB store: are they sound, and do they agree with each other?
+//! Checks that all records of an LMDB store are sound and agree with each other.
 
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
 
 impl LmdbStore {
-    /// A line for each record that is damaged or contradicts another, out of one snapshot. What is
-    /// sealed is not opened.
+    /// Returns a line for each record that is damaged or contradicts another record, from one
+    /// snapshot. Does not open sealed bytes.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] where the head record is damaged, and those of the
-    /// machine.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the head record is damaged, and the
+    /// errors of the machine.
     pub(super) fn verify_tables(&self) -> Result<Vec<String>> {
         let (head, mut damages) = self.env.read("verify the store", |txn| {
             let head = self.tables.head(txn)?;
@@ -32,7 +32,7 @@ impl LmdbStore {
             Ok((sequence, _)) => {
                 damages.push(format!("log: it ends at {sequence}, not {}", head.compacted));
             }
-            // Compaction has removed what was to be read.
+            // Compaction has removed files during the read.
             Err(Error::Stale) => {}
             Err(error @ Error::Corrupt { .. }) => damages.push(format!("log: {error}")),
             Err(error) => return Err(error),
