@@ -1,5 +1,5 @@
-//! Copies the sources of the core and edits the copy: `flaws.rs` has the edits. An edit that no
-//! longer fits the sources ends the build.
+//! Copies the sources of the core and makes the edits of `flaws.rs` in the copy. If an edit no
+//! longer fits the sources, the build ends.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ use flaws::{CLOSE, Edit, FLAWS, OPEN, SMALL_BOUNDS};
 #[path = "flaws.rs"]
 mod flaws;
 
-/// Marks of the core's own tests, which the copy lacks.
+/// Marks of the core's tests, which the copy leaves out.
 const TESTS: [&str; 2] = ["#[cfg(test)]", "#[cfg(any(test, feature = \"testing\"))]"];
 const NEVER: &str = "#[cfg(any())]";
 
@@ -50,7 +50,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// The modules of the core's `lib.rs`, at their places in the copy.
+/// Returns the modules of the core's `lib.rs`, with their paths in the copy.
 fn modules(core: &Path, copy: &Path) -> String {
     let root = fs::read_to_string(core.join("lib.rs")).expect("read the core's root");
     let modules = root.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
@@ -62,7 +62,7 @@ fn modules(core: &Path, copy: &Path) -> String {
     })
 }
 
-/// A part of a file, and the text that goes in its place.
+/// A part of a file, and the text that replaces it.
 type Change = (std::ops::Range<usize>, String);
 
 fn edit(copy: &Path) {
@@ -84,7 +84,7 @@ fn edit(copy: &Path) {
         let path = copy.join(file);
         let mut source = fs::read_to_string(&path).expect("read a source");
         changes.sort_by_key(|(part, _)| part.start);
-        // From the last one on, so that the others keep their places.
+        // The last change is made first, so that the earlier parts keep their places.
         for (part, text) in changes.into_iter().rev() {
             source.replace_range(part, &text);
         }
@@ -92,7 +92,7 @@ fn edit(copy: &Path) {
     }
 }
 
-/// Place and text of the marked part of an edit.
+/// Returns place and text of the marked part of an edit.
 fn part_of(copy: &Path, name: &str, edit: &Edit) -> Change {
     let (before, rest) = edit.at.split_once(OPEN).expect("a mark opens");
     let (part, after) = rest.split_once(CLOSE).expect("a mark closes");

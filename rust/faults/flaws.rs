@@ -1,28 +1,28 @@
-//! Flaws of the durable path: edits of the core's sources, each of which leaves out a part of it.
-//! The fault suite must find each flaw. The build script makes the edits in a copy of the sources, and
-//! the suite names the flaws.
+//! Flaws of the durable path: each flaw edits the core's sources and leaves out a part of the path.
+//! The fault suite must find each flaw. The build script makes the edits in a copy of the sources,
+//! and the suite names the flaws.
 
 /// Marks around the part of a text that an edit replaces.
 pub(crate) const OPEN: char = '⟦';
-/// As [`OPEN`].
+/// The closing mark of the pair with [`OPEN`].
 pub(crate) const CLOSE: char = '⟧';
 
 /// A part of the durable path that is left out.
 pub(crate) struct Flaw {
     /// Name of the part.
     pub(crate) name: &'static str,
-    /// Edits that leave it out, all together.
+    /// Edits that leave the part out, all made together.
     pub(crate) edits: &'static [Edit],
 }
 
-/// An expression in a source, and the one that takes its place. For example `if ⟦is_known⟧ {` and
-/// `true` make `if true {` of `if is_known {`.
+/// An expression in a source, and the expression that replaces it. Example: `if ⟦is_known⟧ {` and
+/// `true` turn `if is_known {` into `if true {`.
 pub(crate) struct Edit {
-    /// A file below the sources of the core.
+    /// Path of a file, below the sources of the core.
     pub(crate) file: &'static str,
     /// A text that the file has once, with marks around the expression.
     pub(crate) at: &'static str,
-    /// The expression that takes its place.
+    /// The expression that replaces the marked expression.
     pub(crate) instead: &'static str,
 }
 
@@ -44,7 +44,7 @@ const SEGMENT_FILES: &str = "storage/store/segment_files.rs";
 const STORE: &str = "storage/store/lmdb/store.rs";
 const VISIBLE: &str = "storage/store/log/visible.rs";
 
-/// Bounds that are small in the copy. Rotations and removals need files of a log that end soon.
+/// Bounds that are small in the copy. Rotations and removals need log files that end soon.
 pub(crate) const SMALL_BOUNDS: [Edit; 2] = [
     edit(APPEND, "const FILE_BYTES_MAX: u64 = ⟦32 << 20⟧;", "1 << 10"),
     edit(ROTATION, "const COMPACTED_BYTES_MAX: u64 = ⟦64 << 10⟧;", "1"),
@@ -54,7 +54,7 @@ pub(crate) const SMALL_BOUNDS: [Edit; 2] = [
 pub(crate) const FLAWS: [Flaw; 47] = [
     // The sync of a group.
     Flaw { name: "GroupSync", edits: &[edit(HANDLE, "let synced = ⟦file.sync()⟧;", "Ok(())")] },
-    // A failed sync is one for the caller.
+    // A failed sync is reported to the caller.
     Flaw {
         name: "SyncError",
         edits: &[
@@ -74,7 +74,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             ),
         ],
     },
-    // The file before is synced before the next one has a name.
+    // The old file is synced before the next file has a name.
     Flaw {
         name: "RotationSync",
         edits: &[edit(ROTATION, "if ⟦self.shared.synced() < written⟧", "false")],
@@ -89,7 +89,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
         name: "FileName",
         edits: &[edit(FILE, "⟦sync_directory(directory)?⟧;\n        Ok(Self", "()")],
     },
-    // A rotation that was cut off is ended.
+    // A rotation that was cut off is completed.
     Flaw {
         name: "RotationEnd",
         edits: &[edit(ROTATION, "if ⟦!self.shared.is_rotating()⟧ {", "true")],
@@ -109,9 +109,9 @@ pub(crate) const FLAWS: [Flaw; 47] = [
     },
     // The checksum of the head before, and the sequence.
     Flaw { name: "Chain", edits: &[edit(FRAME, "⟦self.chain == tail.chain⟧", "true")] },
-    // A frame's own position.
+    // The position in a frame's head.
     Flaw { name: "Position", edits: &[edit(FRAME, "|| ⟦long(8)? != start⟧ {", "false")] },
-    // Recovery clears all that follows the end.
+    // Recovery clears the bytes behind the end.
     Flaw {
         name: "Clearing",
         edits: &[edit(
@@ -120,14 +120,14 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "None::<usize>",
         )],
     },
-    // Recovery writes once more all that may not be durable.
+    // Recovery writes again the frames that may not be durable.
     Flaw {
         name: "Rewriting",
         edits: &[edit(RECOVERY, "let mut at = ⟦end.safe⟧;", "end.tail.end")],
     },
-    // Recovery syncs all that it has written.
+    // Recovery syncs its writes.
     Flaw { name: "RecoverySync", edits: &[edit(RECOVERY, "if ⟦is_changed⟧ {", "false")] },
-    // Names are synced by recovery.
+    // Recovery syncs names.
     Flaw {
         name: "RecoveryNames",
         edits: &[edit(
@@ -136,15 +136,15 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "false",
         )],
     },
-    // A write says before how far it goes.
+    // A writer announces the end of its frame before it writes.
     Flaw {
         name: "Reservation", edits: &[edit(APPEND, "⟦self.shared.reserve(tail.end)⟧;", "()")]
     },
-    // A reader settles what a dead writer has left.
+    // A reader completes the work of a dead writer.
     Flaw {
         name: "ReaderSettles", edits: &[edit(VISIBLE, "if ⟦reserved <= synced⟧ ||", "true")]
     },
-    // A writer settles what a dead one has left.
+    // A writer completes the work of a dead writer.
     Flaw {
         name: "WriterSettles",
         edits: &[edit(
@@ -153,7 +153,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "None",
         )],
     },
-    // A write that was cut short is none.
+    // A write that was cut short is an error.
     Flaw {
         name: "WholeWrite",
         edits: &[edit(
@@ -162,7 +162,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "return if done > 0 { Ok(()) } else { Err(Error::io(\"write\", &self.path, error)) }",
         )],
     },
-    // A file goes once nothing in it is needed, and no sooner.
+    // A file is removed when all of it is stored elsewhere, and no sooner.
     Flaw {
         name: "Needed",
         edits: &[edit(
@@ -171,7 +171,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "false",
         )],
     },
-    // Blocks go after the manifest that has them is durable.
+    // Blocks are removed after the manifest with them is durable.
     Flaw {
         name: "ManifestFirst",
         edits: &[edit(
@@ -203,29 +203,29 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "EnvFlags::NO_SUB_DIR | EnvFlags::NO_SYNC",
         )],
     },
-    // It is told before a head page of LMDB is written that it may not be on disk.
+    // A head page of LMDB is announced as in doubt before it is written.
     Flaw {
         name: "HeadDoubt",
         edits: &[edit(HEAD_PAGES, "⟦self.shared.doubt_head(transaction)⟧;", "()")],
     },
-    // A head page of LMDB that may not be on disk is written once more before it is relied on.
+    // A head page of LMDB in doubt is written again before a commit relies on it.
     Flaw {
         name: "HeadAgain",
         edits: &[edit(HEAD_PAGES, "let is_next = ⟦in_doubt == published⟧ ||", "false")],
     },
-    // That write is synced.
+    // The repeated write of a head page is synced.
     Flaw {
         name: "HeadSync",
         edits: &[edit(HEAD_PAGES, "⟦file.sync_data().map_err(failed)?⟧;", "()")],
     },
-    // A head page of LMDB that nobody was told of is written over before the next commit.
+    // A head page of LMDB that LMDB did not publish is overwritten before the next commit.
     Flaw {
         name: "HeadUndone",
         edits: &[edit(HEAD_PAGES, "|| ⟦in_doubt == published + 1⟧;", "false")],
     },
     // A head page of LMDB whose sync has failed stays in doubt.
     Flaw { name: "HeadTrusted", edits: &[edit(HEAD_PAGES, "if ⟦is_known⟧ {", "true")] },
-    // Blocks go on after the last one, whoever wrote it.
+    // Blocks continue after the last block, whichever process wrote it.
     Flaw {
         name: "WriterLooks",
         edits: &[
@@ -242,19 +242,19 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "true",
         )],
     },
-    // Remains of a creation that was cut off are removed before the next one.
+    // Files left by a creation that was cut off are removed before the next creation.
     Flaw {
         name: "NewRemoved",
         edits: &[edit(FILE, "⟦remove_path(&directory.join(NEW_NAME))⟧", "Ok(())")],
     },
-    // The first file goes on behind a compacted block.
+    // The first file continues behind a compacted block.
     Flaw {
         name: "FirstFile",
         edits: &[edit(RECOVERY, "if ⟦first.start.sequence > taken.compacted⟧ {", "false")],
     },
-    // A bad frame is damage where another file follows.
+    // A bad frame is damage if another file follows.
     Flaw { name: "Gap", edits: &[edit(RECOVERY, "None if ⟦next.is_some()⟧ =>", "false")] },
-    // A file begins where the one before it ends.
+    // A file begins at the end of the file before it.
     Flaw {
         name: "Join",
         edits: &[edit(
@@ -263,27 +263,27 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "true",
         )],
     },
-    // A bad frame is damage where a later head says that more was durable.
+    // A bad frame is damage if a later head says that more was durable.
     Flaw { name: "LaterHeads", edits: &[edit(RECOVERY, ".max(⟦later⟧);", "0")] },
-    // The position up to which the shared file says all to have been durable counts.
+    // Recovery counts the position up to which the shared file says that the log is durable.
     Flaw { name: "Witness", edits: &[edit(RECOVERY, ".max(⟦witnessed.unwrap_or(0)⟧)", "0")] },
-    // A sync covers what was written before it, and no more.
+    // A sync covers the frames written before it, and no later frames.
     Flaw {
         name: "WrittenBefore",
         edits: &[edit(HANDLE, "self.shared.publish_synced(⟦written⟧);", "self.shared.written()")],
     },
-    // Others can tell that another file is about to become the live one.
+    // Other processes can tell that another file is about to become the live file.
     Flaw { name: "RotationMark", edits: &[edit(ROTATION, "set_rotating(⟦true⟧)", "false")] },
-    // Reads show nothing that a failed sync has left in doubt.
+    // Reads show no frames that a failed sync has left in doubt.
     Flaw {
         name: "InDoubt", edits: &[edit(VISIBLE, "|| ⟦self.shared.is_in_doubt()⟧ {", "false")]
     },
-    // Reads look for a commit of LMDB whose process died before it told of it.
+    // Reads look for a commit of LMDB whose process died before the commit was published.
     Flaw {
         name: "DeadCommit",
         edits: &[edit(HEAD_PAGES, "let is_newer = ⟦written > seen⟧;", "false")],
     },
-    // One compactor at a time.
+    // At most one compactor runs at a time.
     Flaw {
         name: "CompactionLock",
         edits: &[edit(
@@ -292,12 +292,12 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "if name == COMPACTION_LOCK { Ok(Some(Lock::held(file))) } else { Ok(None) }",
         )],
     },
-    // A manifest replaces the one that it was made from.
+    // A manifest replaces the manifest that it was made from.
     Flaw {
         name: "Generation",
         edits: &[edit(STORE, "if ⟦head.generation != generation⟧ {", "false")],
     },
-    // A compactor looks anew once it has the lock.
+    // A compactor reads the manifest again once it has the lock.
     Flaw {
         name: "LookLocked",
         edits: &[edit(
@@ -315,7 +315,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "Vec::new()",
         )],
     },
-    // Segments are removed after the manifest that names others is durable.
+    // Segments are removed after the manifest that names their successors is durable.
     Flaw {
         name: "RemovedLast",
         edits: &[edit(
@@ -324,7 +324,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             "{ self.remove(manifest.ids().filter(|id| !named.contains(id)))?; self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? }",
         )],
     },
-    // The key of a plane is written after all else.
+    // The key of a plane is written last.
     Flaw {
         name: "KeyLast",
         edits: &[edit(

@@ -1,5 +1,5 @@
-//! The core with faults in it, each behind a switch that is off: the build script copies the sources
-//! and edits the copy. The core itself has no such switch.
+//! The core with faults, each behind a switch that is off. The build script copies the sources and
+//! edits the copy. The core itself has no such switch.
 #![allow(
     clippy::pedantic,
     clippy::non_minimal_cfg,
@@ -16,10 +16,10 @@ include!(concat!(env!("OUT_DIR"), "/core.rs"));
 
 static PLANTED: AtomicU64 = AtomicU64::new(0);
 
-/// Plants a flaw from now on, in all of this process.
+/// Plants a flaw in the whole process from now on.
 ///
 /// # Panics
-/// If it is none of [`FLAWS`].
+/// If `flaw` is not in [`FLAWS`].
 pub fn plant(flaw: &str) {
     let number = FLAWS.iter().position(|name| *name == flaw).expect("there is no such flaw");
     PLANTED.fetch_or(1 << number, Ordering::Relaxed);

@@ -1,12 +1,13 @@
-//! The clients whose requests are counted: addresses, and networks of IPv6.
+//! The clients whose requests are counted: IPv4 addresses, and networks of IPv6.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Marks the low half of a key that stands for a /64 network, whose own low half is free. It also
-/// keeps the network of `::1` from being all zeros, which is an empty slot in the file.
+/// Marks the low half of a key for a /64 network, whose low half is otherwise unused. The mark also
+/// keeps the network of `::1` from being all zeros, because a key of zeros is an empty slot in the
+/// file.
 const NETWORK: u128 = 64;
 
-/// Everything without an IP address: clients on a Unix socket.
+/// Key of all clients without an IP address: clients on a Unix socket.
 const NOWHERE: u128 = 1;
 
 /// A client that is counted: an IPv4 address, or the /64 network of an IPv6 address.
@@ -14,8 +15,9 @@ const NOWHERE: u128 = 1;
 pub struct Client(u128);
 
 impl Client {
-    /// The client behind an address in text; an IPv6 zone is ignored, IPv4 mapped into IPv6 is
-    /// IPv4. Whatever is no address is one client in common.
+    /// Returns the client of an address in text. An IPv6 zone is ignored, and IPv4 mapped into IPv6
+    /// is IPv4. All texts that are not an address share one client. Example: `::ffff:192.0.2.1` and
+    /// `192.0.2.1` are the same client.
     #[must_use]
     pub fn of(address: &str) -> Self {
         let text = address.split('%').next().unwrap_or(address);
@@ -30,7 +32,7 @@ impl Client {
         Self(address.to_bits() >> 64 << 64 | NETWORK)
     }
 
-    /// The key in the file, never 0.
+    /// Returns the key in the file, which is never 0.
     pub(crate) fn key(self) -> u128 {
         self.0
     }

@@ -1,15 +1,17 @@
-//! A clock that every process of a host reads alike and nobody can set, and the boot it counts from.
+//! A clock that all processes of a host read alike and that cannot be set, and the boot that it
+//! counts from.
 
 use std::io;
 
-/// Nanoseconds since the machine started, the time it slept included.
+/// Returns the nanoseconds since the machine started, including the time that the machine slept.
 ///
 /// # Errors
 ///
-/// The answer of the operating system if it has no such clock.
+/// Returns the answer of the operating system if it has no such clock.
 pub(crate) fn boottime_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec that outlives the call, which writes nothing else.
+    // SAFETY: `time` is a valid timespec that outlives the call, and the call writes to `time`
+    // only.
     #[expect(unsafe_code, reason = "the standard library reads this clock only as differences")]
     let result = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
     if result != 0 {
@@ -23,11 +25,11 @@ pub(crate) fn boottime_ns() -> io::Result<u64> {
 /// Bytes of the name of a boot.
 pub(crate) const BOOT_BYTES: usize = 36;
 
-/// The name of this boot: instants of another one mean nothing now.
+/// Returns the name of this boot. Instants of another boot have no meaning now.
 ///
 /// # Errors
 ///
-/// The answer of the operating system if it cannot be read.
+/// Returns the answer of the operating system if the name cannot be read.
 pub(crate) fn boot() -> io::Result<[u8; BOOT_BYTES]> {
     let text = std::fs::read("/proc/sys/kernel/random/boot_id")?;
     let name = text.first_chunk().copied();

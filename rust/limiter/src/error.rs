@@ -19,7 +19,7 @@ pub enum Error {
         /// The answer of the operating system.
         source: io::Error,
     },
-    /// The handle was opened in another process; a fork must open its own.
+    /// The handle was opened in another process. A fork must open another handle.
     Forked,
 }
 

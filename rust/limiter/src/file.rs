@@ -1,4 +1,4 @@
-//! The file itself: who made it for which rings, and the lock that makes callers take turns.
+//! The file: its owner's rules and boot, and the lock that makes callers take turns.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +18,7 @@ pub(crate) struct SharedFile {
     file: File,
     path: PathBuf,
     layout: Layout,
-    /// The lock on the file is the process's: its threads take turns here.
+    /// The lock on the file belongs to the process, so the threads of the process take turns here.
     turn: Mutex<()>,
     process_id: u32,
 }
@@ -39,12 +39,13 @@ impl SharedFile {
         self.layout
     }
 
-    /// Waits for the file. The kernel lets go of it for a process that dies.
+    /// Waits for the lock on the file. The kernel frees the lock of a process that dies.
     pub(crate) fn hold(&self) -> Result<Held<'_>> {
         if std::process::id() != self.process_id {
             return Err(Error::Forked);
         }
-        // A panic of another thread left the file as any two calls may: whole.
+        // The file is sound even after a panic of another thread, because each call leaves it
+        // sound.
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         Lock::take(&self.file)
             .map(|lock| Held { lock, _turn: turn })
@@ -52,7 +53,7 @@ impl SharedFile {
     }
 }
 
-/// The file while nobody else has it.
+/// The file while this thread holds its lock.
 pub(crate) struct Held<'f> {
     lock: Lock<'f>,
     _turn: MutexGuard<'f, ()>,
@@ -79,13 +80,13 @@ impl<'f> Lock<'f> {
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        // It fails for no lock that was taken, and closing the file would end it as well.
+        // Unlocking a held lock does not fail, and closing the file would end the lock as well.
         let _ = self.0.unlock();
     }
 }
 
-/// The file at `path` for these rules and this boot. One of other rules is taken away, not rewritten:
-/// a process that has it open still keeps what it counts by.
+/// Opens the file at `path` for these rules and this boot. A file of other rules is removed, not
+/// rewritten: a process that has it open keeps its counts.
 fn open(path: &Path, rules: Rules) -> io::Result<(File, Layout)> {
     let boot = boot()?;
     let mut options = OpenOptions::new();
@@ -109,7 +110,8 @@ fn open(path: &Path, rules: Rules) -> io::Result<(File, Layout)> {
     }
 }
 
-/// Tells whether `path` still names `file`: another process may have taken it away meanwhile.
+/// Returns true if `path` still names `file`. Another process may have removed the file in the
+/// meantime.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match std::fs::symlink_metadata(path) {
@@ -119,7 +121,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Fills an empty file in, the header last: without it the file belongs to nobody.
+/// Fills in an empty file. The header is written last: without a header, no process uses the file.
 fn make(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Layout> {
     let layout = Layout::new(rules, RandomState::new().hash_one(()));
     file.set_len(layout.rings_offset(layout.clients_max()))?;
@@ -127,7 +129,8 @@ fn make(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Layout
     Ok(layout)
 }
 
-/// The layout of a file that was made for these rules in this boot, and is all there.
+/// Returns the layout of a complete file that was made for these rules in this boot, or `None` for
+/// other files.
 fn read_layout(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Option<Layout>> {
     let mut header = [0; HEADER_BYTES];
     let length = file.metadata()?.len();

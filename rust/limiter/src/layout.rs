@@ -1,41 +1,41 @@
 //! Layout of the file.
 //!
 //! Header (80 bytes, little-endian): magic 8, boot 36 and 4 of zeros, then admitted instants,
-//! failures, buckets and seed, 8 bytes each. The heads of all slots follow at 4096, then the
-//! rings of all slots. The file is sparse: a slot takes room once a client has it.
+//! failures, buckets and seed, 8 bytes each. The heads of all slots follow at 4096, then the rings
+//! of all slots. The file is sparse: a slot takes disk space once a client has it.
 
 use crate::clock::BOOT_BYTES;
 use crate::ring::INSTANT_BYTES;
 use crate::rules::Rules;
 
-/// Slots of a bucket; a client has one of the bucket to which its key hashes.
+/// Number of slots in a bucket. A client has a slot in the bucket that its key hashes to.
 pub(crate) const WAYS: usize = 8;
 
-/// Bytes of the head of a slot: key 16, locked until 8, claimed at 8. A divisor of the page, so that a
-/// head is written whole or not at all.
+/// Bytes of the head of a slot: key 16, locked until 8, claimed at 8. The size divides a page, so
+/// that a head is written whole or not at all.
 pub(crate) const HEAD_BYTES: usize = 32;
 
 const MAGIC: [u8; 8] = *b"FCLIMIT1";
 pub(crate) const HEADER_BYTES: usize = 80;
 
-/// Offset of the heads: a page, so that none straddles two.
+/// Offset of the heads. It is a multiple of the page size, so that no head lies on two pages.
 pub(crate) const HEADS_OFFSET: u64 = 4_096;
 
-/// Bytes of all slots together: about 195,000 clients at the default limits.
+/// Most bytes of all slots together. Bounds the file: about 195,000 clients at the default limits.
 const SLOTS_BYTES_MAX: u64 = 64 << 20;
 
-/// Number of buckets even where limits are so high that they take more.
+/// Least number of buckets, even if high limits make the slots exceed [`SLOTS_BYTES_MAX`].
 const BUCKETS_MIN: u64 = 8;
 
-/// Offsets of everything in the file.
+/// Offsets of the parts of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Admitted requests remembered of a client.
+    /// Number of admitted requests remembered of a client.
     pub(crate) admitted_len: u64,
-    /// Failures remembered of a client: one less than lock it out.
+    /// Number of failures remembered of a client: one less than the number that locks it out.
     pub(crate) failed_len: u64,
     pub(crate) buckets: u64,
-    /// Keeps anybody from choosing addresses that share a bucket.
+    /// Random seed of the hash. It keeps a client from choosing addresses that share a bucket.
     pub(crate) seed: u64,
 }
 

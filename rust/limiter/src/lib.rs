@@ -1,15 +1,16 @@
-//! Request rate and lockout per client, counted together by all processes of a host.
+//! Request rate and lockout of each client, counted by all processes of a host together.
 //!
-//! One file holds everything: a ring of the last admitted instants and one of the last failures
-//! for each client. A call takes the lock on the file, reads a few hundred bytes, makes at most two
-//! changes, each with one write inside one page, and lets go. So whatever kills a process and
-//! whenever, the kernel frees the lock and every entry is as it was before the call or after it.
+//! One file holds all counts: for each client, a ring of its last admitted instants and a ring of
+//! its last failures. A call locks the file, reads a few hundred bytes, makes at most two changes,
+//! and unlocks the file. Each change is one write inside one page. If a process is killed at any
+//! instant, the kernel frees the lock. Every entry is then as before the call or as after it.
 //!
-//! The rings make the rate exact: a request is admitted when the N-th last admitted one is a
-//! minute old, so any N + 1 admitted in a row span a minute, wherever one starts to count.
+//! The rings make the rate exact: a request is admitted if the N-th last admitted request is a
+//! minute old. So any N + 1 requests admitted in a row span a minute at least. Example: with 30
+//! requests per minute, the 31st request is admitted 60 s after the first, at the earliest.
 
 //!
-//! Each module may use those listed above it.
+//! A module may use the modules listed above it.
 
 mod client;
 mod error;

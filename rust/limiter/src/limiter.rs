@@ -1,4 +1,4 @@
-//! Decisions by the rules, each under the lock on the file.
+//! Decisions by the rules. Each is made under the lock on the file.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -10,34 +10,36 @@ use crate::file::SharedFile;
 use crate::rules::{RATE_WINDOW_NS, Rules, SECOND_NS};
 use crate::table::Table;
 
-/// The counts of all clients. Safe to share between threads; every process opens its own.
+/// The counts of all clients. Threads may share the handle. Every process opens another handle.
 #[derive(Debug)]
 pub struct Limiter {
     rules: Rules,
     file: SharedFile,
 }
 
-/// Whole seconds until a refused client should come back: rounded up, at least 1.
+/// Whole seconds until a refused client should try again: rounded up, at least 1. Example: 1.2 s
+/// left become 2.
 pub type RetryAfter = NonZeroU64;
 
 impl Limiter {
-    /// Opens the file at `path`, making it where it is missing or of an earlier boot or of other
-    /// rings. Any number of processes may do so at once.
+    /// Opens the file at `path`. Makes the file if it is missing, or if it has an earlier boot or
+    /// other rings. Any number of processes may do so at the same time.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] as the operating system has it.
+    /// Returns [`Error::Io`] if the operating system refuses.
     pub fn open(path: &Path, rules: Rules) -> Result<Self> {
         Ok(Self { rules, file: SharedFile::open(path, rules)? })
     }
 
-    /// Counts a request, unless `client` has used up its minute: then returns when to come back.
-    /// Refused requests do not count. `now_ns` replaces the clock, which is read while the
+    /// Counts a request, and returns `None`. If `client` has used up its minute, returns the time
+    /// to wait and does not count the request. `now_ns` replaces the clock, which is read while the
     /// file is locked.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; [`Error::Forked`] where another process opened this.
+    /// Returns [`Error::Io`] if the file cannot be read or written, and [`Error::Forked`] if
+    /// another process opened this handle.
     pub fn admit(&self, client: Client, now_ns: Option<u64>) -> Result<Option<RetryAfter>> {
         if self.rules.requests_per_minute == 0 {
             return Ok(None);
@@ -46,7 +48,7 @@ impl Limiter {
             let slot = table.find_or_claim(client, now_ns)?;
             let ring = table.admitted(&slot, now_ns);
             let cursor = ring.cursor()?;
-            // Rising by at least 1 ns even where processes read their clocks out of turn.
+            // Instants rise by at least 1 ns, even if processes read their clocks out of turn.
             let now_ns = now_ns.max(slot.since_ns()).max(cursor.newest_ns.saturating_add(1));
             if cursor.oldest_ns != 0 && now_ns - cursor.oldest_ns < RATE_WINDOW_NS {
                 return Ok(Some(retry_after(cursor.oldest_ns + RATE_WINDOW_NS - now_ns)));
@@ -56,11 +58,11 @@ impl Limiter {
         })
     }
 
-    /// The wait of `client` until it may come back, where it is locked out.
+    /// Returns the time that `client` must wait if it is locked out, otherwise `None`.
     ///
     /// # Errors
     ///
-    /// As [`Limiter::admit`].
+    /// Returns the errors of [`Limiter::admit`].
     pub fn lockout(&self, client: Client, now_ns: Option<u64>) -> Result<Option<RetryAfter>> {
         if self.rules.lockout_failures == 0 {
             return Ok(None);
@@ -72,12 +74,12 @@ impl Limiter {
         })
     }
 
-    /// Counts a failure. The one that reaches the limit locks the client out and clears the count;
-    /// failures of requests that were under way then neither count nor extend it.
+    /// Counts a failure. If it reaches the limit, locks the client out and clears the count.
+    /// Failures of requests in progress then neither count nor extend the lockout.
     ///
     /// # Errors
     ///
-    /// As [`Limiter::admit`].
+    /// Returns the errors of [`Limiter::admit`].
     pub fn record_failure(&self, client: Client, now_ns: Option<u64>) -> Result<()> {
         if self.rules.lockout_failures == 0 {
             return Ok(());
@@ -90,7 +92,7 @@ impl Limiter {
             let ring = table.failed(&slot, now_ns);
             let cursor = ring.cursor()?;
             let failed_ns = now_ns.max(slot.since_ns()).max(cursor.newest_ns.saturating_add(1));
-            // The ring holds one failure less than lock: this is the one more.
+            // The ring has one failure less than the limit, and this failure is the last.
             let window_ns = u64::from(self.rules.lockout_window_seconds) * SECOND_NS;
             if ring.len() == 0
                 || (cursor.oldest_ns != 0 && failed_ns - cursor.oldest_ns < window_ns)
@@ -102,7 +104,8 @@ impl Limiter {
         })
     }
 
-    /// Number of clients that fit. One more pushes out the one of its bucket that was idle longest.
+    /// Returns the most clients that fit. A further client pushes out the client of its bucket that
+    /// was idle longest.
     #[must_use]
     pub fn clients_max(&self) -> u64 {
         self.file.layout().clients_max()
@@ -113,7 +116,7 @@ impl Limiter {
         self.file.layout()
     }
 
-    /// Runs `work` while no other thread or process does.
+    /// Runs `work` under the lock on the file.
     fn locked<R>(
         &self,
         now_ns: Option<u64>,
@@ -121,7 +124,7 @@ impl Limiter {
     ) -> Result<R> {
         let held = self.file.hold()?;
         let outcome = now_ns.map_or_else(clock::boottime_ns, Ok).and_then(|now_ns| {
-            // 0 is "never" in the file.
+            // 0 means never in the file.
             work(&Table::new(held.file(), self.file.layout(), self.rules), now_ns.max(1))
         });
         outcome.map_err(|error| Error::io("count a request in", self.file.path(), error))

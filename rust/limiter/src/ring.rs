@@ -1,36 +1,38 @@
-//! A ring of instants in the file: the last N that something happened.
+//! A ring of instants in the file: the last N instants of an event.
 
 use std::fs::File;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of an instant: nanoseconds since the boot, little-endian, 0 for never.
+/// Bytes of an instant: nanoseconds since the boot, little-endian. 0 means never.
 pub(crate) const INSTANT_BYTES: u64 = INSTANT_SIZE as u64;
 
 const INSTANT_SIZE: usize = size_of::<u64>();
 
-/// Instants read at once: what the default rate needs, and the end of a search in longer rings.
+/// Instants read at once: enough for the default rate, and for the end of a search in longer rings.
 const CHUNK: usize = 32;
 
-/// `len` instants from `offset` on, 8-byte aligned. Written round and round in rising order, so
-/// that what lies before the oldest is newer than the first, and no index has to be stored.
+/// A ring of `len` instants from `offset` on, 8-byte aligned. Instants are written in rising order,
+/// and the newest overwrites the oldest. So all instants before the oldest are at least as new as
+/// the first, and no index has to be stored. Example: in 50, 60, 30, 40 the oldest is 30.
 pub(crate) struct Ring<'f> {
     file: &'f File,
     offset: u64,
     len: u64,
-    /// Instants outside count as never: those of an earlier owner of the slot, or damage.
+    /// Instants outside this range count as never: they belong to an earlier owner of the slot, or
+    /// are damage.
     valid: RangeInclusive<u64>,
 }
 
 /// The ends of a ring.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
-    /// Index of the oldest instant, which the next one replaces.
+    /// Index of the oldest instant, which the next instant replaces.
     pub(crate) index: u64,
-    /// 0 where fewer than `len` have been written.
+    /// 0 if fewer than `len` instants have been written.
     pub(crate) oldest_ns: u64,
-    /// 0 where none has been written.
+    /// 0 if no instant has been written.
     pub(crate) newest_ns: u64,
 }
 
@@ -44,7 +46,7 @@ impl<'f> Ring<'f> {
         self.len
     }
 
-    /// The oldest and the newest instant.
+    /// Finds the oldest and the newest instant.
     pub(crate) fn cursor(&self) -> io::Result<Cursor> {
         if self.len == 0 {
             return Ok(Cursor::default());
@@ -54,7 +56,8 @@ impl<'f> Ring<'f> {
         if first_ns == 0 {
             return Ok(Cursor::default());
         }
-        // Before `low` all are at least as new as the first, from `high` on all are older.
+        // Instants before `low` are at least as new as the first. Instants from `high` on are
+        // older.
         let (mut low, mut high) = (0, self.len);
         while high - low >= CHUNK as u64 {
             let middle = low.midpoint(high);
@@ -80,13 +83,14 @@ impl<'f> Ring<'f> {
         Ok(cursor)
     }
 
-    /// Replaces one instant: 8 bytes of one page, so it is there whole or not at all.
+    /// Replaces one instant. The write is 8 bytes of one page, so it happens whole or not at all.
     pub(crate) fn write(&self, index: u64, instant_ns: u64) -> io::Result<()> {
         debug_assert!(index < self.len, "{index} of {}", self.len);
         self.file.write_all_at(&instant_ns.to_le_bytes(), self.offset + index * INSTANT_BYTES)
     }
 
-    /// Up to [`CHUNK`] instants from `index` on; 0 beyond the end and for those that are not valid.
+    /// Reads up to [`CHUNK`] instants from `index` on. Instants beyond the end or outside the valid
+    /// range are 0.
     fn read(&self, index: u64) -> io::Result<[u64; CHUNK]> {
         let count = usize::try_from(self.len - index).map_or(CHUNK, |left| left.min(CHUNK));
         let mut bytes = [0; CHUNK * INSTANT_SIZE];

@@ -31,7 +31,8 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Instant at which the client got this slot: what the rings hold from before is another's.
+    /// Returns the instant at which the client got this slot. Earlier instants in the rings belong
+    /// to another client.
     pub(crate) fn since_ns(&self) -> u64 {
         self.since_ns
     }
@@ -42,12 +43,13 @@ impl<'f> Table<'f> {
         Self { file, layout, rules }
     }
 
-    /// The slot of `client`, where it has one.
+    /// Returns the slot of `client`, if it has one.
     pub(crate) fn find(&self, client: Client) -> io::Result<Option<Slot>> {
         Ok(self.bucket(client)?.into_iter().find(|slot| slot.key == client.key()))
     }
 
-    /// The slot of `client`: its own, an empty one, or that of the client idle for longest.
+    /// Returns the slot of `client`. A new client gets an empty slot, or the slot of the client
+    /// that was idle longest.
     pub(crate) fn find_or_claim(&self, client: Client, now_ns: u64) -> io::Result<Slot> {
         let bucket = self.bucket(client)?;
         if let Some(slot) = bucket.iter().find(|slot| slot.key == client.key()) {
@@ -69,13 +71,13 @@ impl<'f> Table<'f> {
         Ok(slot)
     }
 
-    /// Instants of admitted requests.
+    /// Returns the ring of admitted requests.
     pub(crate) fn admitted(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
         let valid = slot.since_ns..=now_ns.saturating_add(RATE_WINDOW_NS);
         Ring::new(self.file, self.layout.rings_offset(slot.index), self.layout.admitted_len, valid)
     }
 
-    /// Instants of failures since the last lock.
+    /// Returns the ring of failures since the last lock.
     pub(crate) fn failed(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
         let offset = self.layout.failed_offset(slot.index);
         let from_ns = slot.since_ns.max(slot.locked_until_ns);
@@ -84,20 +86,22 @@ impl<'f> Table<'f> {
         Ring::new(self.file, offset, self.layout.failed_len, valid)
     }
 
-    /// Nanoseconds that the client stays locked out; 0 where it is not.
+    /// Returns the nanoseconds that the client stays locked out, or 0 if it is not locked out.
     pub(crate) fn locked_ns(&self, slot: &Slot, now_ns: u64) -> u64 {
         let left_ns = slot.locked_until_ns.saturating_sub(now_ns);
         let longest_ns = u64::from(self.rules.lockout_seconds) * SECOND_NS;
-        // Longer than any lock is damage. Half as much again leaves room for clocks read out of turn.
+        // More than the longest lock is damage. Half as much again leaves room for clocks read out
+        // of turn.
         if left_ns > longest_ns + longest_ns / 2 { 0 } else { left_ns }
     }
 
-    /// Locks a client out. Its failures lie before the end of the lock, so they count no more.
+    /// Locks a client out. Its failures lie before the end of the lock, so they no longer count.
     pub(crate) fn lock_until(&self, slot: &Slot, until_ns: u64) -> io::Result<()> {
         self.write_head(&Slot { locked_until_ns: until_ns, ..*slot })
     }
 
-    /// The last instant that matters to a client; a lock makes it lie in the future.
+    /// Returns the last instant that matters to a client. For a locked client it lies in the
+    /// future.
     fn last_active_ns(&self, slot: &Slot, now_ns: u64) -> io::Result<u64> {
         let admitted_ns = self.admitted(slot, now_ns).cursor()?.newest_ns;
         let failed_ns = self.failed(slot, now_ns).cursor()?.newest_ns;
