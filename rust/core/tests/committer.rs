@@ -19,14 +19,16 @@ use loom::thread;
 use self::committer::{Commit, Committer};
 use self::model::error::{Error, Result};
 
-/// Locks and threads of `loom`, as `storage/store/threads.rs` has the standard library's.
+/// Locks and threads of `loom`, in place of `storage/store/threads.rs`, which has the standard
+/// library's.
 mod threads {
     use std::sync::Arc;
 
     use loom::sync::Condvar;
     pub(super) use loom::sync::{Mutex, MutexGuard};
 
-    /// A thread that can be woken. `loom`'s own forgets that it was woken if it next waits for a lock.
+    /// A thread that can be woken. The thread of `loom` forgets that it was woken if it next waits
+    /// for a lock.
     #[derive(Clone, Default)]
     pub(super) struct Thread(Arc<(Mutex<bool>, Condvar)>);
 
@@ -54,11 +56,11 @@ mod threads {
     }
 }
 
-/// Greatest number of times that threads are interrupted although they could go on. A lost wake-up
-/// needs one or two. All orders of three threads would take hours.
+/// Greatest number of times that threads are interrupted although they could continue. A lost
+/// wake-up needs one or two interruptions. All orders of three threads would take hours.
 const PREEMPTIONS_MAX: usize = 3;
 
-/// A committer, and a record of what was committed.
+/// A committer, and a record of the committed items.
 #[derive(Default)]
 struct World {
     committer: Committer<usize, usize>,
@@ -67,12 +69,12 @@ struct World {
 
 #[derive(Default)]
 struct Log {
-    /// True while a commit is under way.
+    /// True while a commit is in progress.
     is_committing: loom::sync::Mutex<bool>,
     groups: Mutex<Vec<Vec<usize>>>,
 }
 
-/// The commit that is under way.
+/// The commit in progress.
 struct Turn<'l>(&'l Log);
 
 impl Drop for Turn<'_> {
@@ -85,13 +87,13 @@ impl<'l> Commit<usize, usize> for &'l Log {
     type Turn = Turn<'l>;
 
     fn begin(&self) -> Result<Turn<'l>> {
-        // Locks of `loom` are steps at which another thread may run.
+        // A lock of `loom` is a step at which another thread may run.
         let was_committing = std::mem::replace(&mut *self.is_committing.lock().unwrap(), true);
         assert!(!was_committing, "two commits at once");
         Ok(Turn(self))
     }
 
-    /// The result is the number of the commit. A group with item 13 fails.
+    /// Returns the number of the commit. A group with item 13 fails.
     fn commit(&self, _turn: Turn<'l>, items: &[usize]) -> Result<usize> {
         let mut groups = self.groups.lock().unwrap();
         groups.push(items.to_vec());
@@ -105,7 +107,7 @@ impl World {
         self.check(item, &result);
     }
 
-    /// The result is that of the one group that has the item.
+    /// Checks that the result belongs to the only group that has the item.
     fn check(&self, item: usize, result: &Result<usize>) {
         let groups = self.log.groups.lock().unwrap();
         let of: Vec<_> =
@@ -122,8 +124,8 @@ impl World {
     }
 }
 
-/// Runs `threads` beside each other, then `end`, in every order of their steps in which a thread is
-/// interrupted at most so often.
+/// Runs `threads` at the same time, then `end`, in every order of their steps. The number of
+/// interruptions is bounded.
 fn model<const N: usize>(
     name: &str,
     threads: [fn(&Arc<World>); N],
@@ -209,8 +211,8 @@ fn main() {
     );
 }
 
-/// Every item is committed and told when the last call has returned: `World::committed` is asked
-/// after it.
+/// When the last call returns, every item is committed and has its result. Check `World::committed`
+/// after the call.
 fn commit_then(world: &Arc<World>, item: usize) {
     let of = Arc::clone(world);
     world.committer.commit_then(item, 1, &&world.log, move |item, result| of.check(item, &result));

@@ -1,6 +1,7 @@
-//! Cost of the shared limiter to a request: alone, and while three other processes ask as well.
+//! Cost of the shared limiter to a request: alone, and while three other processes use it as well.
 //!
-//! `FLEETCAST_BENCH_DIR` is the folder of the file; without it, the folder for temporary files.
+//! `FLEETCAST_BENCH_DIR` is the folder of the file. If it is not set, the folder for temporary
+//! files is used.
 
 #![expect(clippy::print_stdout, reason = "the slowest calls are a result of this bench")]
 
@@ -18,7 +19,7 @@ const RULES: Rules = Rules {
     lockout_seconds: 300,
 };
 
-/// Set in the other processes: the file on which they ask without end.
+/// Set in the other processes: the file that they use without end.
 const FILE: &str = "FLEETCAST_BENCH_FILE";
 
 fn clients(count: u32) -> impl Iterator<Item = Client> {
@@ -37,7 +38,7 @@ fn ask_for_ever(path: &Path) {
 
 fn measure(criterion: &mut Criterion, name: &str, limiter: &Limiter) {
     let mut group = criterion.benchmark_group(name);
-    // Every client comes again after 3 s of this clock, so nearly all are admitted.
+    // Every client comes again after 3 s of this clock, so nearly all requests are admitted.
     let mut now_ns = 1_000_000_000_000;
     let mut many = clients(1_000);
     group.bench_function("admitted", |bencher| {

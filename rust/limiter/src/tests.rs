@@ -1,4 +1,4 @@
-//! The rules against a model that keeps every instant, and the file against what happens to files.
+//! The rules against a model that keeps every instant, and the file against damage and removal.
 
 use std::collections::HashMap;
 use std::os::unix::fs::FileExt;
@@ -29,12 +29,12 @@ fn at(seconds: f64) -> Option<u64> {
     Some(START_NS + u64::try_from(after).expect("a short test"))
 }
 
-/// Whole seconds to wait; 0 where none.
+/// Returns the whole seconds to wait, or 0 for no wait.
 fn wait(outcome: Result<Option<RetryAfter>>) -> u64 {
     outcome.expect("a sound file").map_or(0, RetryAfter::get)
 }
 
-/// Every admitted instant of every client, and a look at all of them.
+/// A model that keeps every admitted instant of every client, and looks at all of them.
 #[derive(Default)]
 struct Model(HashMap<Client, Vec<u64>>);
 
@@ -55,7 +55,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// B2, B3, B8: the same answers as the model, so never more than the limit in any 60 s.
+    /// B2, B3, B8: the answers are those of the model, so never more than the limit in any 60 s.
     #[test]
     fn the_rate_is_that_of_a_log_of_everything(
         limit in prop_oneof![Just(1_u32), Just(2), Just(30), Just(40)],
@@ -85,7 +85,7 @@ fn a_client_that_waits_for_retry_after_is_admitted() {
     for request in 0..30 {
         assert_eq!(wait(limiter.admit(client, at(0.5 * f64::from(request)))), 0);
     }
-    // B3: refused requests do not push the minute on.
+    // B3: refused requests do not extend the minute.
     for (now, seconds) in [(20.0, 40), (20.5, 40), (59.0, 1), (59.999, 1)] {
         assert_eq!(wait(limiter.admit(client, at(now))), seconds, "{now}");
     }
@@ -94,7 +94,7 @@ fn a_client_that_waits_for_retry_after_is_admitted() {
     assert_eq!(wait(limiter.admit(client, at(60.0))), 1);
 }
 
-/// B12, B14: seconds, what happens, and how long the client is locked out after it.
+/// B12, B14: seconds, events, and how long the client is locked out after each.
 #[test]
 fn lockout_follows_its_rules() {
     let (_folder, limiter) = opened(RULES);
@@ -105,15 +105,16 @@ fn lockout_follows_its_rules() {
         fail(f64::from(failure));
         assert_eq!(left(f64::from(failure)), 0);
     }
-    // The tenth within 300 s of the first locks; the first was 300 s ago, so this one does not.
+    // The tenth failure within 300 s of the first locks. The first was 300 s ago, so this failure
+    // does not lock.
     fail(300.0);
     assert_eq!(left(300.0), 0);
     fail(300.5);
     assert_eq!(left(300.5), 300);
-    // Other clients are not touched (B11), and the rate does not mind the lock (B15).
+    // Other clients are not affected (B11), and the rate does not depend on the lock (B15).
     assert_eq!(wait(limiter.lockout(Client::of("10.0.0.2"), at(301.0))), 0);
     assert_eq!(wait(limiter.admit(client, at(301.0))), 0);
-    // Failures of requests under way neither extend it nor count after it.
+    // Failures of requests in progress neither extend the lock nor count after it.
     for (now, seconds) in [(310.0, 291), (400.0, 201), (600.4, 1)] {
         fail(now);
         assert_eq!(left(now), seconds);

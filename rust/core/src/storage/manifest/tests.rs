@@ -1,11 +1,11 @@
-//! Bytes of manifests, and days that share segments.
+//! Encoded manifests, and days that share segments.
 
 use super::*;
 use crate::model::error::Error;
 use crate::storage::segment::DAY_NS;
 use crate::storage::tombstone::Extent;
 
-/// The entry of a segment of some days.
+/// The entry of a segment that covers some days.
 fn entry(days: Range<i64>, id: u8) -> SegmentEntry {
     SegmentEntry {
         id: [id; 16],
@@ -20,7 +20,7 @@ fn entry(days: Range<i64>, id: u8) -> SegmentEntry {
     }
 }
 
-/// Two segments of day 5, and one that days -2 and -1 share.
+/// Two segments of day 5, and a segment that days -2 and -1 share.
 fn manifest() -> Manifest {
     let last_ingest_ns = 71 * SECOND_NS + 5;
     let mut manifest =

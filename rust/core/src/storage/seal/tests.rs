@@ -1,4 +1,4 @@
-//! Sealed bytes come back to their key alone, and damage shows.
+//! Sealed bytes open under their key only, and damage shows.
 
 use super::*;
 use crate::model::error::Error;
@@ -10,7 +10,7 @@ fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), PLANE)
 }
 
-/// Every shorter beginning, every longer end and every single flipped bit.
+/// Returns every prefix, every longer text, and the bytes with each single bit flipped.
 fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let cut = (0..bytes.len()).map(|len| bytes[..len].to_vec());
     let flipped = (0..bytes.len() * 8).map(|bit| {
@@ -56,7 +56,7 @@ fn another_key_plane_or_kind_opens_nothing() {
     assert!(other_key.open(Kind::LogBlock, &sealed).is_err());
     assert!(other_plane.open(Kind::LogBlock, &sealed).is_err());
     assert!(sealer().open(Kind::Names, &sealed).is_err());
-    // Nor does a blob that claims the other kind.
+    // A blob with its kind changed does not open as the other kind.
     let mut renamed = sealed;
     renamed[1] = Kind::Names as u8;
     assert!(sealer().open(Kind::Names, &renamed).is_err());

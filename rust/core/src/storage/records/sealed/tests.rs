@@ -1,4 +1,4 @@
-//! Records come back from their own place alone, under their own master key, as they were last.
+//! A record comes back in its last state, and only from its place, under its master key.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn get(store: &dyn RecordStore, space: &str, key: &[u8]) -> Result<Option<Vec<u8
     View::new(store.begin(false)?).get(space, key)
 }
 
-/// Two records, and what keeps them.
+/// Makes a store of two records. Also returns the records below the seal.
 fn filled() -> (Arc<MemoryRecords>, SealedRecords) {
     let records = Arc::<MemoryRecords>::default();
     let store = sealed(&records);
@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// All records as they are stored.
+/// Returns all records as they are stored.
 fn stored(records: &Arc<MemoryRecords>) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
     let mut snapshot = records.begin(false).unwrap();
     let of = |space: &'static str, found: Vec<Item>| {
@@ -186,7 +186,7 @@ struct Files {
     folder: TempDir,
 }
 
-/// A store in files, whose space "a" counts.
+/// A store in files. The changes of its space "a" are counted.
 impl Files {
     fn new() -> Self {
         let files = Self { folder: TempDir::new().unwrap() };
@@ -212,7 +212,7 @@ impl Files {
         store.counting(&["a".to_owned()], &self.revision())
     }
 
-    /// The content of the data file.
+    /// Returns the content of the data file.
     fn content(&self) -> Vec<u8> {
         fs::read(self.folder.path().join("store/data.mdb")).unwrap()
     }
@@ -235,7 +235,7 @@ fn an_older_copy_of_the_store_is_noticed_and_accepted_without_the_file() {
     change(&files.store(), "b");
     let uncounted = files.content();
     files.put_back(&earlier);
-    files.store().check().unwrap(); // only what counts is told from earlier copies
+    files.store().check().unwrap(); // an earlier copy of uncounted records cannot be told
     files.put_back(&uncounted);
     change(&files.store(), "a");
     files.put_back(&uncounted);

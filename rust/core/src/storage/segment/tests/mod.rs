@@ -37,7 +37,7 @@ fn catalog() -> Catalog {
     catalog
 }
 
-/// A row: series, time, value of field 1 if any, a number that tells it from all others.
+/// A row: series, time, value of field 1 if any, and a number that identifies the row.
 type Row = (u32, i64, Option<f64>, f64);
 
 fn table(rows: &[Row]) -> Table {
@@ -69,12 +69,12 @@ fn table(rows: &[Row]) -> Table {
     }
 }
 
-/// A field that few rows share, of one row in five: its value is the number of the row.
+/// Returns the field of a row in five, which few rows share. Its value is the number of the row.
 fn few_field(row: &Row) -> Option<u32> {
     (0..64).find(|at| f64::from(at * 5).total_cmp(&(row.3 % 320.0)).is_eq()).map(|at| 10 + at)
 }
 
-/// The value of a field in a row.
+/// Returns the value of a field in a row.
 fn value(table: &Table, field: u32, row: usize) -> Option<f64> {
     let column = table.columns.iter().find(|column| column.field == field)?;
     let Values::Float(values) = &column.values else { return None };
@@ -82,7 +82,7 @@ fn value(table: &Table, field: u32, row: usize) -> Option<f64> {
     values[indices].first().copied()
 }
 
-/// The rows of a table; -1 where there is no value of field 2.
+/// Returns the rows of a table. A missing value of field 2 is -1.
 fn rows(table: &Table) -> Vec<Row> {
     let row = |at: usize| {
         let number = value(table, 2, at).unwrap_or(-1.0);
@@ -91,7 +91,7 @@ fn rows(table: &Table) -> Vec<Row> {
     (0..table.row_count()).map(row).collect()
 }
 
-/// [`rows`], whose fields of few rows are as [`few_field`] has them.
+/// Returns the [`rows`] of a table, and checks their fields against [`few_field`].
 fn whole_rows(table: &Table) -> Vec<Row> {
     let rows = rows(table);
     let mut few = 0;
@@ -106,7 +106,7 @@ fn whole_rows(table: &Table) -> Vec<Row> {
     rows
 }
 
-/// The order that segments have, of rows in write order.
+/// Sorts rows in write order into the order of segments.
 fn in_order(rows: &[Row], representatives: &Representatives) -> Vec<Row> {
     let mut rows = rows.to_vec();
     rows.sort_by_key(|row| (row.0 % 2 == 0, representatives.representative(row.0).unwrap(), row.1));
@@ -150,7 +150,7 @@ fn written_rows() -> impl Strategy<Value = Vec<Row>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// F4, F6, H27: rows alike in entity and time stay in the order they were written.
+    /// F4, F6, H27: rows with the same entity and time stay in write order.
     #[test]
     fn rows_come_back_in_order_from_one_segment_and_from_a_merge(
         parts in proptest::collection::vec(written_rows(), 1..4),
@@ -175,8 +175,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Newest rows that compaction keeps are what all rows in write order come to (F4, F6),
-    /// out of more tables than are sorted at a time as well.
+    /// F4, F6: compaction keeps the same newest rows that all rows in write order give, also with
+    /// more tables than are sorted together.
     #[test]
     fn many_tables_become_one_in_order(
         parts in proptest::collection::vec(written_rows(), 1..4),
@@ -225,7 +225,7 @@ proptest! {
     }
 }
 
-/// Enough rows of two entities that blocks are cut inside an entity, at one instant as well.
+/// Enough rows of two entities that blocks are cut inside an entity, also at a single instant.
 fn many_rows(seed: f64) -> Vec<Row> {
     let rows = 0..30_000_i32;
     rows.map(|at| {
@@ -257,13 +257,13 @@ fn entities_that_span_blocks_merge_in_write_order() {
     assert!(read(&store, &merged) == in_order(&parts.concat(), &representatives));
 }
 
-/// Merges with nothing deleted.
+/// Keeps all rows in a merge.
 fn all(_: usize, table: Table) -> Table {
     table
 }
 
-/// Values are sorted, sliced, counted, merged and stored, never cells: rows times columns are 6.4
-/// thousand million in the merged segment.
+/// Values are sorted, sliced, counted, merged and stored, but never empty cells: rows times columns
+/// are 6.4 thousand million in the merged segment.
 #[test]
 fn n3_rows_of_thousands_of_fields_cost_their_values() {
     const FIELDS: u32 = 80_000;
@@ -296,10 +296,10 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
     let done = writer.finish().unwrap();
     assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
-    // A bit for each cell would be 800 MB. A value alone in its column takes that column's head,
-    // too.
+    // A bit for each cell would be 800 MB. A column with a single value also takes the head of a
+    // column.
     assert!(done.bytes < 64 * done.values, "{} bytes for {} values", done.bytes, done.values);
-    // Blocks end where their rows are full, or an entity ends that leaves them a quarter full.
+    // A block ends at the row that fills it, or at the end of an entity if it is a quarter full.
     assert!(
         merged.blocks().len() <= 40_000 / (BLOCK_ROWS_MAX / 4) + 1,
         "{}",
@@ -371,7 +371,7 @@ fn any_damage_to_a_file_is_noticed() {
             assert!(read_whole(&damaged).is_err(), "{at}");
         }
     }
-    // A file under another's name is not that file.
+    // A file under the name of another file is refused.
     let mut new = store.create_segment(&[9; 16]).unwrap();
     new.append(&bytes).unwrap();
     new.finish().unwrap();

@@ -1,8 +1,8 @@
-//! Rows that come to a segment in pieces.
+//! Rows that reach a segment in pieces.
 
 use super::*;
 
-/// Rows of each block of a segment, and all of its content.
+/// Returns the rows of each block of a segment, and all of its content.
 fn content(segment: &Segment, store: &MemoryStore) -> (Vec<usize>, Vec<Row>) {
     (segment.blocks().iter().map(|block| block.rows).collect(), read(store, segment))
 }
@@ -10,8 +10,8 @@ fn content(segment: &Segment, store: &MemoryStore) -> (Vec<usize>, Vec<Row>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Few rows after many are put in order by themselves, many after few with them: the file is
-    /// the same.
+    /// Few rows after many are sorted alone, and many rows after few are sorted together with them.
+    /// The file is the same.
     #[test]
     fn rows_in_pieces_make_the_segment_that_they_make_at_once(
         pieces in proptest::collection::vec(prop_oneof![1_usize..40, 1_usize..4_000, 1_usize..15_000], 1..40),

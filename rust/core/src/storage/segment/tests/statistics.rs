@@ -1,4 +1,4 @@
-//! Statistics of blocks beside the rows that they summarise.
+//! Statistics of blocks, next to the rows that they summarise.
 
 use super::*;
 use crate::model::aggregate::{Aggregation, Statistic};
@@ -24,7 +24,7 @@ fn statistics_are_those_of_the_rows() {
             });
             let mut expected = Fold::default();
             within.clone().for_each(|row| expected.add(row.1, row.2.unwrap()));
-            // Decimals add up exactly as integers.
+            // Decimals add up exactly, as integers do.
             let sum: f64 = within.map(|row| (row.2.unwrap() * 10.0).round()).sum::<f64>() / 10.0;
             expected.set(Statistic::Sum, *start_ns, sum);
             for statistic in Statistic::ALL {
@@ -61,7 +61,7 @@ fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
     assert!(fields(hours).iter().all(|column| [2, 6].contains(&(column >> 3))));
     assert_eq!((left_out.row_count(), fields(left_out)), (0, vec![5]));
     assert!(statistics::agree(Some(&statistics), &table, &representatives).unwrap());
-    // A writer may leave out others, none, or all; but what it keeps is right.
+    // A writer may leave out other fields, or none, or all. The fields that it keeps must be right.
     table.columns.retain(|column| column.field != 5);
     let whole = statistics::of(&table, &representatives).unwrap().unwrap();
     assert_eq!(whole.len(), 1);

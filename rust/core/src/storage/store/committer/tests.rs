@@ -1,4 +1,4 @@
-//! Groups of many threads, their bounds, and commits that fail, panic or do not end.
+//! Groups of many threads, bounds of groups, and commits that fail, panic or do not end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
@@ -70,7 +70,7 @@ fn a_failed_commit_fails_its_own_group_only() {
     assert!(committer.submit(2, 1, &|_: &[u32]| Ok(())).is_ok());
 }
 
-/// A commit whose `begin` does something first.
+/// A commit whose `begin` does some work first.
 struct After<F>(F);
 
 impl<F: Fn() -> Result<()>> Commit<u32, ()> for After<F> {

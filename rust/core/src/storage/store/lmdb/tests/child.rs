@@ -1,6 +1,6 @@
-//! Child processes for tests: this test program again, running one ignored test in a role.
+//! Child processes for tests: this test program again, which runs one ignored test in a role.
 //!
-//! Orders and answers are lines; answers are marked, since the test harness prints as well.
+//! Orders and answers are lines. Answers are marked, because the test harness prints as well.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts a child and returns once it is ready for orders.
+    /// Starts a child. Returns when the child is ready for orders.
     pub(super) fn start(role: &str, directory: &Path) -> Self {
         let program = std::env::current_exe().unwrap();
         Self::spawn(Command::new(program).args(TEST), role, directory).expect("the child starts")
     }
 
-    /// As [`Self::start`], with `directory` a file system of 4 MiB that only the child sees.
+    /// Starts a child whose `directory` is a file system of 4 MiB that only the child sees.
     pub(super) fn start_on_small_disk(role: &str, directory: &Path) -> Option<Self> {
         let script = "mount -t tmpfs -o size=4m none \"$0\" && exec \"$@\"";
         let mut command = Command::new("unshare");
@@ -51,18 +51,18 @@ impl Child {
         answers.next()
     }
 
-    /// Gives an order and waits for its answer.
+    /// Gives an order, and waits for its answer.
     pub(super) fn ask(&mut self, order: &str) -> String {
         writeln!(self.orders, "{order}").unwrap();
         self.read().expect("the child answers; its own error stands above")
     }
 
-    /// Waits for one more answer to an order that has many.
+    /// Waits for a further answer to an order with many answers.
     pub(super) fn next_answer(&mut self) -> String {
         self.read().expect("the child goes on; its own error stands above")
     }
 
-    /// kill -9.
+    /// Kills the child with SIGKILL.
     pub(super) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -72,18 +72,18 @@ impl Child {
     pub(super) fn end(self) {
         let Self { mut process, orders, answers } = self;
         drop(orders);
-        // Its harness prints a summary; nobody may close the pipe before.
+        // The harness of the child prints a summary, so the pipe must stay open until then.
         assert!(answers.lines().last().is_some());
         assert!(process.wait().unwrap().success());
     }
 
-    /// In a child: its role and its directory.
+    /// In a child: returns its role and its directory.
     pub(super) fn role() -> Option<(String, PathBuf)> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
         Some((std::env::var(ROLE).ok()?, directory))
     }
 
-    /// In a child: an answer before its order is done with.
+    /// In a child: gives an answer while its order is still in progress.
     pub(super) fn answer(text: &str) {
         println!("{MARK}{text}");
     }

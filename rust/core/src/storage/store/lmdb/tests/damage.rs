@@ -1,9 +1,9 @@
-//! Files that lack something.
+//! Files with missing parts.
 
 use super::*;
 
-/// A file that was cut longer ago than this process looked at it, but that is longer than it was
-/// then: only its own head tells. Touching what is gone would end the process.
+/// A file that was cut short, but is still longer than when this process last looked at its length.
+/// Only its head tells that pages are missing. Touching a missing page would end the process.
 #[test]
 fn f12_a_file_cut_short_under_an_open_store_is_damaged_and_ends_nobody() {
     let directory = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ fn f12_a_file_cut_short_under_an_open_store_is_damaged_and_ends_nobody() {
     assert_eq!(reopened.names_after(0).unwrap(), pages_of_names);
 }
 
-/// A store whose head record is gone must not pass for one that has no log yet.
+/// A store with a lost head record must not pass for a store without a log.
 #[test]
 fn a_store_without_its_head_record_keeps_its_log() {
     let directory = tempfile::tempdir().unwrap();

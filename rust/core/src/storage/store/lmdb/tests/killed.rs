@@ -1,8 +1,8 @@
-//! Writers that are killed at any instant, while others write and read.
+//! Writers that are killed at any instant, while other processes write and read.
 
 use super::*;
 
-/// Appends blocks of this process for as long as it lives, and tells of each.
+/// Appends blocks of this process as long as it lives, and reports each.
 pub(super) fn pour(store: &LmdbStore) -> String {
     for number in 0_u32.. {
         let sealed = [std::process::id().to_le_bytes(), number.to_le_bytes()].concat();
@@ -12,7 +12,7 @@ pub(super) fn pour(store: &LmdbStore) -> String {
     "never".to_owned()
 }
 
-/// Numbers of the blocks that the store has of a process.
+/// Returns the numbers of the blocks that the store has from a process.
 fn blocks_of(store: &LmdbStore, process: u32) -> Vec<u32> {
     let log = whole_log(store).into_iter().map(|entry| entry.sealed);
     let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
@@ -20,7 +20,7 @@ fn blocks_of(store: &LmdbStore, process: u32) -> Vec<u32> {
     of_process.map(|sealed| number(&sealed[4..])).collect()
 }
 
-/// Process and number of an acknowledged block.
+/// Returns process and number of an acknowledged block.
 fn acknowledged(answer: &str) -> (u32, u32) {
     let (process, number) = answer.split_once(' ').unwrap();
     (process.parse().unwrap(), number.parse().unwrap())

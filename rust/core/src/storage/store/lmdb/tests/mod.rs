@@ -1,4 +1,4 @@
-//! The store on disk: against its twin, at its limits, among threads and processes.
+//! The store on disk: against the store in memory, at its limits, among threads and processes.
 
 use std::path::Path;
 use std::sync::Barrier;
@@ -31,7 +31,7 @@ fn block(sealed: Vec<u8>) -> NewBlock {
     NewBlock { sealed, counts, cursor: None }
 }
 
-/// A page of so many series and of fields of these types.
+/// Makes a page with this number of series, and with fields of these types.
 fn names(series: u32, fields: &[FieldType]) -> NewNames {
     NewNames { series, fields: fields.to_vec(), sealed_names: vec![7; 5 + fields.len()] }
 }
@@ -51,19 +51,19 @@ fn pages_used(store: &LmdbStore) -> usize {
     store.env.info().last_page_number
 }
 
-/// A page of one series whose sealed names have so many bytes.
+/// Makes a page of one series whose sealed names have this many bytes.
 fn large_names(bytes: usize) -> NewNames {
     NewNames { series: 1, fields: Vec::new(), sealed_names: vec![7; bytes] }
 }
 
-/// A block of one MiB that says who wrote it and when.
+/// Makes a block of one MiB that names its writer and its number.
 fn large_block(writer: u8, number: u8) -> NewBlock {
     let mut sealed = vec![writer ^ number; 1 << 20];
     sealed[..2].copy_from_slice(&[writer, number]);
     block(sealed)
 }
 
-/// Work of the child processes of the tests here; started by them only.
+/// Work of the child processes of the tests here. Only the tests start it.
 #[test]
 #[ignore = "a child process of other tests"]
 fn child_process() {
@@ -103,7 +103,7 @@ fn child_process() {
             "done".to_owned()
         }
         _ => {
-            // Says so from inside the transaction, and stays there until it is killed.
+            // Reports from inside the transaction, and stays there until the process is killed.
             let held: Result<()> = store.env.read("hold a reader", |txn| {
                 store.tables.head(txn)?;
                 Child::answer("held");

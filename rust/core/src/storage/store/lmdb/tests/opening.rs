@@ -1,4 +1,4 @@
-//! Stores that are opened, closed, forked, and opened anew.
+//! Stores that are opened, closed, forked, and opened again.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn a_closed_store_ends_its_calls_and_is_opened_anew_when_the_last_one_has_ended(
     });
 }
 
-/// A process that stands still with the write lock held stops nobody who only reads.
+/// A process that stops while it holds the write lock does not stop readers.
 #[test]
 fn a_store_is_opened_and_read_while_a_writer_stands_still() {
     let directory = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ fn a_store_is_opened_and_read_while_a_writer_stands_still() {
     written.unwrap();
 }
 
-/// A process has 1,024 keys for thread-local data, so no store may take one.
+/// A process has 1,024 keys for thread-local data, so no store may take a key.
 #[test]
 fn a_process_opens_more_stores_than_it_has_thread_local_keys() {
     const STORES: usize = 1_200;
@@ -77,14 +77,14 @@ fn a_process_opens_more_stores_than_it_has_thread_local_keys() {
     assert!(stores.iter().all(|store| store.head().unwrap() == 1));
 }
 
-/// As each child of the service does it.
+/// Each child of the service does this.
 #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
 fn raise_descriptor_limit(wanted: u64) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call writes to `limit` and nowhere else.
+    // SAFETY: the call writes to `limit` only.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     limit.rlim_cur = limit.rlim_cur.max(wanted);
-    // SAFETY: the call reads `limit` and nothing else.
+    // SAFETY: the call reads `limit` only.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
 }
 
@@ -94,8 +94,8 @@ fn a_handle_refuses_to_work_after_a_fork() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
     store.append(vec![block(vec![1])]).unwrap();
-    // SAFETY: the child calls nothing that waits for a lock another thread may hold, and ends
-    // without running a destructor.
+    // SAFETY: the child makes no call that waits for a lock of another thread, and ends without
+    // running a destructor.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let forked = [
@@ -104,7 +104,7 @@ fn a_handle_refuses_to_work_after_a_fork() {
             store.append_names(0, &names(1, &[])).map(drop),
         ];
         let refused = forked.iter().all(|outcome| matches!(outcome, Err(Error::Forked)));
-        // SAFETY: see above.
+        // SAFETY: as for the fork above.
         unsafe { libc::_exit(i32::from(!refused)) }
     }
     let mut status = -1;

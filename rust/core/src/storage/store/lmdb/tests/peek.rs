@@ -1,4 +1,4 @@
-//! Counts out of the files alone.
+//! Counts read from the files alone.
 
 use super::*;
 use crate::storage::store::peeked::Peeked;
@@ -15,7 +15,7 @@ fn counts_are_read_without_a_lock_while_commits_go_on() {
     let mut segment = store.create_segment(&[7; 16]).unwrap();
     segment.append(&[1; 100]).unwrap();
     segment.finish().unwrap();
-    // The manifest is not in the way, however large it is.
+    // Even a large manifest does not get in the way.
     assert!(store.replace_manifest(0, &[1; 9_000], 0).unwrap());
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

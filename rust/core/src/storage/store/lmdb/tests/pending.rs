@@ -1,4 +1,4 @@
-//! Blocks that another process has appended and not synced.
+//! Blocks that another process has appended but not synced.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn what_a_living_process_has_appended_waits_for_it_and_no_longer() {
         if is_left {
             other.ask("leave");
         } else {
-            // Whoever syncs does it for all processes.
+            // A sync of any process covers all processes.
             store.append(vec![block(vec![2])]).unwrap();
             count += 1;
         }

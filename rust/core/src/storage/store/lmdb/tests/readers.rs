@@ -1,4 +1,4 @@
-//! Slots of readers: those of dead processes, and more readers than there are.
+//! Slots of readers: slots of dead processes, and more readers than slots.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
@@ -60,7 +60,7 @@ fn more_readers_than_slots_are_refused_and_the_store_goes_on() {
     assert!(!refused.is_empty());
     assert!(refused.iter().all(|error| matches!(error, Error::Database { .. })), "{refused:?}");
     store.append(vec![block(vec![1])]).unwrap();
-    // A table of readers that was full once is no reason to refuse a process that opens now.
+    // If the table of readers was full before, a process that opens now must not be refused.
     let mut child = Child::start("read", directory.path());
     assert_eq!(child.ask("head"), "1");
     child.end();

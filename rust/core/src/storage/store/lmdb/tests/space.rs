@@ -1,4 +1,4 @@
-//! A disk that is full, and a limit on the size of files.
+//! A full disk, and a limit on the size of files.
 
 use super::*;
 
@@ -34,7 +34,7 @@ pub(super) fn fill_the_disk(directory: &Path) {
         let appended = store.append_names(pages, &names(200, &[]));
         assert!(matches!(appended, Ok(Some(_)) | Err(Error::DiskFull)), "{appended:?}");
     }
-    // Readers of a full disk: every slot of the lock file must have its page by now.
+    // Readers on a full disk: every slot of the lock file must have its page by now.
     let hold = Barrier::new(600);
     thread::scope(|scope| {
         for _ in 0..600 {
@@ -66,8 +66,7 @@ fn a_limit_on_the_size_of_files_is_a_full_disk() {
 #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
 fn limit_files(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call reads `limit`; that the signal is ignored, as Python does it, disturbs
-    // nobody.
+    // SAFETY: the call reads `limit`. Ignoring the signal, as Python does, disturbs no other test.
     let outcome = unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit)
@@ -76,7 +75,7 @@ fn limit_files(bytes: u64) {
 }
 
 pub(super) fn reach_the_limit(directory: &Path) {
-    // Not at the end of a page: the last write is cut short.
+    // The limit is not at the end of a page, so the last write is cut short.
     limit_files(1_000_003);
     let store = LmdbStore::create(directory).unwrap();
     let mut acknowledged = 0;

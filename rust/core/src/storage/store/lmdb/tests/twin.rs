@@ -1,4 +1,4 @@
-//! The store on disk beside the one in memory, step by step.
+//! The store on disk and the store in memory, step by step.
 
 use std::path::PathBuf;
 

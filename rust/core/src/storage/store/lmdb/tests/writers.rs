@@ -1,4 +1,4 @@
-//! Writers at once, of one process and of several.
+//! Simultaneous writers, of one process and of several.
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn the_map_grows_under_several_writers_and_another_process_follows() {
             last += 1;
         }
     };
-    // The child has mapped the file at its first size and stays asleep while it outgrows that.
+    // The child has mapped the file at its first size. It sleeps while the file outgrows that size.
     let mut child = Child::start("grow", directory.path());
     thread::scope(|scope| {
         for _ in 0..2 {

@@ -3,8 +3,8 @@
 use super::super::tail::Tail;
 use super::*;
 
-/// Writes a frame of this block behind the log, at `position`, or in part, as a writer does that
-/// dies before it tells of it. Returns the state behind it.
+/// Writes a frame of this block behind the log at `position`, whole or in part. A writer that dies
+/// before it publishes the frame leaves the same. Returns the state behind the frame.
 fn leave_frame(log: &Log, tail: &Tail, sealed: &[u8], kept: usize) -> Tail {
     let groups = [vec![block(sealed.to_vec())]];
     let (bytes, after) = frame::encode(LOG, tail, log.shared.synced(), &groups);
@@ -50,8 +50,8 @@ fn the_next_writer_takes_in_what_a_dead_one_has_left() {
     assert_eq!(sealed(&open(directory.path()).unwrap()), [b"left", b"next"]);
 }
 
-/// A power cut left the second of two frames and not the first; then a frame of the same length is
-/// written in the place of the first, and the one behind must not be taken for its successor.
+/// A power cut left the second of two frames but not the first. Then a frame of the same length is
+/// written in the place of the first. The frame behind it must not be taken for its successor.
 #[test]
 fn a_frame_left_behind_by_a_power_cut_never_comes_back() {
     for new in [b"again", b"other"] {

@@ -1,8 +1,8 @@
-//! Damage: found, or nothing that was acknowledged is concerned.
+//! Damage is found, unless it affects no acknowledged block.
 
 use super::*;
 
-/// Some frames, over two files.
+/// Writes some frames, over two files.
 fn filled(plane: &Path) -> Vec<Vec<u8>> {
     let log = create(plane);
     for number in 0..4 {
@@ -15,7 +15,7 @@ fn filled(plane: &Path) -> Vec<Vec<u8>> {
     sealed(&log)
 }
 
-/// The bits of the files of a log, each `stride`-th, flipped when it is visited.
+/// Flips each `stride`-th bit of the files of a log, one at a time, and calls `visit`.
 fn each_bit_flipped(plane: &Path, stride: usize, mut visit: impl FnMut(&Path, usize)) {
     for (base, bytes) in file::list(&plane.join(DIRECTORY)).unwrap() {
         let path = file::path_of(&plane.join(DIRECTORY), base);
@@ -43,7 +43,8 @@ fn each_flipped_bit_of_a_log_that_was_synced_is_found() {
     });
 }
 
-/// After a power cut nobody can tell that the last frame was durable; of all others a later one does.
+/// After a power cut no frame shows that the last frame was durable. Every earlier frame has a
+/// later frame that shows it.
 #[test]
 fn without_a_witness_damage_costs_the_last_frame_at_most() {
     let directory = tempfile::tempdir().unwrap();
@@ -79,7 +80,7 @@ fn a_log_cut_short_under_an_open_handle_is_damaged_until_it_is_whole() {
         assert!(matches!(read(&log), Err(Error::Corrupt { .. })), "{length} bytes");
         File::options().write(true).open(&path).unwrap().write_all_at(&whole, 0).unwrap();
         assert_eq!(read(&log).unwrap().len(), 4);
-        // The next look begins at the beginning again.
+        // The next read begins at the beginning again.
         *log.index() = Index::new(&log.files).unwrap();
     }
 }
@@ -108,7 +109,8 @@ fn a_lock_file_of_an_earlier_boot_is_not_trusted() {
         assert_eq!(sealed(&log), whole);
         drop(log);
     }
-    // One of another time than the log: what it knows to be durable is missing.
+    // The shared state is of an earlier time than the log, so the position known to be durable is
+    // missing.
     std::fs::write(&path, earlier).unwrap();
     let file = newest_file(directory.path());
     let content = std::fs::read(&file).unwrap();

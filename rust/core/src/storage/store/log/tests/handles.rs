@@ -1,4 +1,4 @@
-//! Several handles, files that end, and files that go.
+//! Several handles, files that end, and files that are removed.
 
 use super::*;
 use crate::storage::store::cursor::{Cursor, Cursors};
@@ -14,7 +14,7 @@ fn two_handles_append_in_turn_and_see_all() {
         append(handle, &content);
         expected.push(content);
         if number % 8 == 7 {
-            // The bytes of the log are those of all blocks, whoever asks.
+            // The bytes of the log are the bytes of all blocks, for every handle.
             assert!(handles.iter().all(|handle| sealed(handle) == expected));
         }
     }
@@ -63,7 +63,7 @@ fn compacted_files_go_under_another_handle_that_has_not_read_them() {
         let entries = handle.between(last, u64::MAX).unwrap().unwrap();
         assert_eq!(entries, [LogEntry { sequence: last + 1, sealed: b"behind".to_vec() }]);
     }
-    // An index that begins behind them has no place for those that were compacted.
+    // An index that begins behind compacted blocks has no place for them.
     assert!(idle.between(0, u64::MAX).unwrap().is_none());
     let left: u64 =
         file::list(&directory.path().join(DIRECTORY)).unwrap().iter().map(|(_, bytes)| bytes).sum();
@@ -102,7 +102,7 @@ fn cursors_are_kept_with_the_frames_they_came_with() {
     };
     assert_eq!(found(&log, 0), Some(b"b".to_vec()));
     log.restart(1).unwrap();
-    // The file with the second one is needed, although all of its blocks were compacted.
+    // The file with the second cursor is needed, although all of its blocks were compacted.
     log.trim(taken).unwrap();
     drop(log);
     let log = open_taken(directory.path(), taken).unwrap();

@@ -1,4 +1,4 @@
-//! The log by itself: its bytes, what damage and crashes leave of it, and two handles at work.
+//! The log alone: its bytes, the effects of damage and crashes, and two handles at work.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -27,7 +27,7 @@ fn block(sealed: Vec<u8>) -> NewBlock {
     NewBlock { sealed, counts, cursor: None }
 }
 
-/// A new log in `plane`.
+/// Makes a new log in `plane`.
 fn create(plane: &Path) -> Log {
     let opening = Opening::begin(plane).unwrap();
     assert!(opening.is_alone);
@@ -51,7 +51,7 @@ fn append(log: &Log, sealed: &[u8]) {
     log.append(vec![block(sealed.to_vec())], || ()).unwrap();
 }
 
-/// Everything that reads see.
+/// Returns everything that reads see.
 fn read(log: &Log) -> Result<Vec<LogEntry>> {
     log.follow()?;
     let mut found: Vec<LogEntry> = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Appends a block that nobody has synced.
+/// Appends a block without a sync.
 fn leave_unsynced(log: &Log, content: u8) -> u64 {
     log.append_unsynced(vec![block(vec![content; 50])], || ()).unwrap()
 }
@@ -36,7 +36,7 @@ fn what_nobody_will_sync_is_there_for_the_next_read() {
     let [first, second] = [1, 2].map(|content| leave_unsynced(&log, content));
     log.leave(first);
     assert_eq!(first_bytes(&log), [1, 2]);
-    // Whoever waits for the other one finds that the read has synced it.
+    // A caller that waits for the second block finds that the read has synced it.
     log.sync(second).unwrap();
     assert_eq!(log.syncs(), 1);
     log.leave(leave_unsynced(&log, 3));
