@@ -1,4 +1,4 @@
-//! Batches that can be told apart and judged, and what a plane must show of them.
+//! Batches with known content, and the rows of them that a plane must show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,38 +10,38 @@ use fleetcast_faults::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
 
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 const HOUR_NS: i64 = 3_600 * SECOND_NS;
-/// The start of a day.
+/// The first instant of a day.
 const START_NS: i64 = 1_789_948_800 * SECOND_NS;
-/// The end of the last of the days that have rows: it has segments of its own, which are merged, and
-/// the others, which are over, share one, of which retention keeps a part.
+/// The end of the last day that has rows. The segments of this day are merged. The other days are
+/// over and share one segment, of which retention keeps a part.
 pub(crate) const NOW_NS: i64 = START_NS + 3 * DAY_NS - SECOND_NS;
 const ENTITIES: usize = 5;
 const DAYS: u32 = 3;
-/// One batch of so many is large.
+/// One batch in so many is large.
 const LARGE_EACH: u32 = 11;
-/// Keeps everything but the first day.
+/// Keeps all days except the first.
 pub(crate) const RETENTION_SECONDS: u64 = 2 * 86_400 - 1;
 
 /// Fate of a batch or of the retention, as far as a client may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The plane is there from now on.
+    /// The plane exists from now on.
     Created,
-    /// It may be stored from now on, whole.
+    /// The batch may be stored from now on, whole.
     Begun(u32),
-    /// It is.
+    /// The batch is stored.
     Acknowledged(u32),
-    /// It is, as a read has shown it.
+    /// The batch is stored, because a read has shown it.
     Shown(u32),
-    /// It is not, and never will be.
+    /// The batch is not stored, and never will be.
     Refused(u32),
-    /// It may be deleted from now on, whole.
+    /// The batch may be deleted from now on, whole.
     DeleteBegun(u32),
-    /// It is.
+    /// The batch is deleted.
     Deleted(u32),
     /// The first day may be hidden from now on.
     RetentionBegun,
-    /// It is.
+    /// The first day is hidden.
     RetentionSet,
 }
 
@@ -58,15 +58,16 @@ pub(crate) struct Expected {
     must_expire: bool,
 }
 
-/// Counts of the faults that were found.
+/// Faults that were found in a plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<u32>,
     pub(crate) partly_visible: Vec<u32>,
-    /// Shown although they were refused or never written, deleted, or hidden by retention.
+    /// Batches that are shown although they were refused, never written, deleted, or hidden by
+    /// retention.
     pub(crate) false_rows: Vec<u32>,
     pub(crate) unreadable: Vec<String>,
-    /// Batches that are there, which is no fault.
+    /// Batches that are shown, which is not a fault.
     pub(crate) shown: BTreeSet<u32>,
 }
 
@@ -111,17 +112,17 @@ impl Expected {
         self.acknowledged.len()
     }
 
-    /// Batches that may be stored or not.
+    /// Returns the batches that may or may not be stored.
     pub(crate) fn in_doubt(&self) -> Vec<u32> {
         self.begun.difference(&self.acknowledged).copied().collect()
     }
 
-    /// A number that no batch has, stored or not.
+    /// Returns a number that no batch has, stored or not.
     pub(crate) fn next_batch(&self) -> u32 {
         self.begun.union(&self.refused).max().map_or(0, |last| last + 1)
     }
 
-    /// Reads everything that the plane has.
+    /// Reads everything in the plane, and judges it.
     pub(crate) fn judge(&self, plane: &Plane) -> Verdict {
         let mut verdict = Verdict::default();
         match self.read(plane, &mut verdict) {
@@ -177,12 +178,12 @@ impl Expected {
     }
 }
 
-/// The next large batch from `batch` on.
+/// Returns the next large batch from `batch` on.
 pub(crate) fn next_large(batch: u32) -> u32 {
     batch + (LARGE_EACH - 1 - batch % LARGE_EACH)
 }
 
-/// Rows of a batch: most are small, some take pages of their own.
+/// Returns the number of rows of a batch. Most batches are small, and some fill several pages.
 fn row_count(batch: u32) -> u32 {
     if batch % LARGE_EACH == LARGE_EACH - 1 { 400 } else { 1 + batch * 7 % 40 }
 }
@@ -195,18 +196,19 @@ fn is_old(batch: u32) -> bool {
     day_of(batch) == 0
 }
 
-/// The rows of a batch, and no other.
+/// Returns an extent with the rows of a batch and no other rows.
 pub(crate) fn extent(batch: u32) -> Extent {
     let first_ns = first_ns(batch);
     Extent::new(first_ns..first_ns + 60 * SECOND_NS, None, Some(vec![entity_of(batch)])).unwrap()
 }
 
-/// The first instant of a batch, a minute of its day that no other has. A day has enough for all.
+/// Returns the first instant of a batch: a minute of its day that no other batch has. A day has
+/// enough minutes for all.
 fn first_ns(batch: u32) -> i64 {
     START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch / DAYS) * 60 * SECOND_NS
 }
 
-/// Every third batch brings a series that nobody knows.
+/// Returns the body of a batch. Every third batch brings a new series.
 pub(crate) fn body(batch: u32) -> Vec<u8> {
     let mut out = String::from("[");
     let first_ns = first_ns(batch);
@@ -249,7 +251,7 @@ fn number(value: f64) -> u32 {
     value as u32
 }
 
-/// The batch of each row.
+/// Returns the batch of each row.
 fn batches_of(answer: &SeriesAnswer) -> impl Iterator<Item = u32> {
     let values = answer
         .entities

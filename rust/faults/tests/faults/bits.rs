@@ -1,4 +1,4 @@
-//! Damage: bits of a log that flip, and files of it that are gone.
+//! Damage: flipped bits in the files of a log, and removed files.
 
 use std::collections::BTreeSet;
 
@@ -7,21 +7,20 @@ use super::*;
 
 const THREADS: usize = 2;
 
-/// Each bit of the files of a log is found where it flips, or is behind the end of what was
-/// acknowledged; after a power cut, of which nobody can say what was durable, it may cost the last
-/// batch.
+/// A flipped bit in the files of a log is found, or lies behind the acknowledged frames. After a
+/// power cut, when no file shows which frames were durable, a flipped bit may cost the last batch.
 #[test]
 fn each_bit_of_a_log() {
     flips(if is_full() { 1 } else { 211 });
 }
 
-/// Work that leaves frames, in several files.
+/// Work that leaves frames in several files.
 const FRAMES: [Step; 6] =
     [Step::Fill, Step::Compact, Step::Write, Step::Fill, Step::Write, Step::Write];
-/// Work that leaves the head of a file alone.
+/// Work that leaves a file with a head and no frames.
 const NO_FRAMES: [Step; 3] = [Step::Fill, Step::Write, Step::Compact];
 
-/// A plane as a process has left it that ended, and what it must show.
+/// Returns a plane as a process leaves it at its end, and what the plane must show.
 fn left(steps: &[Step]) -> (Image, Expected) {
     let root = scratch();
     let disk = calls::record(root.path(), Fault::None);
@@ -54,7 +53,7 @@ fn flips_after(steps: &[Step], stride: usize) {
     let files: Vec<_> = files.map(|(path, _)| path).collect();
     for path in &files {
         check(&less(&image, path), &expected, &BTreeSet::new());
-        // Nobody can tell that the last file was there.
+        // No other file shows that the last file existed.
         if Some(path) != files.last() {
             check(&less(&without, path), &expected, &BTreeSet::new());
         }
@@ -92,7 +91,7 @@ fn flipped(image: &Image, path: &Path, bit: usize) -> Image {
     image
 }
 
-/// Asserts that an image is refused or shows all, but for what `may_be_lost`.
+/// Asserts that an image is refused, or shows all batches except `may_be_lost`.
 fn check(image: &Image, expected: &Expected, may_be_lost: &BTreeSet<u32>) {
     flaws::count_image();
     let root = scratch();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::*;
 
-/// The simulated disk itself: a sync keeps, and whatever was not synced is lost at times, in whole
-/// or in part, content and name apart.
+/// Tests the simulated disk. A sync keeps changes. Changes without a sync are sometimes lost, in
+/// whole or in part, content and name separately.
 #[test]
 fn only_what_was_synced_is_sure() {
     let root = scratch();
@@ -39,7 +39,7 @@ fn only_what_was_synced_is_sure() {
     assert!(torn.len() > 5 && torn.contains(&None) && torn.contains(&whole));
 }
 
-/// Acknowledged batches outlive a power cut at any moment, and are whole.
+/// Acknowledged batches survive a power cut at any moment, and are whole.
 #[test]
 fn power_cuts() {
     let (images, crashes_each) = if is_full() { (10_200, 2) } else { (240, 1) };

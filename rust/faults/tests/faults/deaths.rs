@@ -1,4 +1,4 @@
-//! Processes that are stopped or die, while others have the store open.
+//! Processes that are stopped or die while other processes have the store open.
 
 use std::process::{Child, Command, Stdio};
 
@@ -8,12 +8,12 @@ use fleetcast_faults::storage::store::Directory;
 use super::batches::NOW_NS;
 use super::*;
 
-/// Starts `role`, an ignored test of this program, whose fault is at `call`.
+/// Starts `role`, an ignored test of this program, with a fault at `call`.
 fn dying(role: &str, root: &Path, call: u64) -> Child {
     start(role, root, call, false)
 }
 
-/// As [`dying`], with a write at `call` made in part where `is_torn`.
+/// Starts a process as [`dying`] does. If `is_torn`, a write at `call` is made in part.
 fn start(role: &str, root: &Path, call: u64, is_torn: bool) -> Child {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", &format!("deaths::{role}"), "--ignored"]).stdout(Stdio::null());
@@ -21,7 +21,7 @@ fn start(role: &str, root: &Path, call: u64, is_torn: bool) -> Child {
     program.env(DYING_DIRECTORY, root).env(DYING_CALL, call.to_string()).spawn().unwrap()
 }
 
-/// In a process that [`dying`] started: where to work, and the call of its fault.
+/// In a process that [`dying`] started: returns the folder to work in, and the call of the fault.
 fn doom() -> (PathBuf, u64) {
     flaws::plant();
     let root = PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
@@ -32,15 +32,15 @@ const DYING_DIRECTORY: &str = "FLEETCAST_TEST_DYING_DIRECTORY";
 const DYING_TORN: &str = "FLEETCAST_TEST_DYING_TORN";
 const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
 
-/// A compactor may die at any instruction, and another goes on. A commit that it did not
-/// live to tell others about is seen before what it names is taken for an orphan.
+/// A compactor may die at any instruction, and another compactor continues. Its last commit may not
+/// have been announced. Other processes see that commit before they take its segments for orphans.
 #[test]
 pub(crate) fn a_compactor_that_dies() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let mut died = 0;
-    // Each call in six ways: the next write is read by the same handle, or by a new one, and it has
-    // each of three turns: days have turns, and so have series that nobody knows.
+    // Each call in six ways. The next write is read by the same handle or by a new handle, and it has
+    // each of three turns: days have turns, and so have series that are new.
     for number in 0.. {
         let call = number / 6;
         client.work(&[Step::Write]);
@@ -75,7 +75,7 @@ pub(crate) fn a_compactor_that_dies() {
     assert!(died > 0);
 }
 
-/// The compactor of [`a_compactor_that_dies`], a process of its own.
+/// The compactor of [`a_compactor_that_dies`], in another process.
 #[test]
 #[ignore = "it is started by another test"]
 fn compactor() {
@@ -85,14 +85,14 @@ fn compactor() {
     client.work(&[Step::Compact]);
 }
 
-/// A compactor whose calls fail lives on, and opens the store anew beside another process, which then
-/// sees, writes and compacts as if it were alone.
+/// A compactor whose calls fail continues and opens the store again, next to another process. The
+/// other process then sees, writes and compacts as if it were alone.
 #[test]
 fn a_compactor_that_fails_beside_another() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let mut failed = 0;
-    // A sync of a head page alone, or what LMDB does then as well.
+    // A sync of a head page fails, alone or with the calls that LMDB makes then.
     for number in 0.. {
         let call = number / 2;
         client.work(&[Step::Write]);
@@ -119,7 +119,7 @@ fn a_compactor_that_fails_beside_another() {
     assert!(failed > 0);
 }
 
-/// Compactors of [`a_compactor_that_fails_beside_another`], processes of their own.
+/// Compactors of [`a_compactor_that_fails_beside_another`], in other processes.
 #[test]
 #[ignore = "it is started by another test"]
 fn failing_once() {
@@ -148,8 +148,8 @@ fn fail(times: u64) {
     }
 }
 
-/// A delete, or the compaction after it, may end at any instruction. Its batch is deleted then, or
-/// is not, and once it was seen to be gone it never comes back.
+/// A delete, or the compaction after it, may end at any instruction. Its batch is then deleted or
+/// not. If a read has shown the batch as deleted, the batch never comes back.
 #[test]
 pub(crate) fn a_delete_that_dies() {
     let root = scratch();
@@ -183,7 +183,7 @@ pub(crate) fn a_delete_that_dies() {
     assert!(0 < deleted && deleted < died);
 }
 
-/// The delete of [`a_delete_that_dies`], a process of its own.
+/// The delete of [`a_delete_that_dies`], in another process.
 #[test]
 #[ignore = "it is started by another test"]
 fn deleter() {
@@ -196,15 +196,15 @@ fn deleter() {
     client.work(&[Step::Delete, Step::Compact]);
 }
 
-/// A writer may be stopped and killed at any instruction, also within a write, with its batch
-/// unanswered. Reads go on while it stands still. Once it is dead its batch is there for the next
-/// read, or for none, whatever is done after it.
+/// A writer may be stopped and killed at any instruction, also within a write, before its batch is
+/// answered. Reads continue while the writer is stopped. Once it is dead, the next read shows its
+/// batch or no read ever does, whatever work follows.
 #[test]
 pub(crate) fn a_writer_that_is_killed() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let (mut stored, mut killed) = (0, 0);
-    // A write, a sync, and at times space that is reserved.
+    // A write, a sync, and at times the reservation of space.
     for round in 0..60 {
         let call = round % 3;
         client.work(&[Step::Write]);
@@ -234,18 +234,18 @@ pub(crate) fn a_writer_that_is_killed() {
     assert!(stored > 0 && stored < killed);
 }
 
-/// Waits until `process` stops; false where it ends instead.
+/// Waits until `process` stops. Returns false if it ends instead.
 fn stops(process: &Child) -> bool {
     let id = libc::pid_t::try_from(process.id()).unwrap();
     let mut status = 0;
-    // SAFETY: the child is ours and nobody has waited for it; `status` outlives the call.
+    // SAFETY: the child is ours, and no other code has waited for it. `status` outlives the call.
     #[expect(unsafe_code, reason = "the standard library waits for the end only")]
     let waited = unsafe { libc::waitpid(id, &raw mut status, libc::WUNTRACED) };
     assert_eq!(waited, id);
     libc::WIFSTOPPED(status)
 }
 
-/// The writer of [`a_writer_that_is_killed`], a process of its own.
+/// The writer of [`a_writer_that_is_killed`], in another process.
 #[test]
 #[ignore = "it is started by another test"]
 fn writer() {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Works on with a client whose machine is well again, and cuts the power at `cuts` moments after
-/// the first fault.
+/// Continues with a client on a machine without faults. Cuts the power at `cuts` moments after the
+/// first fault.
 pub(crate) fn aftermath(
     record: &Record,
     client: &mut Client,
@@ -26,7 +26,8 @@ pub(crate) fn aftermath(
     tally
 }
 
-/// Does the work once for every `stride`-th call, which fails and `times - 1` after it.
+/// Does the work once for every `stride`-th call. That call and the `times - 1` calls after it
+/// fail.
 fn fail_calls(errno: i32, times: u64, stride: usize) {
     let cuts = if is_full() { 4 } else { 2 };
     let mut dice = Dice::new(8);
@@ -48,15 +49,15 @@ fn fail_calls(errno: i32, times: u64, stride: usize) {
     assert!(runs > 0);
 }
 
-/// F9: a device that fails costs nothing that was acknowledged.
+/// F9: a device that fails loses no acknowledged batch.
 #[test]
 fn a_failing_device() {
     fail_calls(libc::EIO, 1, if is_full() { 1 } else { 31 });
     fail_calls(libc::EIO, CALLS_FAIL_MAX, if is_full() { 3 } else { 97 });
 }
 
-/// LMDB puts its old head page back where it could not sync the new one. What is on disk is not
-/// known then, so that must be settled before any other page is written.
+/// If LMDB cannot sync its new head page, it writes the old page again. The content on disk is then
+/// unknown, and must be settled before any other page is written.
 #[test]
 fn after_a_failed_sync_nothing_is_written_before_a_sync() {
     let mut put_back = 0;
@@ -70,7 +71,7 @@ fn after_a_failed_sync_nothing_is_written_before_a_sync() {
         else {
             continue;
         };
-        // Pages of a commit without its head page are nobody's: others may be written over them.
+        // Pages of a commit without its head page are free. Other pages may be written over them.
         if !is_head_page(*last_at, bytes) {
             continue;
         }
@@ -85,7 +86,7 @@ fn after_a_failed_sync_nothing_is_written_before_a_sync() {
             put_back += 1;
             next = later.next();
         }
-        // Head pages are written once more.
+        // Head pages are written again.
         while next.flatten().is_some_and(|(at, bytes)| is_head_page(at, bytes)) {
             next = later.next();
         }
@@ -94,9 +95,9 @@ fn after_a_failed_sync_nothing_is_written_before_a_sync() {
     assert!(put_back > 0);
 }
 
-/// Work in which compactions alone commit to LMDB, one after another, and an opening before each
-/// leaves its file too short to be written anew by the next. The first has rows of all days, so that
-/// each of those behind it takes segments away.
+/// Work in which only compactions commit to LMDB, one after another. An opening before each leaves
+/// its file too short to be rewritten by the next. The first compaction has rows of all days, so
+/// every later compaction removes segments.
 const COMPACTIONS: [Step; 13] = [
     Step::Write,
     Step::Write,
@@ -113,15 +114,15 @@ const COMPACTIONS: [Step; 13] = [
     Step::Compact,
 ];
 
-/// F9: what is seen of a commit whose head page could not be synced stays, and what is not seen of it
-/// harms nobody, whether LMDB could put the old page back or not, and however often the store was
-/// opened until it could be synced.
+/// F9: if reads have shown a commit whose head page could not be synced, the commit stays. If reads
+/// have not shown it, it does no harm. This holds whether or not LMDB could write the old page
+/// again, and however often the store was opened before a sync succeeded.
 #[test]
 fn a_head_page_in_doubt() {
     heads_in_doubt(if is_full() { 60 } else { 6 });
 }
 
-/// Cuts the power at `cuts` moments after each head page that was in doubt.
+/// Cuts the power at `cuts` moments after each head page in doubt.
 pub(crate) fn heads_in_doubt(cuts: usize) {
     let mut dice = Dice::new(18);
     let (mut runs, mut tally) = (0, Tally::default());
@@ -135,11 +136,11 @@ pub(crate) fn heads_in_doubt(cuts: usize) {
     assert!(runs > 0);
 }
 
-/// Lets the sync of each head page fail, with some of the calls, or of the syncs, that follow it.
+/// Makes the sync of each head page fail, together with some of the calls or syncs that follow.
 pub(crate) fn head_faults(mut visit: impl FnMut(Record, Client, &Fault)) {
     let errno = libc::EIO;
     let calls = |first, times| Fault::Calls { calls: first..first + times, errno };
-    // LMDB puts the old page back, which is lost then.
+    // LMDB writes the old page again, and that write is lost.
     let syncs = |first, times| Fault::Syncs { syncs: first..first + times, errno };
     let faults: [&dyn Fn(u64, u64) -> Fault; 2] = [&calls, &syncs];
     for fault in faults {
@@ -159,7 +160,7 @@ pub(crate) fn head_faults(mut visit: impl FnMut(Record, Client, &Fault)) {
     }
 }
 
-/// True where the change at `at` is a sync that failed, of LMDB's write of a head page just before.
+/// Returns true if the change at `at` is a failed sync of LMDB's head page, written just before.
 fn is_of_head_page(changes: &[Change], at: usize) -> bool {
     let (before, after) = changes.split_at(at);
     let (Some(Change::Write { file, at, bytes }), Some(Change::SyncFailed { node })) =
@@ -170,18 +171,18 @@ fn is_of_head_page(changes: &[Change], at: usize) -> bool {
     file == node && is_head_page(*at, bytes)
 }
 
-/// True for a write of one of LMDB's head pages.
+/// Returns true for a write of one of LMDB's head pages.
 fn is_head_page(at: u64, bytes: &[u8]) -> bool {
     [32, 4_096 + 32].contains(&at) && bytes.len() == 120
 }
 
-/// F9: any call may be the one that finds no space.
+/// F9: any single call may find no space.
 #[test]
 fn no_space_for_one_call() {
     fail_calls(libc::ENOSPC, 1, if is_full() { 1 } else { 31 });
 }
 
-/// A write that is cut short is none, whatever it has left.
+/// A write that is cut short counts as no write, in whichever state it leaves the file.
 #[test]
 fn writes_that_are_cut_short() {
     short_writes(if is_full() { 1 } else { 31 });
@@ -205,7 +206,8 @@ pub(crate) fn short_writes(stride: usize) {
     assert!(runs > 0);
 }
 
-/// F11: while a disk is full nothing is acknowledged and all is read; then the same handle goes on.
+/// F11: while a disk is full, no batch is acknowledged and all batches can be read. Then the same
+/// handle continues.
 #[test]
 fn a_disk_that_is_full_for_a_while() {
     let (stride, cuts) = if is_full() { (7, 4) } else { (97, 1) };
@@ -227,15 +229,15 @@ fn a_disk_that_is_full_for_a_while() {
     tally.assert_clean();
 }
 
-/// Syncs fail, one after another, and are well again: what one has left out no later one brings
-/// back.
+/// Syncs fail, one after another, and then succeed again. A later sync does not write the changes
+/// that a failed sync left out.
 #[test]
 fn syncs_that_fail() {
     failing_syncs(&SHORT, 1);
     failing_syncs(&steps(46), if is_full() { 1 } else { 41 });
 }
 
-/// Work after which most of LMDB's file is free, so that it is written anew.
+/// Work after which most of LMDB's file is free, so that the file is rewritten.
 const SHORT: [Step; 10] = [
     Step::Write,
     Step::Compact,
@@ -249,7 +251,7 @@ const SHORT: [Step; 10] = [
     Step::Delete,
 ];
 
-/// Lets one to three syncs fail from each `stride`-th on.
+/// Makes one to three syncs fail, from each `stride`-th sync on.
 pub(crate) fn failing_syncs(steps: &[Step], stride: usize) {
     let mut dice = Dice::new(16);
     let (mut runs, mut tally) = (0, Tally::default());

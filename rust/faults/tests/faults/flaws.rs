@@ -1,5 +1,5 @@
-//! The proof put to the proof: parts of the durable path are left out, one at a time, and each must
-//! be missed by one of the tests. The edits that leave them out are in `../../flaws.rs`.
+//! A test of the tests. Parts of the durable path are left out, one at a time, and a test must find
+//! each. `../../flaws.rs` has the edits that leave them out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
@@ -15,32 +15,32 @@ use super::*;
 
 /// Names of the parts that are left out.
 const PARTS: &str = "FLEETCAST_TEST_PARTS";
-/// Processes that look for faults at once.
+/// Processes that look for faults at the same time.
 const PROCESSES: usize = 2;
-/// Parts that stand in for each other: without one of them nothing is wrong, as what it guards
-/// against cannot come to be, or another one finds it as well.
+/// Parts that replace each other. Without one of them no fault occurs, because the state that it
+/// guards against cannot occur or the other part finds it.
 const PAIRS: [(&str, &str); 1] = [("CompactionLock", "Generation")];
-/// Parts of which one alone is not missed. A frame at a wrong position fails its checksum; a frame
-/// that is missing before the last file is refused by the first read as well. Chain and clearing
-/// guard against a frame that is written twice alike, which takes a test of the log alone. A second
-/// look is needed by a compactor that waited in another process alone, which nothing here waits for.
+/// Parts whose absence alone shows no fault. A frame at a wrong position fails its checksum. The
+/// first read also refuses a missing frame before the last file. Chain and clearing guard against a
+/// frame that is written twice alike, which takes a test of the log alone. Only a compactor that
+/// waited for another process has to look a second time, and no test here waits like that.
 const NOT_ALONE: [&str; 7] =
     ["Chain", "Clearing", "Position", "Gap", "Join", "Generation", "LookLocked"];
 
 static IMAGES: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a state that a crash has left and that was looked at.
+/// Counts an image of a crash that was looked at.
 pub(crate) fn count_image() {
     IMAGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Leaves out what this process was started to leave out.
+/// Leaves out the parts that this process was started without.
 pub(crate) fn plant() {
     let Ok(parts) = std::env::var(PARTS) else { return };
     parts.split_terminator(',').for_each(fleetcast_faults::plant);
 }
 
-/// Each part that is left out is missed, and with all of them nothing is.
+/// A test finds each part that is left out. With all parts no test finds a fault.
 #[test]
 fn what_is_left_out_is_missed() {
     let single = FLAWS.iter().filter(|part| !NOT_ALONE.contains(part)).map(|part| vec![*part]);
@@ -72,7 +72,7 @@ fn what_is_left_out_is_missed() {
     }
 }
 
-/// Exit code and last line of a process that works without `parts`.
+/// Returns exit code and last line of a process that works without `parts`.
 fn hunt_without(parts: &[&str]) -> (Option<i32>, String) {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program
@@ -84,7 +84,7 @@ fn hunt_without(parts: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), report.map(|(_, report)| report.to_owned()).collect())
 }
 
-/// Looks for faults until one is found.
+/// Looks for faults until it finds one.
 #[test]
 #[ignore = "it is started by another test"]
 fn hunt() {

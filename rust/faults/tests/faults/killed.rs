@@ -1,4 +1,4 @@
-//! Three processes that write, killed at any instant.
+//! Three processes that write, and are killed at any instant.
 
 use std::io::{BufRead, BufReader, Lines, stdin};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -6,9 +6,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use super::*;
 
 const WRITERS: u32 = 3;
-/// Batches that a writer has to write; then it waits for its end.
+/// Number of batches that a writer writes. It then waits to be killed.
 const BATCHES: u32 = 60;
-/// Rounds on one plane.
+/// Number of rounds on one plane.
 const ROUNDS: u32 = 20;
 const DIRECTORY: &str = "FLEETCAST_TEST_WRITER_DIRECTORY";
 const FIRST: &str = "FLEETCAST_TEST_WRITER_FIRST";
@@ -20,7 +20,7 @@ struct Writer {
     acknowledged: u32,
 }
 
-/// Batches that any of them has acknowledged are there, others are there at once or never.
+/// Batches that any of the writers has acknowledged exist. Other batches exist at once or never.
 #[test]
 fn three_writers_that_are_killed() {
     let rounds = if is_full() { 200 } else { 4 };
@@ -31,7 +31,7 @@ fn three_writers_that_are_killed() {
         let directory = root.path().join(PLANE);
         let mut client = Client::create(&directory);
         for round in 0..ROUNDS.min(rounds - first) {
-            // This process has the plane open meanwhile, or has not.
+            // In every other round, this process has the plane open.
             client.work(if round % 2 == 0 { &[Step::Reopen] } else { &[] });
             let numbers = (0..WRITERS).map(|writer| (round * WRITERS + writer) * BATCHES);
             let mut writers: Vec<_> = numbers.map(|first| Writer::start(&root, first)).collect();
@@ -79,7 +79,7 @@ impl Writer {
 
     fn next_answer(&mut self) -> bool {
         let mut answers = self.answers.by_ref().map_while(Result::ok);
-        // On a machine with one core the name of the test is on the same line as the first answer.
+        // On a machine with one core, the name of the test is on the same line as the first answer.
         let is_answer = |line: &String| line.contains("acknowledged ");
         let answer = answers.find(is_answer);
         self.acknowledged += u32::from(answer.is_some());
@@ -100,7 +100,7 @@ impl Writer {
     }
 }
 
-/// A writer of [`three_writers_that_are_killed`], a process of its own.
+/// A writer of [`three_writers_that_are_killed`], in another process.
 #[test]
 #[ignore = "it is started by another test"]
 fn pour() {
@@ -113,6 +113,6 @@ fn pour() {
         assert_eq!(client.faults, [""; 0]);
         println!("acknowledged {batch}");
     }
-    // Nobody writes to it.
+    // No process writes to this pipe, so the writer waits until it is killed.
     drop(stdin().lines().next());
 }

@@ -1,10 +1,11 @@
-//! Promises of a plane, kept when the machine does not keep its own.
+//! The promises of a plane, kept even if the machine does not keep its promises.
 //!
-//! A client works on a plane whose every call that changes a file is recorded. From the record come
-//! the states that a power cut may leave at any moment, torn and reordered writes included; each is
-//! opened, read, worked on, and cut again. And the same work is done with each call failing once.
+//! A client works on a plane. Every call that changes a file is recorded. The record gives the
+//! states that a power cut may leave at any moment, torn and reordered writes included. Each state
+//! is opened, read, worked on, and cut again. The same work is also done with each call failing
+//! once.
 //!
-//! `FAULTS=full` does it at full length (`make faults`); without it a part is done.
+//! With `FAULTS=full` all of it is done (`make faults`), otherwise a part.
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
 mod batches;
@@ -39,13 +40,13 @@ use self::dice::Dice;
 use self::disk::{Change, Disk, Image};
 use self::workload::{CALLS_FAIL_MAX, Client, MASTER_KEY, Step, expected_at, steps};
 
-/// The plane's path below the directory that is recorded, made with its parent.
+/// The plane's path below the recorded directory. The plane is made with its parent.
 const PLANE: &str = "planes/acme";
 /// The file that processes share.
 const SHARED: &str = "plane.log-lock";
-/// Changes of the next few commits.
+/// Number of changes of the next few commits.
 const AFTERMATH_CHANGES: usize = 30;
-/// Calls during which a disk is full.
+/// Number of calls during which a disk is full.
 const FULL_CALLS: u64 = 100;
 const RECOVERY: [Step; 6] =
     [Step::Write, Step::Compact, Step::Flush, Step::Write, Step::Delete, Step::Compact];
@@ -103,8 +104,8 @@ struct Record {
 }
 
 impl Record {
-    /// States that a power cut may leave, and what each must show: as many as there are `moments`,
-    /// ascending numbers of changes.
+    /// Makes states that a power cut may leave: one for each of `moments`, which are ascending
+    /// numbers of changes. `visit` gets each state, and what it must show.
     fn cuts(&self, moments: &[usize], dice: &mut Dice, mut visit: impl FnMut(Image, Expected)) {
         let mut disk = self.disk.clone();
         let mut applied = 0;
@@ -115,7 +116,7 @@ impl Record {
         }
     }
 
-    /// Moments from the first fault on, where there is one, every other one soon after it.
+    /// Returns moments after the first fault, if there is one. Every other moment is soon after it.
     fn moments(&self, count: usize, dice: &mut Dice) -> Vec<usize> {
         let from = self.tape.failed_at.unwrap_or(0);
         let span = self.tape.changes.len() + 1 - from;
@@ -128,7 +129,8 @@ impl Record {
     }
 }
 
-/// A directory for one image; in memory where there is one, as nothing here is worth a real sync.
+/// Makes a directory for one image. It lies in memory if possible, because no file here needs a
+/// real sync.
 fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
@@ -138,7 +140,8 @@ fn is_full() -> bool {
     std::env::var_os("FAULTS").is_some_and(|length| length == "full")
 }
 
-/// Opens an image, reads all of it and works on; `crashes` times the machine stops during that.
+/// Opens an image, reads all of it and continues the work. The machine stops `crashes` times during
+/// that.
 fn recover(image: &Image, expected: &Expected, crashes: usize, dice: &mut Dice) -> Tally {
     flaws::count_image();
     let mut tally =
@@ -177,11 +180,11 @@ fn look(image: &Image, expected: &Expected) -> Tally {
     tally
 }
 
-/// Opens what a crash has left.
+/// Opens a plane that a crash has left.
 fn open(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Client> {
     match Client::open(directory, expected.next_batch()) {
         Ok(client) => Some(client),
-        // Creation was cut off.
+        // The crash cut off the creation of the plane.
         Err(Error::Missing(_)) if !expected.is_created() => None,
         Err(error) => {
             tally.note(&Verdict { unreadable: vec![error.to_string()], ..Verdict::default() });
@@ -197,7 +200,7 @@ fn revive(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Cl
     if !verdict.is_clean() {
         return None;
     }
-    // Batches that were read once must be there from then on.
+    // Once a read has shown a batch, the batch must stay.
     verdict.shown.iter().for_each(|batch| client.note(Event::Shown(*batch)));
     client.work(&RECOVERY);
     let after = client.expected(expected);

@@ -1,8 +1,8 @@
-//! The proof put to the proof, by calls: each sync is left out in turn, or comes after what should
-//! come after it, wherever in the store it is called from, and one of the images must show it.
+//! A test of the tests, by calls. Each sync is left out, or made after the changes that should
+//! follow it, at each place of the store that calls one. An image must show the fault.
 //!
-//! The syncs are those of a record, so nothing of the store is changed for this, and none can be
-//! forgotten: a new one is a new place.
+//! The syncs are found in a record, so the store is not changed for this test. A new sync is a new
+//! place, so no sync can be forgotten.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,15 +11,16 @@ use std::process::{Command, Stdio};
 use super::sites::{self, Site};
 use super::*;
 
-/// Images that are looked at until a sync that is missing counts as one that nobody misses.
+/// Number of images without a fault after which the absence of a sync counts as unnoticed.
 const IMAGES_MAX: usize = 5_000;
-/// Changes by which a late one is late, at most; its absence shows within as many.
+/// Most changes by which a late sync is late. Its absence shows within as many.
 const LATE_MAX: usize = 40;
-/// Processes that look at once.
+/// Processes that look for faults at the same time.
 const PROCESSES: usize = 2;
 const PROCESS: &str = "FLEETCAST_TEST_PROCESS";
 
-/// Places, by a text in their lines, whose syncs nobody misses, and why: alone, others do the same.
+/// Places whose missing syncs show no fault, found by a text in their lines, and the reason: other
+/// syncs do the same.
 const STAND_INS: [(&str, &str); 4] = [
     ("create_databases_and_commit", "nothing is promised yet; the next commit syncs the file"),
     ("env.write(\"begin the log\"", "nothing is promised yet; who opens the file syncs it"),
@@ -34,14 +35,15 @@ const STAND_INS: [(&str, &str); 4] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Flaw {
     LeftOut,
-    /// It comes after some of the changes that follow it, and after the acknowledgement.
+    /// The sync comes after some of the changes that follow it, and after the acknowledgement.
     Late,
 }
 
-/// A sync: number of its record and of the change.
+/// A sync: number of its record, and number of the change.
 type Occurrence = (usize, usize);
 
-/// Each sync is missed, and each order of a sync and what follows.
+/// An image shows the absence of each sync, and each wrong order of a sync and the changes after
+/// it.
 #[test]
 fn each_sync_is_missed() {
     let start = |process: usize| {
@@ -69,7 +71,7 @@ fn each_sync_is_missed() {
     assert!(flaws > 0 && unmissed.is_empty(), "{unmissed:#?}");
 }
 
-/// Looks for what is missed, in this process.
+/// Looks for the effects of missing syncs, in this process.
 #[test]
 #[ignore = "it is started by another test"]
 fn search() {
@@ -103,13 +105,14 @@ fn search() {
     }
 }
 
-/// One place of seven, by its name alone, so that no other one decides.
+/// Draws one place in seven, by its name alone. So a new place does not change the choice of other
+/// places.
 fn is_drawn(name: &str) -> bool {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, hash).is_multiple_of(7)
 }
 
-/// The syncs of each place that made something durable.
+/// Returns the syncs of each place that made a change durable.
 fn occurrences(pool: &[Record]) -> BTreeMap<Site, Vec<Occurrence>> {
     let mut occurrences = BTreeMap::<Site, Vec<Occurrence>>::new();
     for (number, record) in pool.iter().enumerate() {
@@ -126,7 +129,8 @@ fn occurrences(pool: &[Record]) -> BTreeMap<Site, Vec<Occurrence>> {
     occurrences
 }
 
-/// Number of images until the flaw shows, or of those in which it does not.
+/// Returns the number of images until the flaw shows, or as the error the number of images without
+/// it.
 fn look_for(
     pool: &[Record],
     site: Site,
@@ -154,7 +158,7 @@ fn look_for(
 }
 
 impl Record {
-    /// The record with the flaw in all syncs of a place.
+    /// Returns the record with the flaw in all syncs of a place.
     fn without(&self, site: Site, flaw: Flaw, late_by: usize) -> Self {
         let (mut changes, mut events) = (self.tape.changes.clone(), self.events.clone());
         for at in (0..changes.len()).rev() {
@@ -166,7 +170,7 @@ impl Record {
                 Flaw::Late => {
                     let end = changes.len().min(at + 1 + late_by);
                     changes[at..end].rotate_left(1);
-                    // Events between other changes stay between the same ones.
+                    // Events keep their place between the same changes.
                     let between = events.iter_mut().filter(|(told, _)| at < *told && *told < end);
                     between.for_each(|(told, _)| *told -= 1);
                 }
@@ -178,7 +182,7 @@ impl Record {
     }
 }
 
-/// Work of all kinds, recorded.
+/// Records work of all kinds.
 fn pool() -> Vec<Record> {
     let mut dice = Dice::new(32);
     let stride = if is_full() { 1 } else { 19 };
@@ -209,7 +213,7 @@ fn pool() -> Vec<Record> {
     pool
 }
 
-/// Record of a recovery, and of the work after it.
+/// Records a recovery, and the work after it.
 fn recovery(image: &Image, expected: &Expected) -> Record {
     let root = scratch();
     disk::restore(image, root.path());

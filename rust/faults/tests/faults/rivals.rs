@@ -1,4 +1,4 @@
-//! Threads that write at once: one waits at a call, while another one gets as far as it can.
+//! Threads that write at the same time. One waits at a call, while the other gets as far as it can.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,16 +9,17 @@ use super::*;
 
 /// First batch of the other thread.
 const RIVAL_BATCH: u32 = 1_000;
-/// Looks at a thread that sleeps each time, so that it is taken to wait for the one that looks.
+/// Number of looks that must find the other thread asleep. It is then taken to wait for this
+/// thread.
 const LOOKS: usize = 3;
 /// Steps of the thread that waits at one of its calls.
 const STEPS: [Step; 6] =
     [Step::Write, Step::Compact, Step::Write, Step::Delete, Step::Write, Step::Compact];
-/// Steps of the other one.
+/// Steps of the other thread.
 const RIVAL_STEPS: [&[Step]; 3] =
     [&[Step::Write], &[Step::Write, Step::Write], &[Step::Compact, Step::Write]];
 
-/// Two threads at once, that wait for each other's locks where they must.
+/// Two threads work at the same time, and wait for each other's locks if they must.
 #[test]
 fn two_threads() {
     let stride = if is_full() { 1 } else { 23 };
@@ -35,7 +36,7 @@ fn two_threads() {
     assert!(runs > 0);
 }
 
-/// The run of this number; `None` where there are no more.
+/// Makes the run with this number. Returns `None` if there are no more runs.
 pub(crate) fn race(number: usize) -> Option<(Record, Client, TempDir)> {
     let root = scratch();
     let disk = calls::record(root.path(), Fault::None);
@@ -78,7 +79,7 @@ impl Rival {
         })
     }
 
-    /// Returns once it is done, or waits.
+    /// Runs the other thread. Returns when it is done or waits.
     fn run(self: &Arc<Self>) {
         let rival = Arc::clone(self);
         let thread = std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! All sequences of a few operations, with a kill and with power cuts at each call of the last one.
+//! All sequences of a few operations, with a kill and with power cuts at each call of the last
+//! operation.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -18,14 +19,14 @@ const OPERATIONS: [Step; 8] = [
     Step::Reopen,
 ];
 const LENGTH_MAX: usize = 3;
-/// Sets of changes that are there after a power cut, of those that were not durable: all of them
-/// where there are no more than this, else as many that are drawn.
+/// Most sets of surviving changes that are tried for a power cut. If there are no more sets than
+/// this, all are tried. Otherwise this number is drawn.
 const SETS_MAX: usize = 16;
-/// Images of which one is worked on and verified; of the others all is read.
+/// One image in so many is worked on and verified. The other images are only read.
 const WORKED_ON: usize = 8;
 const THREADS: usize = 2;
 
-/// Number of images that were looked at and of those that were the same as one before.
+/// Number of images that were looked at, and of images that were the same as an earlier image.
 #[derive(Default)]
 struct Looked {
     tally: Tally,
@@ -33,8 +34,8 @@ struct Looked {
     calls: usize,
 }
 
-/// A short history of any kind, on a plane that is new and on one that was used, and the machine or the
-/// process stops at any call of its last step.
+/// A short history of any kind, on a new plane and on a used plane. The machine or the process
+/// stops at any call of the last step.
 #[test]
 fn all_sequences() {
     let sequences = sequences();
@@ -84,7 +85,7 @@ fn sequences() -> Vec<Vec<Step>> {
     all.split_off(1)
 }
 
-/// A plane on which these steps were done, and what it must show.
+/// Returns a plane on which these steps were done, and what it must show.
 fn base(steps: &[Step]) -> (Image, Expected) {
     let (record, client, _root) = perform(steps, Fault::None);
     let mut disk = record.disk.clone();
@@ -134,8 +135,8 @@ fn look_at(
 }
 
 impl Record {
-    /// Hands over images of all moments from a position on: what a kill leaves and what power cuts
-    /// do.
+    /// Hands over images of all moments from a position on: the images that a kill leaves, and the
+    /// images that power cuts leave.
     fn each_moment(
         &self,
         start: usize,
@@ -157,7 +158,7 @@ impl Record {
         }
     }
 
-    /// Files as a process leaves them that is killed after so many changes.
+    /// Returns the files that a process leaves if it is killed after so many changes.
     fn killed(&self, disk: &Disk, moment: usize, dice: &mut Dice) -> Image {
         let mut image = disk.cut_with(&Fate::Everything, dice);
         let shared = self.tape.shared.iter().rfind(|(position, _)| *position <= moment);
@@ -168,7 +169,7 @@ impl Record {
     }
 }
 
-/// All sets of the changes that are not durable, or some of them.
+/// Returns all sets of the changes that are not durable, or some of the sets.
 fn fates(disk: &Disk, dice: &mut Dice) -> Vec<Fate> {
     let pending: Vec<u64> = disk.pending().into_iter().collect();
     let chosen = |set: u64| {

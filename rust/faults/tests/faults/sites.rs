@@ -1,4 +1,4 @@
-//! Places of the program from which syncs are called, told apart by the functions that lead there.
+//! Places of the program that call a sync, identified by the functions that lead to the call.
 
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, HashMap};
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of a place, 0 where nobody asks for places.
+/// Number of a place. 0 if places are not wanted.
 pub(crate) type Site = usize;
 
-/// Lines of the store that tell a place.
+/// Number of lines of the store that identify a place.
 const LINES: usize = 5;
 const FRAMES_MAX: usize = 48;
 
@@ -20,22 +20,22 @@ static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 #[derive(Default)]
 struct Sites {
     by_addresses: HashMap<Vec<usize>, Site>,
-    /// Site `n` is at `n - 1`.
+    /// Place `n` is at `n - 1`.
     found: Vec<Steps>,
 }
 
-/// A function of the store or of LMDB that leads to a place, and its line where that is known: a file,
-/// and a number.
+/// A function of the store or of LMDB that leads to a place. If its line is known, also the file
+/// and the number of the line.
 type Step = (String, Option<(String, usize)>);
-/// Those of a place, the innermost first.
+/// The functions that lead to a place, the innermost first.
 type Steps = Vec<Step>;
 
-/// Lets [`here`] find places from now on, in all of this process.
+/// Makes [`here`] find places from now on, in the whole process.
 pub(crate) fn want() {
     IS_WANTED.store(true, Ordering::Relaxed);
 }
 
-/// The place that the caller was called from.
+/// Returns the place that the caller was called from.
 pub(crate) fn here() -> Site {
     if !IS_WANTED.load(Ordering::Relaxed) {
         return 0;
@@ -61,8 +61,8 @@ pub(crate) fn here() -> Site {
     site
 }
 
-/// Places by their names: the functions that lead there, and which one it is of those that they lead
-/// to. So a line more or less elsewhere changes no name.
+/// Returns places by their names. A name has the functions that lead to the place, and a number
+/// among the places of these functions. So a new line elsewhere changes no name.
 pub(crate) fn named(wanted: impl Iterator<Item = Site>) -> BTreeMap<String, Site> {
     let sites = sites();
     let found = &sites.as_ref().unwrap().found;
@@ -83,7 +83,8 @@ pub(crate) fn named(wanted: impl Iterator<Item = Site>) -> BTreeMap<String, Site
     named
 }
 
-/// Tells if one of the lines that lead to a place has this text, or one of the functions is named so.
+/// Returns true if a line that leads to a place contains this text, or if a function has it as its
+/// name.
 pub(crate) fn has(site: Site, text: &str) -> bool {
     let steps = sites().as_ref().unwrap().found[site - 1].clone();
     let sources = Path::new(env!("OUT_DIR")).join("src");
@@ -94,7 +95,8 @@ pub(crate) fn has(site: Site, text: &str) -> bool {
     })
 }
 
-/// The innermost functions of the store and of LMDB in a printed backtrace, the innermost first.
+/// Returns the innermost functions of the store and of LMDB in a printed backtrace, the innermost
+/// first.
 fn steps_of(backtrace: &str) -> Steps {
     let mut function = "";
     let steps = backtrace.lines().map(str::trim).filter_map(|line| {

@@ -1,4 +1,5 @@
-//! Recordings under way, found by the files of a call or by the thread that began one.
+//! Recordings in progress. A recording is found by the files of a call, or by the thread that began
+//! it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,16 +11,17 @@ use super::fault::{Fault, Others};
 use super::recording::{Recording, Tape, inode};
 use crate::disk::{Change, Disk, Node};
 
-/// A recording, as the threads have it that work on what is recorded.
+/// A recording, shared by the threads that work on the recorded files.
 #[derive(Clone)]
 pub(crate) struct Handle(Arc<Mutex<Recording>>);
 
 static ACTIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The one that this thread has begun or joined.
+    /// The recording that this thread has begun or joined.
     static OWN: RefCell<Option<Handle>> = const { RefCell::new(None) };
-    /// True while a call looks for its recording: what it calls is none of the store's.
+    /// True while a call looks for its recording. Calls made by this search do not belong to the
+    /// store.
     static IS_BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -28,24 +30,24 @@ impl Handle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets this thread ask for positions in this recording.
+    /// Makes this recording the recording of this thread, so that the thread can ask for positions.
     pub(crate) fn join(&self) {
         OWN.set(Some(self.clone()));
     }
 
-    /// Lets this thread wait before or after `call`, counted from now on.
+    /// Makes this thread wait before or after `call`, counted from now on.
     pub(crate) fn pause(&self, call: u64, is_after: bool, others: Others) {
         let mut recording = self.lock();
         let call = recording.tape.calls + call;
         recording.fault = Fault::Pause { call, is_after, others };
     }
 
-    /// Keeps what is in the shared file at `path` from now on.
+    /// Keeps the content of the shared file at `path` from now on.
     pub(crate) fn keep_shared(&self, path: &Path) {
         self.lock().shared = Some(path.to_owned());
     }
 
-    /// Counts a call; the error it is to fail with, if any.
+    /// Counts a call. Returns the error that the call must fail with, if any.
     pub(super) fn refuse(&self, takes_space: bool) -> Option<c_int> {
         let (refused, waits) = self.lock().refuse(takes_space);
         if let Some(Others(others)) = waits {
@@ -54,7 +56,7 @@ impl Handle {
         refused
     }
 
-    /// Notes a change that was made.
+    /// Records a change that was made.
     pub(super) fn push(&self, change: Change) {
         let waits = {
             let mut recording = self.lock();
@@ -67,7 +69,7 @@ impl Handle {
     }
 }
 
-/// Begins to record what is done below `root`; returns the disk as it is now.
+/// Begins to record the calls for files below `root`. Returns the disk as it is now.
 pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
     stop();
     let mut disk = Disk::new();
@@ -94,7 +96,7 @@ pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
     disk
 }
 
-/// The recording of this thread.
+/// Returns the recording of this thread.
 pub(crate) fn handle() -> Option<Handle> {
     OWN.with_borrow(Clone::clone)
 }
@@ -106,7 +108,7 @@ pub(crate) fn stop() -> Tape {
     std::mem::take(&mut own.lock().tape)
 }
 
-/// Changes recorded so far.
+/// Returns the number of changes recorded so far.
 pub(crate) fn position() -> usize {
     handle().map(|own| own.lock().tape.changes.len()).unwrap_or_default()
 }
@@ -115,7 +117,7 @@ fn active() -> MutexGuard<'static, Vec<Handle>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The recording in which `find` finds something.
+/// Returns the recording for which `find` returns a value.
 fn find<R>(find: impl Fn(&Recording) -> Option<R>) -> Option<(Handle, R)> {
     if IS_BUSY.try_with(|is_busy| is_busy.replace(true)) != Ok(false) {
         return None;
@@ -125,12 +127,12 @@ fn find<R>(find: impl Fn(&Recording) -> Option<R>) -> Option<(Handle, R)> {
     found
 }
 
-/// The recorded file that is open as `fd`.
+/// Returns the recorded file that is open as `fd`.
 pub(super) fn find_file(fd: c_int) -> Option<(Handle, Node)> {
     if active().is_empty() {
         return None;
     }
-    // SAFETY: an all-zero `stat` is one, and the call fills it or fails.
+    // SAFETY: an all-zero `stat` is valid, and the call fills it or fails.
     let (outcome, meta) = unsafe {
         let mut meta: libc::stat = std::mem::zeroed();
         (libc::fstat(fd, &raw mut meta), meta)
@@ -139,7 +141,7 @@ pub(super) fn find_file(fd: c_int) -> Option<(Handle, Node)> {
     find(|recording| recording.nodes.get(&file).copied().filter(|_| outcome == 0))
 }
 
-/// The directory of a path, and the name in it.
+/// Returns the directory of a path, and the name in the directory.
 pub(super) fn find_entry(path: &Path) -> Option<(Handle, (Node, String))> {
     if active().is_empty() {
         return None;

@@ -1,30 +1,30 @@
-//! Failures of calls, as a test wants them.
+//! Failures of calls that a test asks for.
 
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Failures that are wanted. Calls are counted from 0.
+/// Failures of calls. Calls are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Fault {
     #[default]
     None,
-    /// These calls.
+    /// The calls with these numbers fail.
     Calls { calls: Range<u64>, errno: c_int },
-    /// Whatever takes space during these calls; a write that fits in part is cut short.
+    /// During these calls, a call that takes space fails. A write that fits in part is cut short.
     Full { calls: Range<u64> },
-    /// Nothing fails, and the process dies as soon as it has made this call.
+    /// No call fails. The process dies as soon as it has made this call.
     Death { call: u64 },
-    /// Nothing fails, and the process stops as soon as it has made this call, to be killed so.
+    /// No call fails. The process stops as soon as it has made this call, and is then killed.
     Stop { call: u64 },
-    /// As [`Self::Stop`]; if the call is a write, it is made in part.
+    /// Stops as [`Self::Stop`] does. If the call is a write, only a part is written.
     Torn { call: u64 },
-    /// This call, if it is a write, is made in part, and the next one finds no space.
+    /// If this call is a write, only a part is written, and the next call finds no space.
     Short { call: u64 },
-    /// These syncs, counted by themselves.
+    /// The syncs with these numbers fail. Syncs are counted separately.
     Syncs { syncs: Range<u64>, errno: c_int },
-    /// Nothing fails, and the thread that records waits before it makes this call, or once it has
-    /// made it, until `others` have done what they can meanwhile.
+    /// No call fails. The recording thread waits before or after this call, until `others` have
+    /// done as much as they can.
     Pause { call: u64, is_after: bool, others: Others },
 }
 
@@ -40,5 +40,5 @@ impl std::fmt::Debug for Others {
 
 /// Exit code of a process that died.
 pub(crate) const DIED: i32 = 86;
-/// Exit code of a process one of whose calls failed.
+/// Exit code of a process in which a call failed.
 pub(crate) const FAILED: i32 = 87;

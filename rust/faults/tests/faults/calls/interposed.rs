@@ -1,5 +1,5 @@
-//! Functions of the C library that change files, in place of its own: each makes its change by a
-//! system call, unless that is to fail, and has it recorded.
+//! Replacements of the C library's functions that change files. A function makes its change by a
+//! system call and records it, unless the call must fail.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::sites;
 
 /// Fails with `errno`.
 fn fail(errno: c_int) -> c_int {
-    // SAFETY: the address is this thread's own.
+    // SAFETY: the address belongs to this thread.
     unsafe { *libc::__errno_location() = errno };
     -1
 }
 
-/// A path that a caller handed over.
+/// Returns the path that a caller passed.
 ///
 /// # Safety
 /// `path` is a C string.
@@ -31,7 +31,7 @@ unsafe fn path_of(path: *const c_char) -> PathBuf {
 }
 
 /// # Safety
-/// Those of `open(2)`.
+/// The conditions of `open(2)` hold.
 unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     // SAFETY: the caller's promise.
     let (name, real) = unsafe {
@@ -62,7 +62,7 @@ unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     fd
 }
 
-/// `real` writes as many of `bytes` at `at` as it is given.
+/// Writes a part of `bytes` at `at`. `real` gets the number of bytes to write, and writes them.
 fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> isize) -> isize {
     let Some((recording, file)) = find_file(fd) else { return real(bytes.len()) };
     // SAFETY: these calls touch no memory.
@@ -87,13 +87,13 @@ fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> 
     let written = real(count);
     let Ok(kept) = usize::try_from(written) else { return written };
     recording.push(Change::Write { file, at, bytes: bytes[..kept].into() });
-    // LMDB tells other processes of a commit after the write of its head page.
+    // LMDB announces a commit to other processes after the write of its head page.
     recording.lock().live_on();
     let written_bytes = Some(at..at + kept as u64).filter(|_| flags & libc::O_DSYNC != 0);
     if written_bytes.is_some() && sync_file(fd, written_bytes) != 0 { -1 } else { written }
 }
 
-/// Syncs all of a file, or the bytes of a write.
+/// Syncs a whole file, or the bytes of a write.
 fn sync_file(fd: c_int, bytes: Option<Range<u64>>) -> c_int {
     let site = sites::here();
     let Some((recording, node)) = find_file(fd) else { return 0 };
@@ -115,13 +115,13 @@ unsafe fn bytes_of<'a>(from: *const c_void, count: size_t) -> &'a [u8] {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: the caller's promise; where `mode` was not passed, it is not used.
+    // SAFETY: the caller's promise. If `mode` was not passed, it is not used.
     unsafe { open_file(path, flags, mode) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: as for `open`.
     unsafe { open_file(path, flags, mode) }
 }
 
@@ -130,7 +130,7 @@ unsafe extern "C" fn write(fd: c_int, from: *const c_void, count: size_t) -> ssi
     // SAFETY: the caller's promise.
     let bytes = unsafe { bytes_of(from, count) };
     write_file(fd, None, bytes, |count| {
-        // SAFETY: no more than `bytes` has.
+        // SAFETY: the call reads no more than `bytes` has.
         unsafe { libc::syscall(libc::SYS_write, fd, from, count) as isize }
     })
 }
@@ -140,7 +140,7 @@ unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, count: size_t, at: o
     // SAFETY: the caller's promise.
     let bytes = unsafe { bytes_of(from, count) };
     write_file(fd, Some(at.cast_unsigned()), bytes, |count| {
-        // SAFETY: no more than `bytes` has.
+        // SAFETY: the call reads no more than `bytes` has.
         unsafe { libc::syscall(libc::SYS_pwrite64, fd, from, count, at) as isize }
     })
 }
@@ -155,11 +155,11 @@ unsafe extern "C" fn pwrite64(fd: c_int, from: *const c_void, count: size_t, at:
 unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the caller's promise.
     let parts = unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap()) };
-    // SAFETY: the same.
+    // SAFETY: the caller's promise.
     let part = |part: &iovec| unsafe { bytes_of(part.iov_base, part.iov_len) };
     let bytes = parts.iter().map(part).collect::<Vec<_>>().concat();
     write_file(fd, None, &bytes, |count| {
-        // SAFETY: no more than `bytes` has.
+        // SAFETY: the call reads no more than `bytes` has.
         unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), count) as isize }
     })
 }

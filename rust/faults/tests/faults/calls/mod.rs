@@ -1,10 +1,10 @@
-//! The calls by which this program changes files, taken over from the C library.
+//! The calls by which this program changes files, in place of the C library's functions.
 //!
-//! The linker prefers a program's own functions to those of a shared library, so whatever this test
-//! program does to files, the standard library and LMDB included, comes through here. Calls for files
-//! below a directory that is recorded are written down, whichever thread makes them, and may be made
-//! to fail; all others pass. Real syncs are left out: only the simulated disk knows what they are
-//! worth.
+//! The linker prefers a program's functions to the functions of a shared library. So every change
+//! of a file by this test program comes through here, also from the standard library and LMDB.
+//! Calls for files below a recorded directory are written down, in whichever thread, and may be
+//! made to fail. Other calls pass. Real syncs are left out: only the simulated disk knows their
+//! effect.
 #![expect(unsafe_code, reason = "these are functions of the C library")]
 #![expect(clippy::cast_possible_truncation, reason = "what a system call returns fits")]
 

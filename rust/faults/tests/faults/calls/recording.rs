@@ -1,4 +1,5 @@
-//! Changes that the calls of one piece of work made, and the failure that is wanted among them.
+//! The changes that the calls of a piece of work made, and the failure among them that a test asked
+//! for.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -10,35 +11,35 @@ use std::thread::ThreadId;
 use super::fault::{DIED, Fault, Others};
 use crate::disk::{Change, Node};
 
-/// Record of what was done.
+/// Record of the calls and changes.
 #[derive(Clone, Default)]
 pub(crate) struct Tape {
     pub(crate) changes: Vec<Change>,
-    /// Calls that change files, those that failed included.
+    /// Number of calls that change files, failed calls included.
     pub(crate) calls: u64,
     pub(crate) syncs: u64,
-    /// Number of changes that had been made when the first call was made to fail, or to wait.
+    /// Number of changes that had been made when the first call had to fail or to wait.
     pub(crate) failed_at: Option<usize>,
-    /// Content of the file that processes share before each of the calls, and how many changes had
-    /// been made by then.
+    /// Content of the file that processes share, before each of the calls. Comes with the number of
+    /// changes at that moment.
     pub(crate) shared: Vec<(usize, Vec<u8>)>,
 }
 
-/// A recording under way.
+/// A recording in progress.
 pub(super) struct Recording {
     /// Files and directories by device and number.
     pub(super) nodes: HashMap<(u64, u64), Node>,
-    /// The one that came to be last.
+    /// The node that was made last.
     pub(super) last: Node,
     pub(super) tape: Tape,
     pub(super) fault: Fault,
     pub(super) thread: ThreadId,
-    /// The file that processes share, where it is kept as well.
+    /// Path of the file that processes share, if its content is kept as well.
     pub(super) shared: Option<PathBuf>,
 }
 
 impl Recording {
-    /// Takes a new file or directory on, but for LMDB's lock file: that outlives no machine.
+    /// Adopts a new file or directory, except LMDB's lock file, which does not outlive a machine.
     pub(super) fn adopt(&mut self, name: &str, meta: &Metadata) -> Option<Node> {
         if name.ends_with("-lock") {
             return None;
@@ -48,32 +49,35 @@ impl Recording {
         Some(self.last)
     }
 
-    /// True where the disk was full for the last call. Asking changes nothing, so it does not count.
+    /// Returns true if the disk was full for the last call. Asking changes no file, so it does not
+    /// count as a call.
     pub(super) fn is_full(&self) -> bool {
         let last = self.tape.calls.saturating_sub(1);
         matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
     }
 
-    /// True where the last call is to be made in part.
+    /// Returns true if the last call must be made in part.
     pub(super) fn is_torn(&self) -> bool {
         let last = self.tape.calls.saturating_sub(1);
         matches!(self.fault, Fault::Torn { call } | Fault::Short { call } if call == last)
     }
 
-    /// Ends or stops the process where the call of its fault has been made, at the latest by the next.
+    /// Ends or stops the process if the call of its fault was made. Called after that call, or at
+    /// the latest by the next call.
     pub(super) fn live_on(&self) {
         if matches!(self.fault, Fault::Death { call } if self.tape.calls > call) {
-            // SAFETY: it ends the process, and no destructor runs.
+            // SAFETY: the call ends the process, and no destructor runs.
             unsafe { libc::_exit(DIED) }
         }
         if matches!(self.fault, Fault::Stop { call } | Fault::Torn { call } if self.tape.calls > call)
         {
-            // SAFETY: the signal has no handler; it stops the process.
+            // SAFETY: the signal has no handler, and stops the process.
             unsafe { libc::raise(libc::SIGSTOP) };
         }
     }
 
-    /// Counts a call; the error it is to fail with, if any, and whom it has to wait for.
+    /// Counts a call. Returns the error that the call must fail with, if any, and the other threads
+    /// that it must wait for.
     pub(super) fn refuse(&mut self, takes_space: bool) -> (Option<c_int>, Option<Others>) {
         self.live_on();
         let number = self.tape.calls;
@@ -92,7 +96,7 @@ impl Recording {
         (Some(errno), None)
     }
 
-    /// Counts a sync; the error it is to fail with, if any.
+    /// Counts a sync. Returns the error that the sync must fail with, if any.
     pub(super) fn refuse_sync(&mut self) -> Option<c_int> {
         let number = self.tape.syncs;
         self.tape.syncs += 1;
@@ -104,7 +108,7 @@ impl Recording {
         errno
     }
 
-    /// Others for whom the call made last has to wait.
+    /// Returns the other threads that the last call must wait for.
     pub(super) fn waits_for(&mut self, is_made: bool) -> Option<Others> {
         let last = self.tape.calls - 1;
         let others = match &self.fault {
@@ -122,7 +126,7 @@ impl Recording {
     }
 }
 
-/// Device and number of a file.
+/// Returns device and number of a file.
 pub(super) fn inode(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())
 }

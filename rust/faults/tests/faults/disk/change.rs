@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::sites::Site;
 
-/// A file or a directory, by the order in which they came to be; 0 is the directory itself.
+/// A file or a directory, numbered in the order of creation. 0 is the recorded directory.
 pub(crate) type Node = usize;
 
-/// Change that a call made.
+/// A change that a call made.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Make {
@@ -35,7 +35,7 @@ pub(crate) enum Change {
         file: Node,
         length: u64,
     },
-    /// All is synced, or the bytes of one write.
+    /// A sync of the whole file, or of the bytes of one write.
     Sync {
         node: Node,
         site: Site,

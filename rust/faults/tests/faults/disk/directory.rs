@@ -1,4 +1,4 @@
-//! Names of a directory: those that are durable, and changes of them that may be lost.
+//! Names of a directory: the durable names, and changes that may be lost.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::dice::Dice;
 #[derive(Clone, Default)]
 pub(super) struct Directory {
     durable: BTreeMap<String, Node>,
-    /// Changes with their times, in the order of these.
+    /// Changes with their times, in the order of the times.
     pending: Vec<(u64, Entry)>,
 }
 
@@ -21,7 +21,7 @@ enum Entry {
 }
 
 impl Directory {
-    /// Puts a durable name in place.
+    /// Adds a durable name.
     pub(super) fn put(&mut self, name: &str, node: Node) {
         self.durable.insert(name.to_owned(), node);
     }
@@ -45,7 +45,7 @@ impl Directory {
         names
     }
 
-    /// Times of the changes that are not durable.
+    /// Returns the times of the changes that are not durable.
     pub(super) fn pending(&self) -> impl Iterator<Item = u64> {
         self.pending.iter().map(|(time, _)| *time)
     }
@@ -55,7 +55,7 @@ impl Directory {
         self.pending.clear();
     }
 
-    /// The names that are there after a cut.
+    /// Returns the names that exist after a cut.
     pub(super) fn cut(&self, fate: &Fate, dice: &mut Dice) -> BTreeMap<String, Node> {
         let mut names = self.durable.clone();
         for (time, entry) in &self.pending {

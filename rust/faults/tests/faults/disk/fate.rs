@@ -1,18 +1,19 @@
-//! Fates of the changes that were not synced when power was cut.
+//! Fates of the changes that were not synced when the power was cut.
 
 use std::collections::BTreeSet;
 
-/// Choice of the changes that were not synced and are there after the cut.
+/// Choice of the changes without a sync that survive the cut.
 pub(crate) enum Fate {
     Nothing,
     Everything,
-    /// In the order of the calls, up to this time; the last one in part.
+    /// Changes survive in the order of the calls, up to this time. The last change survives in
+    /// part.
     Until(u64, u64),
-    /// Each by itself, with this chance in a hundred.
+    /// Each change survives independently, with this chance in a hundred.
     Each {
         percent: u64,
         whole_pages: bool,
     },
-    /// Those of these times.
+    /// The changes with these times survive.
     Chosen(BTreeSet<u64>),
 }

@@ -1,4 +1,4 @@
-//! Content of a file: the durable one, and versions of its sectors that may be lost.
+//! Content of a file: the durable content, and versions of its sectors that may be lost.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,17 +8,17 @@ use super::fate::Fate;
 use crate::dice::Dice;
 
 const SECTOR_BYTES: usize = 512;
-/// Writes reach a disk in pages, most often.
+/// Sectors of a page. Writes mostly reach a disk in pages.
 const PAGE_SECTORS: u64 = 8;
 
 #[derive(Clone, Default)]
 pub(super) struct File {
     durable: Arc<Vec<u8>>,
-    /// Sectors that differ from it, oldest state first.
+    /// Sectors that differ from the durable content, oldest version first.
     sectors: BTreeMap<u64, Vec<Version>>,
-    /// Later lengths, with the times from which on they are.
+    /// Later lengths, with the times from which they hold.
     lengths: Vec<(u64, u64)>,
-    /// Sectors that a failed sync left behind: the next one takes them for written.
+    /// Sectors that a failed sync left behind. The next sync takes them for written.
     given_up: Vec<u64>,
 }
 
@@ -61,7 +61,7 @@ impl File {
         self.lengths.push((time, length));
     }
 
-    /// Times of the changes that are not durable.
+    /// Returns the times of the changes that are not durable.
     pub(super) fn pending(&self) -> impl Iterator<Item = u64> {
         let writes = self.sectors.values().flatten().map(|version| version.time);
         writes.chain(self.lengths.iter().map(|(time, _)| *time))
@@ -84,7 +84,7 @@ impl File {
         }
     }
 
-    /// Makes durable what a single write has written.
+    /// Makes the bytes of a single write durable.
     pub(super) fn sync_bytes(&mut self, bytes: &Range<u64>) {
         let durable = Arc::make_mut(&mut self.durable);
         let end = usize::try_from(bytes.end).unwrap();
@@ -98,19 +98,19 @@ impl File {
         }
     }
 
-    /// Gives up what a failed sync was to write.
+    /// Gives up the sectors that a failed sync had to write.
     pub(super) fn fail_sync(&mut self) {
         self.given_up = self.sectors.keys().copied().collect();
     }
 
-    /// The content that is there after a cut.
+    /// Returns the content that exists after a cut.
     pub(super) fn cut(&self, fate: &Fate, dice: &mut Dice) -> Arc<Vec<u8>> {
         if self.sectors.is_empty() && self.lengths.is_empty() {
             return Arc::clone(&self.durable);
         }
         let length = self.length_after(fate, dice);
         let mut bytes = self.durable.to_vec();
-        // Space that was given to a file and never written shows anything.
+        // Space that was given to a file and never written may have any content.
         let noise = if dice.below(4) == 0 { 0xa5 } else { 0 };
         bytes.resize(usize::try_from(length).unwrap(), noise);
         let mut page = (u64::MAX, false);
@@ -175,7 +175,7 @@ fn durable_sector(durable: &[u8], sector: usize) -> [u8; SECTOR_BYTES] {
     bytes
 }
 
-/// Writes a sector as far as the file reaches.
+/// Writes a sector, as far as the file reaches.
 fn put_sector(bytes: &mut [u8], sector: u64, content: &[u8; SECTOR_BYTES]) {
     let start = usize::try_from(sector).unwrap() * SECTOR_BYTES;
     if let Some(rest) = bytes.get_mut(start..) {

@@ -1,9 +1,9 @@
 //! Images of the files of one directory that a power cut may leave.
 //!
-//! Everything that was not synced may be there or not, in any order and in part. What is assumed: a
-//! sector of 512 bytes is written whole or not at all; a name of a directory changes at once or not
-//! at all. A file and its name are synced apart. What a failed sync was to write may be on disk or
-//! not, and no later sync brings it there unless it is written once more.
+//! Changes without a sync may survive or not, in any order and in part. The model assumes that a
+//! sector of 512 bytes is written whole or not at all. A name of a directory changes at once or not
+//! at all. A file and its name are synced separately. The changes of a failed sync may be on disk
+//! or not. No later sync writes them, unless they are written again.
 
 mod change;
 mod fate;
@@ -22,11 +22,11 @@ use self::file::File;
 pub(crate) use self::image::{Image, restore};
 use super::dice::Dice;
 
-/// The durable state and what may be there of all that came after it.
+/// The durable state, and the later changes that may survive.
 #[derive(Clone)]
 pub(crate) struct Disk {
     nodes: BTreeMap<Node, Contents>,
-    /// Changes so far: the time of a change.
+    /// Number of changes so far, which is the time of a change.
     time: u64,
 }
 
@@ -37,7 +37,7 @@ enum Contents {
 }
 
 impl Contents {
-    /// Times of the changes that are not durable.
+    /// Returns the times of the changes that are not durable.
     fn pending(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match self {
             Self::File(file) => Box::new(file.pending()),
@@ -47,13 +47,13 @@ impl Contents {
 }
 
 impl Disk {
-    /// An empty disk.
+    /// Makes an empty disk.
     pub(crate) fn new() -> Self {
         let root = Contents::Directory(Directory::default());
         Self { nodes: BTreeMap::from([(0, root)]), time: 0 }
     }
 
-    /// Puts a durable file or directory (`None`) in place.
+    /// Adds a durable file or directory (`None`).
     pub(crate) fn put(&mut self, directory: Node, name: &str, node: Node, bytes: Option<Vec<u8>>) {
         self.directory(directory).put(name, node);
         let contents = match bytes {
@@ -99,7 +99,7 @@ impl Disk {
         }
     }
 
-    /// One of the states that a power cut now may leave.
+    /// Returns one of the states that a power cut now may leave.
     pub(crate) fn cut(&self, dice: &mut Dice) -> Image {
         let since = self.pending_since();
         let fate = match dice.below(8) {
@@ -113,20 +113,20 @@ impl Disk {
         self.cut_with(&fate, dice)
     }
 
-    /// The state that a power cut leaves with this fate, and, but for [`Fate::Each`] and the content
-    /// of space that was never written, no dice.
+    /// Returns the state that a power cut leaves with this fate. The dice decide only
+    /// [`Fate::Each`] and the content of space that was never written.
     pub(crate) fn cut_with(&self, fate: &Fate, dice: &mut Dice) -> Image {
         let mut image = Image::new();
         self.walk(0, Path::new(""), fate, dice, &mut image);
         image
     }
 
-    /// True where a sync of this file or directory would make something durable.
+    /// Returns true if a sync of this file or directory would make a change durable.
     pub(crate) fn is_unsynced(&self, node: Node) -> bool {
         self.nodes.get(&node).is_some_and(|contents| contents.pending().next().is_some())
     }
 
-    /// Times of the changes that are not durable.
+    /// Returns the times of the changes that are not durable.
     pub(crate) fn pending(&self) -> BTreeSet<u64> {
         self.nodes.values().flat_map(Contents::pending).collect()
     }
@@ -147,7 +147,7 @@ impl Disk {
         }
     }
 
-    /// The time of the oldest change that is not durable, else now.
+    /// Returns the time of the oldest change that is not durable, or the current time.
     fn pending_since(&self) -> u64 {
         self.nodes.values().flat_map(Contents::pending).min().unwrap_or(self.time)
     }

@@ -1,4 +1,4 @@
-//! A client of one plane, and what it was promised.
+//! A client of one plane, and the promises that it got.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use super::{CALLS_FAIL_MAX, MASTER_KEY, expected_at};
 use crate::batches::{Event, Expected, Verdict, extent};
 use crate::calls;
 
-/// One who writes to a plane, and knows of each batch how far it was promised.
+/// A client that writes to a plane, and knows the promise for each batch.
 pub(crate) struct Client {
     directory: PathBuf,
-    /// Batches that are waited for later.
+    /// Batches that the client waits for later.
     pub(super) held: Vec<(u32, Pending)>,
     pub(super) plane: Option<Arc<Plane>>,
-    /// Events, and how many changes had been made by then.
+    /// Events, with the number of changes made by then.
     pub(crate) events: Vec<(usize, Event)>,
     pub(super) next_batch: u32,
-    /// Faults that ended the use of an open plane.
+    /// Number of faults that ended the use of an open plane.
     pub(crate) reopened: u32,
     /// Faults that no image shows.
     pub(crate) faults: Vec<String>,
 }
 
 impl Client {
-    /// Makes the plane in `directory`, trying again where it fails.
+    /// Makes the plane in `directory`. Tries again if it fails.
     pub(crate) fn create(directory: &Path) -> Self {
         let mut client = Self::new(directory, 0);
         let (planes, plane) = Directory::of_plane(directory).unwrap();
@@ -53,10 +53,10 @@ impl Client {
         }
     }
 
-    /// Opens the plane that an image has.
+    /// Opens the plane of an image.
     ///
     /// # Errors
-    /// The plane's.
+    /// Returns the errors of the plane.
     pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
         let mut client = Self::new(directory, next_batch);
         let (planes, plane) = Directory::of_plane(directory)?;
@@ -64,7 +64,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Another client of the plane as it is open, whose batches have other numbers.
+    /// Makes another client of the open plane, with other numbers for its batches.
     pub(crate) fn beside(&mut self, next_batch: u32) -> Self {
         self.plane();
         let mut client = Self::new(&self.directory, next_batch);
@@ -72,7 +72,7 @@ impl Client {
         client
     }
 
-    /// Takes what a read has shown for stored, and what it has not for what never will be.
+    /// Counts batches in doubt as stored if a read has shown them, and as never stored if not.
     pub(crate) fn settle(&mut self, shown: &BTreeSet<u32>) {
         let expected = self.expected(&Expected::default());
         for batch in expected.in_doubt() {
@@ -81,7 +81,7 @@ impl Client {
         }
     }
 
-    /// Takes in the events of a client beside, which is done.
+    /// Takes over the events of another client, which is done.
     pub(crate) fn merge(&mut self, other: Self) {
         self.events.extend(other.events);
         self.events.sort_by_key(|(position, _)| *position);
@@ -92,28 +92,28 @@ impl Client {
         expected.judge(self.plane())
     }
 
-    /// Batches that reads of the plane see.
+    /// Returns the number of batches that reads of the plane see.
     pub(crate) fn batches(&mut self) -> u64 {
         let plane = self.plane();
         plane.follow().unwrap();
         plane.stats().unwrap().counts.batches
     }
 
-    /// Tells if reads of the plane see a batch.
+    /// Returns true if reads of the plane see a batch.
     pub(crate) fn shows(&mut self, batch: u32) -> bool {
         let look = || self.plane().delete(&extent(batch), true).unwrap();
         std::iter::repeat_with(look).flatten().next().is_some_and(|found| found.rows > 0)
     }
 
-    /// Everything that was promised so far.
+    /// Returns everything that was promised so far.
     pub(crate) fn expected(&self, before: &Expected) -> Expected {
         expected_at(before, &self.events, usize::MAX)
     }
 
-    /// Segment files that no manifest names.
+    /// Returns the number of segment files that no manifest names.
     pub(crate) fn orphans(&mut self) -> usize {
         let files = self.directory.join("segments").read_dir().map_or(0, Iterator::count);
-        // The checkpoint is no segment of a day.
+        // The checkpoint is not a segment of a day.
         let named = self.plane().stats().unwrap().segments;
         files.saturating_sub(usize::try_from(named).unwrap() + 1)
     }
@@ -122,7 +122,7 @@ impl Client {
         self.events.push((calls::position(), event));
     }
 
-    /// The plane, opened where it is not, as the service does it with every request.
+    /// Returns the plane. Opens it if it is closed, as the service does with every request.
     pub(super) fn plane(&mut self) -> &Plane {
         if self.plane.is_none() {
             let (planes, plane) = Directory::of_plane(&self.directory).unwrap();
@@ -133,7 +133,7 @@ impl Client {
         self.plane.as_ref().expect("it was opened")
     }
 
-    /// Notes an error that no fault explains.
+    /// Records an error that no fault explains.
     pub(super) fn expect_fault(&mut self, error: &Error) {
         if !matches!(error, Error::DiskFull | Error::Io { .. } | Error::Lost { .. }) {
             self.faults.push(format!("{error:?}"));

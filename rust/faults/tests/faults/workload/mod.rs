@@ -1,4 +1,4 @@
-//! A client and an operator at work on one plane, telling what was promised to them and when.
+//! A client and an operator at work on one plane. They report each promise, and when they got it.
 
 mod client;
 mod steps;
@@ -9,10 +9,10 @@ use super::batches::{Event, Expected};
 
 pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
 
-/// Calls that fail one after another.
+/// Most calls that fail one after another.
 pub(crate) const CALLS_FAIL_MAX: u64 = 5;
 
-/// State that a machine must show that stopped after `position` changes.
+/// Returns the state that a machine must show after it stopped with `position` changes made.
 pub(crate) fn expected_at(
     before: &Expected,
     events: &[(usize, Event)],

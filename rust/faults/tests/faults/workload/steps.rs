@@ -1,4 +1,4 @@
-//! Steps of the work, each with its promises and what follows where it fails.
+//! Steps of the work. A step has its promises, and the work that follows a failure.
 
 use fleetcast_faults::model::error::Error;
 use fleetcast_faults::model::limits::WriteLimits;
@@ -8,33 +8,33 @@ use fleetcast_faults::wire::Format;
 use super::client::Client;
 use crate::batches::{self, Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
 
-/// Batches that one flush makes durable together.
+/// Number of batches that one flush makes durable together.
 const BUFFERED: u32 = 3;
-/// Batches that are appended before any of them is waited for.
+/// Number of batches that are appended before the wait for the first.
 const APPENDED: u32 = 3;
 
 /// Steps of the workload, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Write,
-    /// Some batches that one sync makes durable, and one that nobody waits for.
+    /// Some batches that one sync makes durable, and a batch without a waiting client.
     Append,
-    /// A large batch: the next one goes to another file of the log.
+    /// A large batch. The next batch goes to another file of the log.
     Fill,
-    /// A batch that is waited for later.
+    /// A batch that the client waits for later.
     Hold,
-    /// Waits for those.
+    /// Waits for the held batches.
     Wait,
     /// Some batches that become durable together.
     Flush,
     Compact,
-    /// A batch of the log and one of a segment in turn.
+    /// Deletes, in turn, a batch of the log and a batch of a segment.
     Delete,
     Retain,
     Reopen,
 }
 
-/// Something of everything, several times.
+/// Returns steps with all kinds of work, several times.
 pub(crate) fn steps(count: usize) -> Vec<Step> {
     let step = |at: usize| match at % 23 {
         11 | 18 | 20 => Step::Append,
@@ -83,7 +83,7 @@ impl Client {
         batch
     }
 
-    /// Notes that a batch is not stored, where the error says so.
+    /// Notes that a batch is not stored, if the error says so.
     fn note_refusal(&mut self, batch: u32, error: &Error) {
         if matches!(error, Error::DiskFull) {
             self.note(Event::Refused(batch));
@@ -144,7 +144,7 @@ impl Client {
         self.wait_for(held, None);
     }
 
-    /// Waits for batches in turn; `fault` came before.
+    /// Waits for batches in turn. `fault` is an error that came before.
     fn wait_for(&mut self, batches: Vec<(u32, Pending)>, mut fault: Option<Error>) {
         for (batch, pending) in batches {
             match pending.wait() {
@@ -172,7 +172,7 @@ impl Client {
             }
         }
         if pendings.len() > 1 {
-            // Its client has gone: it may be stored.
+            // The client of this batch has gone, so the batch may be stored.
             drop(pendings.remove(1));
         }
         self.wait_for(pendings, fault);
@@ -184,11 +184,11 @@ impl Client {
             self.write(Acknowledge::Buffered { bytes_max: 1 << 20 });
         }
         if self.reopened > reopened {
-            // Batches that waited in the plane that failed were promised to nobody.
+            // Batches that waited in the failed plane were never promised.
             return;
         }
         let stored = self.plane().flush().or_else(|error| match error {
-            // It waits on, and there is space again.
+            // The batches still wait, and there is space again.
             Error::DiskFull => self.plane().flush(),
             error => Err(error),
         });
@@ -211,7 +211,7 @@ impl Client {
         }
     }
 
-    /// The batch that the next delete is for.
+    /// Returns the batch for the next delete.
     pub(crate) fn doomed(&self) -> u32 {
         let last = self.next_batch.saturating_sub(1);
         if last.is_multiple_of(2) { last } else { last / 2 }
@@ -221,11 +221,11 @@ impl Client {
         let batch = self.doomed();
         self.plane();
         self.note(Event::DeleteBegun(batch));
-        // A process that another test starts has the lock until it runs a program of its own.
+        // A process that another test starts has the lock until it executes its program.
         let delete = || self.plane.as_ref()?.delete(&extent(batch), false).transpose();
         match std::iter::repeat_with(delete).flatten().next() {
             Some(Err(error)) => self.failed(&error),
-            // It deletes what is durable.
+            // A delete removes durable batches only.
             _ if self.held.iter().any(|(held, _)| *held == batch) => {}
             _ => self.note(Event::Deleted(batch)),
         }
@@ -242,12 +242,12 @@ impl Client {
         }
     }
 
-    /// After a fault: reads go on. A full disk is all that it is; anything else ends the writes of
-    /// this handle if it may have touched what they rely on.
+    /// Continues after a fault. Reads must work. After a full disk, no more is needed. After any
+    /// other fault, the writes of this handle end if the fault may have touched their data.
     fn failed(&mut self, error: &Error) {
         self.expect_fault(error);
         let expected = self.expected(&Expected::default());
-        // LMDB does not even read after its head page could not be written.
+        // LMDB refuses even reads after its head page could not be written.
         let is_readable = !matches!(self.plane().ping(), Err(Error::Poisoned));
         let verdict = if is_readable { self.judge(&expected) } else { Verdict::default() };
         verdict.shown.iter().for_each(|batch| self.note(Event::Shown(*batch)));
@@ -262,14 +262,15 @@ impl Client {
         self.note(Event::Begun(batch));
         match self.try_write(batch, Acknowledge::Durable) {
             Ok(()) => self.note(Event::Acknowledged(batch)),
-            // It may fail as well where it was not poisoned; batches that waited are lost then.
+            // The write may also fail if the handle was not poisoned. Waiting batches are then
+            // lost.
             Err(Error::Poisoned | Error::Io { .. } | Error::Lost { .. }) => {}
             Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
         }
         self.held.clear();
         self.plane = None;
         self.reopened += 1;
-        // Batches that the next handle shows are there for good.
+        // Batches that the next handle shows are stored for good.
         let expected = self.expected(&Expected::default());
         let verdict = self.judge(&expected);
         if !verdict.is_clean() {
