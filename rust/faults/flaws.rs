@@ -225,7 +225,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
     },
     // A head page of LMDB whose sync has failed stays in doubt.
     Flaw { name: "HeadTrusted", edits: &[edit(HEAD_PAGES, "if ⟦is_known⟧ {", "true")] },
-    // Blocks continue after the last block, whichever process wrote it.
+    // Blocks continue after the last block, also if another process wrote it.
     Flaw {
         name: "WriterLooks",
         edits: &[

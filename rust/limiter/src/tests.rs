@@ -55,7 +55,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// B2, B3, B8: the answers are those of the model, so never more than the limit in any 60 s.
+    /// B2, B3, B8: the limiter answers as the model does, so never more than the limit in any 60 s.
     #[test]
     fn the_rate_is_that_of_a_log_of_everything(
         limit in prop_oneof![Just(1_u32), Just(2), Just(30), Just(40)],

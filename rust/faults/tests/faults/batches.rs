@@ -178,7 +178,7 @@ impl Expected {
     }
 }
 
-/// Returns the next large batch from `batch` on.
+/// Returns the next large batch from `batch` on. Example: from batch 3 on, this is batch 10.
 pub(crate) fn next_large(batch: u32) -> u32 {
     batch + (LARGE_EACH - 1 - batch % LARGE_EACH)
 }

@@ -198,7 +198,7 @@ fn deleter() {
 
 /// A writer may be stopped and killed at any instruction, also within a write, before its batch is
 /// answered. Reads continue while the writer is stopped. Once it is dead, the next read shows its
-/// batch or no read ever does, whatever work follows.
+/// batch or no read ever does. Later work does not change that.
 #[test]
 pub(crate) fn a_writer_that_is_killed() {
     let root = scratch();

@@ -182,7 +182,7 @@ fn no_space_for_one_call() {
     fail_calls(libc::ENOSPC, 1, if is_full() { 1 } else { 31 });
 }
 
-/// A write that is cut short counts as no write, in whichever state it leaves the file.
+/// A write that is cut short counts as no write, however many bytes it has written.
 #[test]
 fn writes_that_are_cut_short() {
     short_writes(if is_full() { 1 } else { 31 });

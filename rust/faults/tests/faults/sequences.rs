@@ -20,7 +20,8 @@ const OPERATIONS: [Step; 8] = [
 ];
 const LENGTH_MAX: usize = 3;
 /// Most sets of surviving changes that are tried for a power cut. If there are no more sets than
-/// this, all are tried. Otherwise this number is drawn.
+/// this, all are tried. Otherwise this number is drawn. Example: all 16 sets of 4 changes are
+/// tried.
 const SETS_MAX: usize = 16;
 /// One image in so many is worked on and verified. The other images are only read.
 const WORKED_ON: usize = 8;

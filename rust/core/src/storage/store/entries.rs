@@ -65,8 +65,7 @@ pub struct View {
     /// Seconds that rows are kept. 0 for ever.
     pub retention_seconds: u64,
     /// Last page of names. The names in the entries and the manifest are on this page or on earlier
-    /// pages. 0 if the view has no news, neither entries nor a manifest: its reader then needs no
-    /// names.
+    /// pages. 0 if the view has neither entries nor a manifest: its reader then needs no names.
     pub pages: u64,
     /// Last position of the log. A reader that has applied the entries up to it has everything.
     pub last: u64,

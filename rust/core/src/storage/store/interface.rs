@@ -1,4 +1,5 @@
-//! The promises of every store of a tenant, in whichever way it keeps the bytes.
+//! The promises of every store of a tenant. The promises do not depend on the way in which a store
+//! keeps its bytes.
 //!
 //! A store sees only sealed bytes. Their meaning is known to the layers above. The promises are
 //! weak enough for a replicated store behind a network. Names and blocks are only appended, names

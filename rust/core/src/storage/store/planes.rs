@@ -1,5 +1,5 @@
-//! All planes of an installation. They are made, opened and destroyed by name, in whichever place
-//! they are kept.
+//! All planes of an installation. They are made, opened and destroyed by name, and may be kept in
+//! any kind of store.
 
 use super::interface::Store;
 use super::peeked::Peeked;

@@ -211,7 +211,8 @@ impl Client {
         }
     }
 
-    /// Returns the batch for the next delete.
+    /// Returns the batch for the next delete. Example: after batch 6 this is batch 6, and after
+    /// batch 7 it is batch 3.
     pub(crate) fn doomed(&self) -> u32 {
         let last = self.next_batch.saturating_sub(1);
         if last.is_multiple_of(2) { last } else { last / 2 }

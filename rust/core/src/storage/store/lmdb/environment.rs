@@ -330,7 +330,7 @@ impl Environment {
                     }
                 }
                 // LMDB reports a write that the system cut short as this error. It may also be a
-                // device fault on a full disk. The old state is then still valid: a commit takes
+                // device fault on a full disk. The old state is then still valid. A commit takes
                 // effect with the page that LMDB writes last, and LMDB refuses all work if that
                 // write fails.
                 Err(TxnError::Lmdb(heed::Error::Io(error)))

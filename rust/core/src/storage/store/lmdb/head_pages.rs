@@ -70,10 +70,12 @@ impl HeadPages {
     /// caller is in the write transaction `own`.
     ///
     /// If LMDB cannot sync its head page, it writes the old head page again, without a sync and not
-    /// in every case. Then reads may show the new head page while the disk does not have it. No
-    /// later sync writes it. Or the disk may have the new head page while reads do not show it. It
-    /// would lead to pages of the next commit if power fails before that commit is complete. So
-    /// this writes the head page of the published commit to the place of the page in doubt, and
+    /// in every case. Two states may follow. Reads may show the new head page while the disk does
+    /// not have it, and no later sync writes that page. Or the disk may have the new head page
+    /// while reads do not show it. If power then fails before the next commit is complete, that
+    /// page leads to pages of the next commit.
+    ///
+    /// So this writes the head page of the published commit to the place of the page in doubt, and
     /// syncs it. The head page before it is durable and lies at the other place.
     ///
     /// # Errors

@@ -40,9 +40,9 @@ impl LmdbStore {
     /// Opens the store in `directory`.
     ///
     /// # Errors
-    /// Returns [`Error::Missing`] if there is no store, [`Error::Corrupt`] if the file is not a
-    /// store of this format, [`Error::Database`] if this process has the store open already, and
-    /// [`Error::Io`] if a file cannot be read.
+    /// Returns [`Error::Missing`] if there is no store, and [`Error::Corrupt`] if the file is not a
+    /// store of this format. Returns [`Error::Database`] if this process has the store open
+    /// already, and [`Error::Io`] if a file cannot be read.
     pub fn open(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
         let length = match path.metadata() {

@@ -82,7 +82,8 @@ impl LogFile {
         Ok(opened)
     }
 
-    /// Returns the offset of a position in this file.
+    /// Returns the offset of a position in this file. Example: position 1,000 is at offset 100 of
+    /// the file that begins at position 900.
     pub(super) fn offset(&self, position: u64) -> u64 {
         position.saturating_sub(self.base)
     }

@@ -39,7 +39,7 @@ pub(super) fn share(file: &File) -> io::Result<()> {
 pub(super) struct Marks {
     locks: Arc<ByteLocks>,
     /// Marks of this process, which the system does not report to it. Neighbouring marks are
-    /// joined.
+    /// joined. Example: 100..200 and 200..250 become 100..250.
     own: Mutex<Vec<Range<u64>>>,
 }
 

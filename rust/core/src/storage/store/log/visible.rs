@@ -130,7 +130,7 @@ impl Log {
     }
 
     /// Returns the state as of the last [`Self::follow`]: end, sequence of the last block, and
-    /// counters with the bytes of all blocks that were ever appended.
+    /// counters. The counters have the bytes of all blocks that were ever appended.
     pub(in crate::storage::store) fn seen(&self) -> (u64, u64, Counts) {
         let index = self.index();
         (index.end(), index.sequence(), index.counts())

@@ -8,8 +8,8 @@ use super::tail::Tail;
 /// Bytes to reserve at a time: as many as the file has, within these bounds.
 const RESERVE_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
 /// Bytes that are always left over. Compaction gives them back. So a store does not grow by the
-/// pages that LMDB takes for its first manifests. It does not grow either by the disk blocks that
-/// its first files leave partly empty: a checkpoint, rows of today, and rows of earlier days.
+/// pages that LMDB takes for its first manifests. Nor does it grow by the disk blocks that its
+/// first files leave partly empty: a checkpoint, rows of today, and rows of earlier days.
 const SPARE_BYTES: u64 = 24 << 10;
 /// Files grow by whole pages.
 const PAGE_BYTES: u64 = 4_096;

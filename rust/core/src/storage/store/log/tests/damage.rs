@@ -15,7 +15,8 @@ fn filled(plane: &Path) -> Vec<Vec<u8>> {
     sealed(&log)
 }
 
-/// Flips each `stride`-th bit of the files of a log, one at a time, and calls `visit`.
+/// Flips each `stride`-th bit of the files of a log, one at a time, and calls `visit`. Example: a
+/// stride of 8 flips the lowest bit of each byte.
 fn each_bit_flipped(plane: &Path, stride: usize, mut visit: impl FnMut(&Path, usize)) {
     for (base, bytes) in file::list(&plane.join(DIRECTORY)).unwrap() {
         let path = file::path_of(&plane.join(DIRECTORY), base);
