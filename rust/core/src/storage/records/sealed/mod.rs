@@ -36,7 +36,7 @@ const PAGE: usize = 1_024;
 pub struct SealedRecords {
     records: Arc<dyn RecordStore>,
     sealed: Arc<Sealed>,
-    /// True once the first use has looked at all records.
+    /// True once the first use has checked the store.
     is_checked: AtomicBool,
 }
 
@@ -60,8 +60,8 @@ impl SealedRecords {
         [spaces, &[FACTS.to_owned(), HEAD.0.to_owned()]].concat()
     }
 
-    /// Makes a store that seals the records of `store` in `spaces`. The key is derived from the
-    /// master key and from `name`, which no other store of the installation has.
+    /// Makes a store that seals `records` in `spaces`. The key is derived from the master key and
+    /// from `name`, which no other store of the installation has.
     #[must_use]
     pub fn new(
         records: Arc<dyn RecordStore>,
@@ -206,7 +206,7 @@ impl SealedRecords {
         Ok(true)
     }
 
-    /// Checks all records at the first use.
+    /// Checks the store at the first use: all records if changes are counted, otherwise the head.
     fn ready(&self) -> Result<()> {
         if self.is_checked.load(Ordering::Acquire) {
             return Ok(());

@@ -60,8 +60,7 @@ impl Environment {
         let claim = Claim::on(path)?;
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
-        // No thread-local slots: each environment would need a key for them, and a process has
-        // 1,024 keys.
+        // No thread-local slots: each environment would need one of the process's 1,024 keys.
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
         // The flag NO_MEM_INIT is not set: with it, freed heap bytes, plaintext among them, could
@@ -126,8 +125,7 @@ impl Environment {
         if std::process::id() == self.process_id { Ok(()) } else { Err(Error::Forked) }
     }
 
-    /// Refuses new transactions from now on. The file can be opened again after the environment is
-    /// dropped.
+    /// Refuses new transactions. The file can be opened again once the environment is dropped.
     pub(super) fn close(&self) {
         self.claim.close();
     }
@@ -150,8 +148,7 @@ impl Environment {
             return Err(Error::Corrupt { what: "the store's database" });
         }
         let last_page_max = bytes_max / self.page_bytes as u64;
-        // The snapshot protects its pages from being overwritten, so writers do not wait for the
-        // check.
+        // The snapshot protects its pages from being overwritten, so no writer has to wait.
         let check = || {
             let txn = self.snapshot()?;
             Ok(check::check(&self.file, self.page_bytes, txn.id() as u64, last_page_max)?)
@@ -167,11 +164,9 @@ impl Environment {
             Err(Error::Stale) => return Err(Error::Corrupt { what: "the store's database" }),
             outcome => outcome?,
         }
-        // Only now: until here, other processes that have mapped a shortened file can see its
-        // length.
+        // Not earlier: the length shows other processes with a map that the file was cut short.
         if length()? < self.bytes_needed() {
-            // Only a writer makes the file longer, and no other writer runs during this
-            // transaction.
+            // Only a writer makes the file longer, and this transaction keeps writers out.
             let _txn = self.env.write_txn().map_err(failed)?;
             let bytes = self.bytes_needed();
             if length()? < bytes {
@@ -187,12 +182,11 @@ impl Environment {
     }
 
     /// Detects a file that was cut short after it was mapped. Runs after a transaction begins and
-    /// before the transaction follows its pages. The last known state of the file may need more
-    /// pages than are left.
+    /// before the transaction follows its pages. The length seen last may be shorter than the rest
+    /// of the file, so only the head shows the cut.
     ///
     /// # Errors
-    /// Returns [`TxnError::Short`] if the file is too short, also if LMDB left free pages at the
-    /// end unwritten.
+    /// Returns [`TxnError::Short`], also if LMDB left free pages at the end unwritten.
     fn check_length(&self) -> TxnResult<()> {
         // Read before the length, because writers make the file longer before they change its head.
         let bytes_needed = self.bytes_needed();
@@ -300,8 +294,7 @@ impl Environment {
     }
 
     /// Converts an error of a commit. LMDB writes its head page last. If that write failed, the
-    /// commit may be on disk, and LMDB refuses all work from then on. A full disk does not cause
-    /// this failure.
+    /// commit may be on disk, and LMDB refuses all work. A full disk does not cause this failure.
     fn commit_error(&self, what: &'static str, error: heed::Error) -> TxnError {
         match (error, self.env.read_txn()) {
             (heed::Error::Io(source), Err(heed::Error::Mdb(MdbError::Panic))) => {
@@ -396,9 +389,8 @@ fn committed<C>(
     }
 }
 
-/// Returns twice `used`, rounded down to a multiple of [`MAP_BYTES_MIN`], which is a multiple of
-/// every page size, but at least [`MAP_BYTES_MIN`]. Example: a file of 100 MiB gets a map of 192
-/// MiB.
+/// Returns twice `used`, rounded down to a multiple of [`MAP_BYTES_MIN`] and so of the page size.
+/// The least is [`MAP_BYTES_MIN`]. Example: a file of 100 MiB gets a map of 192 MiB.
 fn map_bytes_for(used: usize) -> usize {
     used.saturating_mul(2).max(MAP_BYTES_MIN) / MAP_BYTES_MIN * MAP_BYTES_MIN
 }
