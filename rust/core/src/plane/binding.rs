@@ -1,12 +1,11 @@
-//! Planes of fleetcast 0.3.0 and before: their keys were good for any plane, and their names for
-//! any ids.
+//! Planes of fleetcast 0.3.0 and before: their keys opened any plane, and their names had any ids.
 
 use super::sealed::open_names;
 use crate::model::error::Result;
 use crate::storage::seal::{Kind, Sealer, unwrap, unwrap_unbound, wrap};
 use crate::storage::store::{NamesPage, Planes, Store};
 
-/// Binds such a plane. Returns false for a plane that is bound.
+/// Binds such a plane. Returns false if the plane is bound already.
 pub(super) fn bind(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<bool> {
     let (key_file, store) = planes.open_with_key(plane)?;
     if unwrap(master_key, plane, &key_file).is_ok() {
@@ -14,12 +13,12 @@ pub(super) fn bind(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> R
     }
     let (plane_id, data_key) = unwrap_unbound(master_key, &key_file)?;
     bind_names(&*store, &Sealer::new(&data_key, plane_id))?;
-    // The key comes last: until then nobody opens the plane, and it can be bound again.
+    // Replace the key last: until then the plane cannot be opened, and it can be bound again.
     planes.replace_key(plane, &wrap(master_key, plane, &plane_id, &data_key)?)?;
     Ok(true)
 }
 
-/// Seals the pages of names in a store for their places, if they are not.
+/// Seals the pages of names in a store for their places, unless they are sealed so already.
 pub(super) fn bind_names(store: &dyn Store, sealer: &Sealer) -> Result<()> {
     let mut after = 0;
     loop {

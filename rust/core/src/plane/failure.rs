@@ -1,22 +1,22 @@
-//! Requests that came to nothing: the contract refuses them, or the machine failed.
+//! Requests that fail: the contract refuses them, or the machine failed.
 
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
 use crate::query::QueryRefusal;
 
-/// A request that came to nothing.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Failure<R> {
-    /// The contract refuses it.
+    /// The contract refuses the request.
     Refused(R),
     /// The machine failed.
     Failed(Error),
 }
 
-/// A batch of which nothing was stored.
+/// Why a batch was not stored.
 pub type WriteError = Failure<Refusal>;
 
-/// A read that is not answered.
+/// Why a read is not answered.
 pub type ReadError = Failure<QueryRefusal>;
 
 impl<R> Failure<R> {

@@ -1,5 +1,4 @@
-//! Walks over all sealed bytes of a store, and the one hash over everything that answers follow
-//! from.
+//! Walks over all sealed bytes of a store, and the hash over everything that decides answers.
 
 use super::files::{Hash, Hasher, hash_of, pieces_of};
 use super::state::State;
@@ -15,13 +14,13 @@ pub(super) fn manifest_of(snapshot: &Snapshot, sealer: &Sealer) -> Result<Manife
     manifest.transpose().map(Option::unwrap_or_default)
 }
 
-/// Ids and lengths of all segments, the checkpoint first if there is one.
+/// Returns ids and lengths of all segments. The checkpoint comes first if there is one.
 pub(super) fn segments_of(manifest: &Manifest) -> impl Iterator<Item = (SegmentId, u64)> {
     let entries = std::iter::once(&manifest.checkpoint).chain(&manifest.segments);
     entries.filter(|entry| entry.bytes > 0).map(|entry| (entry.id, entry.bytes))
 }
 
-/// Hash of a segment.
+/// Returns the hash of a segment.
 pub(super) fn hash_segment(store: &dyn Store, (id, bytes): (SegmentId, u64)) -> Result<Hash> {
     let mut hasher = Hasher::new();
     for (offset, length) in pieces_of(bytes) {
@@ -30,8 +29,8 @@ pub(super) fn hash_segment(store: &dyn Store, (id, bytes): (SegmentId, u64)) -> 
     Ok(hasher.finish())
 }
 
-/// Hands the pages of names after `after`, up to those of `state`, to `visit`, page and stored
-/// bytes, and goes on with the hashes of `state` from there.
+/// Hands each page of names after page `after`, up to the last page of `state`, to `visit`: the
+/// page and its stored bytes. Continues the hashes of `state` from there.
 pub(super) fn visit_names(
     store: &dyn Store,
     after: u64,
@@ -52,8 +51,8 @@ pub(super) fn visit_names(
     Ok(())
 }
 
-/// Hands the blocks of the log after position `after`, up to those of `state`, to `visit`, and goes
-/// on with the hashes of `state` from there.
+/// Hands each block of the log after position `after`, up to the last block of `state`, to `visit`.
+/// Continues the hashes of `state` from there.
 pub(super) fn visit_log(
     store: &dyn Store,
     after: u64,
@@ -73,7 +72,8 @@ pub(super) fn visit_log(
     Ok(())
 }
 
-/// Hash of a hash and of what follows what that was made of.
+/// Hashes a hash together with the bytes that follow. Example: the hash up to page 8 is
+/// `follow(hash up to page 7, page 8)`.
 fn follow(hash: &Hash, bytes: &[u8]) -> Hash {
     let mut hasher = Hasher::new();
     hasher.add(hash);
@@ -81,8 +81,8 @@ fn follow(hash: &Hash, bytes: &[u8]) -> Hash {
     hasher.finish()
 }
 
-/// The hash over everything that answers follow from: numbers, names, manifest, log, segments. All
-/// of it is authenticated when it is opened, so stores of one hash and one key answer alike.
+/// Returns the hash over everything that decides answers: numbers, names, manifest, log, segments.
+/// Opening authenticates all of it, so two stores with the same hash and key answer alike.
 pub(super) fn content_of(state: &State, segments: impl IntoIterator<Item = Hash>) -> Hash {
     let mut hasher = Hasher::new();
     hasher.add_part(&state.encode());
@@ -90,8 +90,8 @@ pub(super) fn content_of(state: &State, segments: impl IntoIterator<Item = Hash>
     hasher.finish()
 }
 
-/// As [`content_of`], of what a store has, of which `segments` are the hashes. Nobody changes the
-/// store meanwhile.
+/// Returns [`content_of`] for a store. `segments` are the hashes of its segments. The caller
+/// ensures that the store does not change in the meantime.
 pub(super) fn read_content(
     store: &dyn Store,
     segments: impl IntoIterator<Item = Hash>,

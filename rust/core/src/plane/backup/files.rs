@@ -9,22 +9,23 @@ use ring::digest::{Context, SHA256};
 
 use crate::model::error::{Error, Result};
 
-/// SHA-256 of something.
+/// A SHA-256.
 pub(super) type Hash = [u8; 32];
 
 pub(super) const DAMAGED: Error = Error::Corrupt { what: "a file of the backup" };
-/// Beginning of a file of blocks: magic and version.
+/// First bytes of a file of blocks: magic and version.
 pub(super) const LOG_MAGIC: &[u8; 9] = b"fleetlog\x01";
-/// Beginning of a file of pages of names.
+/// First bytes of a file of pages of names: magic and version.
 pub(super) const NAMES_MAGIC: &[u8; 9] = b"fleetnam\x01";
 /// Folder of the segments.
 pub(super) const SEGMENTS: &str = "segments";
-/// Bytes of a file that are in memory at once: few enough to stay in a cache from one use to the
-/// next.
+/// Bytes of a file that are in memory at once: few enough to stay in a CPU cache from one use to
+/// the next.
 pub(super) const PIECE_BYTES: usize = 1 << 18;
 const MAGIC_LEN: usize = 9;
 
-/// Offset and length of each piece of so many bytes.
+/// Returns offset and length of each piece of a file of `bytes` bytes. Example: 600,000 bytes are
+/// two pieces of 262,144 bytes and one of 75,712.
 pub(super) fn pieces_of(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
     (0..bytes).step_by(PIECE_BYTES).map(move |offset| {
         let rest = usize::try_from(bytes - offset).unwrap_or(PIECE_BYTES);
@@ -35,15 +36,15 @@ pub(super) fn pieces_of(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedFile {
-    /// Its path in the folder of the plane.
+    /// Path in the backup folder of the plane. Example: `segments/` and 32 hex digits.
     pub name: String,
-    /// Its length.
+    /// Length of the file.
     pub bytes: u64,
-    /// SHA-256 of its content.
+    /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
 
-/// SHA-256 of what is added to it.
+/// SHA-256 of the bytes that are added.
 pub(super) struct Hasher(Context);
 
 impl Hasher {
@@ -55,7 +56,7 @@ impl Hasher {
         self.0.update(bytes);
     }
 
-    /// Adds a part of any length, which cannot pass for two.
+    /// Adds a part of any length. Its length goes first, so that one part cannot pass for two.
     pub(super) fn add_part(&mut self, bytes: &[u8]) {
         self.add(&(bytes.len() as u64).to_le_bytes());
         self.add(bytes);
@@ -68,21 +69,21 @@ impl Hasher {
     }
 }
 
-/// SHA-256 of `bytes`.
+/// Returns the SHA-256 of `bytes`.
 pub(super) fn hash_of(bytes: &[u8]) -> Hash {
     let mut hasher = Hasher::new();
     hasher.add(bytes);
     hasher.finish()
 }
 
-/// Content or names of files that are not durable yet.
+/// A file or folder that is written but not durable yet.
 pub(super) struct Unsynced {
     path: PathBuf,
     file: File,
 }
 
 impl Unsynced {
-    /// The names in a folder.
+    /// Opens a folder, whose names are to become durable.
     pub(super) fn folder(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
         Ok(Self { path: path.to_owned(), file })
@@ -93,9 +94,9 @@ impl Unsynced {
     }
 }
 
-/// Makes a file of a backup, in place of one that an unfinished backup left.
+/// Makes a file of a backup. Replaces a file that an unfinished backup left.
 pub(super) fn create(path: &Path) -> Result<File> {
-    // Removed, never opened: it may be a link to a file of the plane.
+    // Remove the old file, never open it: it may be a link to a file of the plane.
     remove(path)?;
     let mut options = OpenOptions::new();
     let opened = options.read(true).write(true).create_new(true).mode(0o600).open(path);
@@ -133,7 +134,7 @@ impl NewFile {
         self.write(bytes)
     }
 
-    /// Ends the file, which is durable once it is synced, and its folder.
+    /// Ends the file. It is durable after a sync of the file and of its folder.
     pub(super) fn finish(self) -> Result<(SavedFile, Unsynced)> {
         let Self { name, path, file, hasher, bytes } = self;
         let file = file.into_inner();
@@ -142,7 +143,7 @@ impl NewFile {
     }
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub(super) fn remove(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
@@ -150,7 +151,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Reads a file of a backup from its beginning, and compares it with its hash at its end.
+/// Reads a file of a backup from its beginning. Compares the content with the hash at the end.
 pub(super) struct SavedReader<'a> {
     path: PathBuf,
     file: BufReader<File>,
@@ -170,7 +171,8 @@ impl<'a> SavedReader<'a> {
         Ok(Self { path, file, saved, hasher: Hasher::new(), rest: saved.bytes })
     }
 
-    /// As [`Self::open`], of a file that begins with `magic` and a version that is known.
+    /// Opens a file as [`Self::open`] does, and checks that it begins with `magic` and a known
+    /// version.
     pub(super) fn open_marked(
         folder: &Path,
         saved: &'a SavedFile,
@@ -180,7 +182,7 @@ impl<'a> SavedReader<'a> {
         if reader.read(MAGIC_LEN)? == magic { Ok(reader) } else { Err(DAMAGED) }
     }
 
-    /// The next `length` bytes.
+    /// Reads the next `length` bytes.
     pub(super) fn read(&mut self, length: usize) -> Result<Vec<u8>> {
         self.rest = self.rest.checked_sub(length as u64).ok_or(DAMAGED)?;
         let mut bytes = vec![0; length];
@@ -192,7 +194,8 @@ impl<'a> SavedReader<'a> {
         Ok(bytes)
     }
 
-    /// The next bytes, `length` of them at most; `None` at the end, which was checked then.
+    /// Reads the next bytes, at most `length`. Returns `None` at the end, after the hash was
+    /// checked.
     pub(super) fn piece(&mut self, length: usize) -> Result<Option<Vec<u8>>> {
         if self.rest == 0 {
             self.check_end()?;
@@ -201,7 +204,7 @@ impl<'a> SavedReader<'a> {
         self.read(usize::try_from(self.rest).map_or(length, |rest| rest.min(length))).map(Some)
     }
 
-    /// The next record; `None` at the end, which was checked then.
+    /// Reads the next record. Returns `None` at the end, after the hash was checked.
     pub(super) fn record(&mut self) -> Result<Option<Vec<u8>>> {
         let Some(length) = self.piece(4)? else { return Ok(None) };
         let length = u32::from_le_bytes(length.try_into().map_err(|_| DAMAGED)?);
@@ -217,7 +220,7 @@ impl<'a> SavedReader<'a> {
     }
 }
 
-/// All of a small file.
+/// Reads all of a small file.
 pub(super) fn read_whole(folder: &Path, file: &SavedFile) -> Result<Vec<u8>> {
     let mut reader = SavedReader::open(folder, file)?;
     let mut bytes = Vec::new();
@@ -227,7 +230,8 @@ pub(super) fn read_whole(folder: &Path, file: &SavedFile) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// First and last position in a file of this kind, out of its name.
+/// Returns the first and last position in a file of this kind, taken from its name. Example: 1 and
+/// 40 from the name `3-1-40.log`.
 pub(super) fn range_of(name: &str, kind: &str) -> Option<(u64, u64)> {
     let (range, suffix) = name.rsplit_once('.')?;
     let mut numbers = range.splitn(3, '-').skip(1).map(str::parse::<u64>);

@@ -1,8 +1,8 @@
-//! Backups of a plane: sealed bytes as they lie, in files that are never changed
+//! Backups of a plane: sealed bytes as they are stored, in files that are never changed
 //! (`docs/format.md`, "Backup").
 //!
-//! A backup adds files that the one before lacks. Whoever asks for it keeps the list of all files
-//! with their hashes; what is on no list means nothing.
+//! A backup adds the files that the previous backup lacks. The caller keeps the list of all files
+//! with their hashes. A file that is on no list has no meaning.
 
 mod files;
 mod parallel;

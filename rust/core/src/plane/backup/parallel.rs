@@ -1,4 +1,4 @@
-//! Work on many segments by a few threads: while one waits for the disk, others hash.
+//! Runs work on many segments in a few threads: while one thread waits for the disk, others hash.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -7,8 +7,8 @@ use crate::model::error::Result;
 
 const THREADS: usize = 4;
 
-/// Results of `work` on each item, in the order of the items; the first error otherwise. Once there
-/// is one nothing more is begun.
+/// Returns the results of `work` on each item, in the order of the items, or the first error. After
+/// an error no further item is begun.
 pub(super) fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,

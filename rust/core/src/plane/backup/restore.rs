@@ -1,4 +1,4 @@
-//! A plane out of its folder of a backup.
+//! Makes a plane from its folder of a backup.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::plane::binding::bind_names;
 use crate::storage::seal::{Sealer, unwrap, unwrap_unbound, wrap};
 use crate::storage::store::{Link, LogEntry, Planes, SegmentId, Store, decode_names};
 
-/// Bytes of names or blocks that one transaction loads.
+/// Bytes of names or blocks that one transaction loads: bounds its memory.
 const LOAD_BYTES: usize = 4 << 20;
 
 pub(in crate::plane) fn restore(
@@ -40,7 +40,7 @@ pub(in crate::plane) fn restore(
     })
 }
 
-/// Loads a store that was just made, reads it again and compares it with `content`.
+/// Loads a store that was just made. Reads it again and compares it with `content`.
 pub(super) fn load_store(
     store: &dyn Store,
     sealer: &Sealer,
@@ -61,7 +61,7 @@ pub(super) fn load_store(
     let manifest = manifest_of(&state.snapshot, sealer)?;
     let segments: Vec<_> = segments_of(&manifest).collect();
     in_parallel(&segments, |segment| load_segment(store, folder, files, *segment, link))?;
-    // Segments are read again while they become durable.
+    // Read the segments again while they become durable.
     let hashes = thread::scope(|scope| {
         let loading = scope.spawn(|| store.load_snapshot(&state.snapshot));
         let hashes = in_parallel(&segments, |segment| hash_segment(store, *segment));
@@ -72,7 +72,7 @@ pub(super) fn load_store(
     if is_same { Ok(()) } else { Err(DAMAGED) }
 }
 
-/// The files of numbered records of one kind.
+/// Files of numbered records of one kind.
 struct Records<'a> {
     folder: &'a Path,
     files: &'a [SavedFile],
@@ -81,7 +81,7 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// Loads the records after `after` up to `last`, which follow each other without a gap.
+    /// Loads the records after `after` up to `last`, and checks that their numbers have no gap.
     fn load<R>(
         &self,
         after: u64,
@@ -121,7 +121,7 @@ impl Records<'_> {
     }
 }
 
-/// Loads a segment, whose content is compared when the store is read again.
+/// Loads a segment. Its content is compared later, when the store is read again.
 fn load_segment(
     store: &dyn Store,
     folder: &Path,

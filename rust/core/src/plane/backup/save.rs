@@ -1,4 +1,4 @@
-//! A plane into its folder of a backup.
+//! Saves a plane into its folder of a backup.
 
 use std::collections::HashMap;
 use std::fs::DirBuilder;
@@ -23,17 +23,17 @@ use crate::storage::store::{Planes, SegmentId, Snapshot, Store, encode_names};
 /// Result of saving a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// All files that make up the saved plane, those of earlier backups too.
+    /// All files of the saved plane, including files of earlier backups.
     pub files: Vec<SavedFile>,
-    /// Bytes of the files that were written now.
+    /// Bytes of the files that this backup wrote.
     pub bytes_written: u64,
-    /// Bytes of the segments that were linked now.
+    /// Bytes of the segments that this backup linked.
     pub bytes_linked: u64,
-    /// Rows in it.
+    /// Rows in the saved plane.
     pub rows: u64,
-    /// Values in it.
+    /// Values in the saved plane.
     pub values: u64,
-    /// Hash over everything that answers follow from.
+    /// Hash over everything that decides answers.
     pub content: [u8; 32],
 }
 
@@ -71,14 +71,14 @@ pub(super) fn save_store(
         bytes_written: 0,
         bytes_linked: 0,
     };
-    // Most is copied before the compactor is kept from its work.
+    // Copy most bytes before the lock keeps the compactor from its work.
     let _pin = store.pin_segments()?;
     saving.segments(&manifest_of(&store.snapshot()?, sealer)?)?;
     let Some(_lock) = store.lock_compaction()? else { return Ok(None) };
     saving.rest(sealer, key).map(Some)
 }
 
-/// Way on which a segment came into the backup.
+/// How a segment came into the backup.
 enum How {
     Known,
     Linked,
@@ -90,10 +90,10 @@ struct Saving<'a> {
     folder: &'a Path,
     number: u64,
     before: HashMap<&'a str, &'a SavedFile>,
-    /// Files of the plane as it is saved, but for segments.
+    /// Files of the plane as it is saved, without segments.
     kept: Vec<SavedFile>,
     segments: HashMap<SegmentId, SavedFile>,
-    /// Files that were written, but for segments.
+    /// Files that were written, without segments.
     unsynced: Vec<Unsynced>,
     has_new_segments: bool,
     bytes_written: u64,
@@ -101,7 +101,7 @@ struct Saving<'a> {
 }
 
 impl Saving<'_> {
-    /// Saves all that the compactor must leave alone meanwhile.
+    /// Saves everything that the compactor must not change in the meantime.
     fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<Saved> {
         let mut state = State::new(self.store.snapshot()?);
         let manifest = manifest_of(&state.snapshot, sealer)?;
@@ -157,7 +157,8 @@ impl Saving<'_> {
         }
         let path = self.folder.join(&name);
         remove(&path)?;
-        // A store that is read through a copy has symbolic links, and a link to one is no backup.
+        // Resolve symbolic links: a store that is read through a copy has them, and a link to a
+        // link is no backup.
         let file = self.store.segment_file(&id).and_then(|file| file.canonicalize().ok());
         if file.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
             let sha256 = hash_segment(self.store, (id, bytes))?;
@@ -167,7 +168,7 @@ impl Saving<'_> {
         Ok((SavedFile { name, bytes, sha256 }, How::Written))
     }
 
-    /// A file of the backup before that still is as long as it was.
+    /// Returns a file of the previous backup if its length is unchanged.
     fn known(&self, name: &str) -> Option<SavedFile> {
         let saved = self.before.get(name)?;
         let length = self.folder.join(name).metadata().ok()?.len();
@@ -179,7 +180,8 @@ impl Saving<'_> {
         self.known(name)
     }
 
-    /// The files of the backup before of this kind, each with the first and last position it has.
+    /// Returns the files of this kind in the previous backup, each with its first and last
+    /// position.
     fn known_ranges(&self, kind: &str) -> Vec<(u64, u64, SavedFile)> {
         let named = self.before.keys().filter_map(|name| range_of(name, kind).zip(Some(name)));
         let known =
@@ -189,7 +191,8 @@ impl Saving<'_> {
         known
     }
 
-    /// State of the backup before; an empty one, which nothing goes on from, where it is damaged.
+    /// Returns the state of the previous backup. Returns an empty state if the file is missing or
+    /// damaged: then all hashes start again.
     fn state_before(&self) -> Result<State> {
         let Some(saved) = self.known_of(".state") else {
             return Ok(State::new(Snapshot::default()));
@@ -225,7 +228,7 @@ impl Saving<'_> {
         self.keep(file)
     }
 
-    /// Saves the blocks that the backup before lacks.
+    /// Saves the blocks that the previous backup lacks.
     fn log(&mut self, before: &State, state: &mut State) -> Result<()> {
         let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
         let last = before.snapshot.log_last;
@@ -243,7 +246,7 @@ impl Saving<'_> {
         if goes_on {
             saved = last;
             self.kept.extend(known.into_iter().map(|(.., saved)| saved));
-            // The hash begins where the log does, which may be later by now.
+            // Continue the hash only if the log still begins at the same block.
             if before.snapshot.compacted == compacted {
                 hashed = last;
                 (state.log_hash, state.last_block_hash) = (before.log_hash, before.last_block_hash);
@@ -261,7 +264,7 @@ impl Saving<'_> {
         self.keep(file)
     }
 
-    /// Saves a small file, if the backup before has no such one.
+    /// Saves a small file, unless the previous backup has the same file.
     fn small(&mut self, kind: &str, bytes: &[u8]) -> Result<()> {
         let known = self.known_of(&format!(".{kind}"));
         if let Some(saved) = known.filter(|saved| saved.sha256 == hash_of(bytes)) {
@@ -282,7 +285,7 @@ impl Saving<'_> {
     }
 }
 
-/// Tells if files follow each other without a gap, from `first` or before to `last`.
+/// Returns true if the files follow each other without a gap, from `first` or earlier to `last`.
 fn reaches(known: &[(u64, u64, SavedFile)], first: u64, last: u64) -> bool {
     let begins = known.first().is_some_and(|(begin, ..)| *begin <= first);
     let follows = known.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].0));

@@ -11,10 +11,10 @@ use super::files::{Hash, Hasher, PIECE_BYTES, create, pieces_of};
 use crate::model::error::{Error, Result};
 use crate::storage::store::{NewSegment, SegmentId, Store};
 
-/// Copies a segment into a new file, makes it durable and returns the hash of what lies in it.
+/// Copies a segment into a new file, makes it durable and returns the hash of the bytes on disk.
 ///
-/// A thread beside reads and hashes each piece that was written: hashing takes about as long as
-/// the disk does, and neither waits for the other.
+/// A second thread reads and hashes each piece after it was written. Hashing takes about as long as
+/// writing, and neither waits for the other.
 pub(super) fn copy_segment(
     store: &dyn Store,
     (id, bytes): (SegmentId, u64),
@@ -29,7 +29,7 @@ pub(super) fn copy_segment(
             let piece = store.read_segment(&id, offset, length)?;
             file.write_all_at(&piece, offset).map_err(failed)?;
             if written.send((offset, length)).is_err() {
-                break; // It could not be read, as the thread says in the end.
+                break; // The hashing thread ended with an error, which `join` returns.
             }
         }
         drop(written);
@@ -49,7 +49,7 @@ fn hash_pieces(file: &File, path: &Path, pieces: Receiver<(u64, usize)>) -> Resu
     Ok(hasher.finish())
 }
 
-/// Copies a file of so many bytes into a segment.
+/// Copies a file of `bytes` bytes into a segment.
 pub(super) fn load_segment(path: &Path, bytes: u64, segment: &mut dyn NewSegment) -> Result<()> {
     let failed = |error| Error::io("read", path, error);
     let mut file = File::open(path).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The state file of a saved plane: its snapshot, and hashes to go on from.
+//! The state file of a saved plane: its snapshot, and the hashes that the next backup continues.
 
 use super::files::{DAMAGED, Hash};
 use crate::model::error::Result;
@@ -12,19 +12,19 @@ const NUMBERS: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) snapshot: Snapshot,
-    /// Hash of all pages of names: of the hash up to a page, and that page.
+    /// Hash of all pages of names, as a chain: each step hashes the hash so far and the next page.
     pub(super) names_hash: Hash,
-    /// Hash of the last page of names, zeros without one.
+    /// Hash of the last page of names, or zeros if there is no page.
     pub(super) last_page_hash: Hash,
-    /// Hash of the last block of the log, zeros where it is compacted.
+    /// Hash of the last block of the log, or zeros if that block is compacted.
     pub(super) last_block_hash: Hash,
-    /// Hash of all blocks of the log that are not compacted: of the hash up to a block, and the
-    /// hash of that block.
+    /// Hash of all blocks of the log that are not compacted, as a chain: each step hashes the hash
+    /// so far and the hash of the next block.
     pub(super) log_hash: Hash,
 }
 
 impl State {
-    /// State of a snapshot, before its names and its log were read.
+    /// Returns the state of a snapshot before its names and its log are read.
     pub(super) fn new(snapshot: Snapshot) -> Self {
         let [names_hash, last_page_hash, last_block_hash, log_hash] = Default::default();
         Self { snapshot, names_hash, last_page_hash, last_block_hash, log_hash }

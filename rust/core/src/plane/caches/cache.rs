@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Shared values under keys, up to a weight; the one used longest ago goes first.
+/// Shared values by key, up to a total weight. The value used longest ago is removed first.
 pub(in crate::plane) struct Cache<K, V> {
     weight_max: usize,
     state: Mutex<State<K, V>>,
@@ -32,12 +32,12 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Weight of the values that are kept.
+    /// Returns the weight of all kept values.
     pub(in crate::plane) fn weight(&self) -> usize {
         self.lock().weight
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub(in crate::plane) fn clear(&self) {
         let mut state = self.lock();
         state.entries = HashMap::new();
@@ -53,7 +53,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         Some(Arc::clone(&entry.value))
     }
 
-    /// Keeps `value` unless it is too heavy by itself.
+    /// Keeps `value`, unless it weighs more than a quarter of the bound.
     pub(in crate::plane) fn put(&self, key: K, value: V, weight: usize) -> Arc<V> {
         let value = Arc::new(value);
         if weight > self.weight_max / 4 {

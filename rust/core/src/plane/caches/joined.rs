@@ -1,4 +1,4 @@
-//! Rows of several blocks of the log, those of an entity side by side.
+//! Rows of several blocks of the log, joined so that the rows of an entity are neighbours.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use crate::model::names::SeriesId;
 use crate::query::SeriesIndex;
 use crate::storage::segment::{filtered, grouped};
 
-/// Rows of one measurement of several blocks: ordered by entity, those of one in write order.
+/// Rows of one measurement from several blocks: ordered by entity, then in write order.
 pub(in crate::plane) struct JoinedTable {
     table: Table,
     index: SeriesIndex,
     /// Position of the first block.
     first: u64,
-    /// By row: how far the position of its block is from the first.
+    /// By row: position of its block minus `first`.
     blocks: Vec<u32>,
 }
 
-/// A table that is to be joined with others.
+/// A table that is to be joined with other tables.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'t> {
-    /// One of the block at a position.
+    /// A table of the block at a position.
     Block(u64, &'t Table),
-    /// One that was joined before.
+    /// A table that was joined before.
     Joined(&'t JoinedTable),
 }
 
-/// Tables that are to be joined, by measurement, each with what orders the entity of each row.
+/// Tables to be joined, by measurement. Each has the series that orders the entity of each row.
 pub(in crate::plane) struct Joining<'t> {
     measurements: BTreeMap<MeasurementIndex, Vec<(Source<'t>, Vec<SeriesId>)>>,
     first: u64,
 }
 
 impl<'t> Joining<'t> {
-    /// The tables of blocks from position `first` on. `key` gives the measurement of a series, and
-    /// what its entity is ordered by.
+    /// Takes the tables of blocks from position `first` on. `key` returns the measurement of a
+    /// series, and the series that orders its entity.
     pub(super) fn new(
         first: u64,
         sources: impl Iterator<Item = Source<'t>>,
@@ -73,7 +73,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The rows of tables of one measurement, whose `entities` order them, of blocks from `first` on.
+/// Joins tables of one measurement, of blocks from `first` on. `entities` order their rows.
 fn join(sources: &[Source<'_>], entities: &[Vec<SeriesId>], first: u64) -> JoinedTable {
     let tables: Vec<&Table> = sources.iter().map(|source| source.table()).collect();
     let (table, origins) = grouped(&tables, entities);
@@ -109,8 +109,8 @@ impl JoinedTable {
         table_bytes(&self.table) + self.index.bytes() + size_of_val(self.blocks.as_slice())
     }
 
-    /// The rows of blocks after a position, which is not before the first; `None` where there are
-    /// none.
+    /// Returns the rows of blocks after `position`, which is not before the first block. Returns
+    /// `None` if there are no such rows.
     pub(super) fn after(&self, position: u64) -> Option<Self> {
         let first = position + 1;
         let block_of = |row: usize| self.first + u64::from(self.blocks[row]);

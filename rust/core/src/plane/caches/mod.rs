@@ -1,5 +1,5 @@
-//! Caches of a plane, which it can do without, within one bound for all planes of the process:
-//! beyond it the planes used longest ago give up theirs.
+//! Caches of a plane, which works without them too. All planes of the process share one bound:
+//! beyond it the planes used longest ago lose their caches.
 
 mod cache;
 pub(super) mod table_bytes;
@@ -20,7 +20,7 @@ use self::recent::RecentBlocks;
 use crate::model::limits::CACHES_BYTES_MAX;
 use crate::model::raw_keys::RawKeyCache;
 
-/// The caches of a process, and their bytes together.
+/// The caches of a process, and their total bytes.
 pub(super) struct Budget {
     bytes_max: usize,
     bytes: AtomicUsize,
@@ -28,21 +28,21 @@ pub(super) struct Budget {
     planes: Mutex<Vec<Weak<Caches>>>,
 }
 
-/// Shared by all planes of this process.
+/// The budget that all planes of this process share.
 static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
 
-/// The caches of one plane. Their locks are taken last: under them nothing is read, decoded or
-/// waited for.
+/// The caches of one plane. Their locks are taken last: a thread that holds one does not read,
+/// decode or wait.
 pub(super) struct Caches {
     pub(super) open_segments: OpenSegments,
     recent: Mutex<RecentBlocks>,
-    /// Held by the one read that joins recent blocks.
+    /// Lock of the read that joins recent blocks: one read at a time.
     pub(super) joining: Mutex<()>,
     raw_keys: RwLock<RawKeyCache>,
     budget: &'static Budget,
-    /// Bytes that the budget knows of.
+    /// Bytes that the budget has counted.
     charged: AtomicUsize,
-    /// The number of the last use, over all planes.
+    /// Number of the last use, counted over all planes.
     used: AtomicU64,
 }
 
@@ -52,7 +52,8 @@ impl Budget {
         Self { bytes_max, bytes: AtomicUsize::new(0), uses: AtomicU64::new(0), planes }
     }
 
-    /// Empties the caches used longest ago, to an eighth below the bound, so that this is seldom.
+    /// Empties the caches used longest ago until an eighth of the bound is free, so that trimming
+    /// is rare. Example: a bound of 256 MiB trims to 224 MiB.
     fn trim(&self) {
         let mut planes: Vec<Arc<Caches>> = {
             let planes = self.planes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +70,7 @@ impl Budget {
 }
 
 impl Caches {
-    /// Empty ones, in the budget of this process.
+    /// Returns empty caches in the budget of this process.
     pub(super) fn new() -> Arc<Self> {
         Self::within(&PROCESS)
     }
@@ -101,8 +102,8 @@ impl Caches {
         self.raw_keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts the bytes that a call added, as the last use, and makes room where there are too
-    /// many. The caller holds no lock of a plane.
+    /// Counts the bytes that a call added, as the last use. Makes room if there are too many bytes.
+    /// The caller holds no lock of a plane.
     pub(super) fn settle(&self) {
         self.used.store(self.budget.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.charge();
@@ -114,7 +115,7 @@ impl Caches {
     fn charge(&self) {
         let bytes = self.recent().bytes() + self.raw_keys().bytes() + self.open_segments.bytes();
         let before = self.charged.swap(bytes, Ordering::Relaxed);
-        // The sum wraps around on the way where another thread charges the same caches.
+        // The sum may wrap around for a moment if another thread charges the same caches.
         self.budget.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
     }
 

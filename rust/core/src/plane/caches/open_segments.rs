@@ -1,4 +1,4 @@
-//! Segments that reads opened: their indexes, the parts used last, unsealed, and the hours, decoded.
+//! Segments that reads opened: their indexes, the unsealed parts used last, and decoded hours.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use crate::storage::store::SegmentId;
 pub(in crate::plane) struct OpenSegments {
     pub(in crate::plane) segments: Cache<SegmentId, OpenSegment>,
     pub(in crate::plane) parts: Cache<(SegmentId, Part), Vec<u8>>,
-    /// By segment, index of the block, and start of the hour.
+    /// By segment, index of the block and start of the hour.
     pub(in crate::plane) hours: Cache<(SegmentId, usize, i64), BlockHour>,
 }
 
-/// The rows of a block that lie in one hour, with their numeric columns alone.
+/// The rows of a block within one hour, with only the numeric columns.
 pub(in crate::plane) struct BlockHour {
     pub(in crate::plane) table: Table,
     pub(in crate::plane) index: SeriesIndex,
@@ -41,12 +41,12 @@ impl Default for OpenSegments {
 }
 
 impl OpenSegments {
-    /// Bytes of the indexes, parts and hours.
+    /// Returns the bytes of the indexes, parts and hours.
     pub(super) fn bytes(&self) -> usize {
         self.segments.weight() + self.parts.weight() + self.hours.weight()
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub(super) fn clear(&self) {
         self.segments.clear();
         self.parts.clear();
@@ -55,7 +55,8 @@ impl OpenSegments {
 }
 
 impl OpenSegment {
-    /// The blocks of a measurement, or of all, with a row in `times_ns`, and their indices.
+    /// Returns the blocks that have a row in `times_ns`, with their indices. `None` asks for all
+    /// measurements.
     pub(in crate::plane) fn blocks(
         &self,
         measurement: Option<MeasurementIndex>,

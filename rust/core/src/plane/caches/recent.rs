@@ -1,9 +1,9 @@
-//! The newest blocks of the log, decoded: most reads ask for the last hour, and unsealing and
+//! The newest blocks of the log, decoded. Most reads ask for the last hour, and unsealing and
 //! decoding its blocks for every read is nearly all that such a read costs.
 //!
-//! Blocks that series were read from more than once are joined to tables in which the rows of an
-//! entity lie side by side, up to 64 at a time: a read finds an entity's rows in
-//! a few places instead of one in each block.
+//! Blocks that series were read from more than once are joined, up to 64 at a time, into tables in
+//! which the rows of an entity are neighbours. A read then finds the rows of an entity in a few
+//! places instead of in each block.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,35 +16,36 @@ use crate::model::limits::RECENT_BYTES_MAX;
 use crate::model::names::SeriesId;
 use crate::query::SeriesIndex;
 
-/// Parts that are joined at a time at least, and at most.
+/// Least and greatest number of parts that are joined at a time.
 const JOINED_PARTS: usize = 8;
 const JOINED_PARTS_MAX: usize = 64;
 
 /// Number of times that a part is joined.
 const LEVELS: u8 = 2;
 
-/// Bytes of parts beyond which they are not joined: what a read may spend on those after it.
+/// Bytes of parts beyond which they are not joined: bounds the time that a read spends for later
+/// reads.
 const JOINED_BYTES_MAX: usize = 4 << 20;
 
-/// Reads after which parts are joined: a read that comes once does not pay for others.
+/// Reads after which parts are joined, so that a read that comes only once does not pay for others.
 const READS_MIN: u32 = 2;
 
-/// The newest blocks, in write order, at most [`RECENT_BYTES_MAX`] of them.
+/// The newest blocks in write order, at most [`RECENT_BYTES_MAX`] bytes.
 #[derive(Default)]
 pub(in crate::plane) struct RecentBlocks {
     parts: VecDeque<RecentPart>,
     bytes: usize,
 }
 
-/// A block, or some that follow each other and were joined.
+/// A block, or several neighbouring blocks that were joined.
 #[derive(Clone)]
 struct RecentPart {
-    /// Positions of its blocks.
+    /// Positions of its first and last block.
     first: u64,
     last: u64,
-    /// Number of times that it was joined.
+    /// Number of times that the part was joined.
     level: u8,
-    /// Reads since it is what it is.
+    /// Reads since the part was added or joined.
     reads: u32,
     bytes: usize,
     tables: RecentTables,
@@ -54,9 +55,9 @@ struct RecentPart {
 /// Tables of a part, which may be in use in several places.
 #[derive(Clone)]
 pub(in crate::plane) enum RecentTables {
-    /// Those of one block.
+    /// Tables of one block.
     Block(Arc<[Table]>),
-    /// Those of several, one of each measurement.
+    /// Tables of several blocks, one table for each measurement.
     Joined(Arc<[JoinedTable]>),
 }
 
@@ -83,12 +84,12 @@ impl RecentTables {
         self.indexed().map(|(table, _)| table)
     }
 
-    /// The tables, those that were joined with their index.
+    /// Returns the tables. Joined tables come with their index.
     pub(in crate::plane) fn indexed(&self) -> impl Iterator<Item = (&Table, Option<&SeriesIndex>)> {
         self.with_joined().map(|(table, joined)| (table, joined.map(JoinedTable::index)))
     }
 
-    /// The tables, those that were joined as they are.
+    /// Returns the tables. Joined tables come with their joined form.
     pub(super) fn with_joined(&self) -> impl Iterator<Item = (&Table, Option<&JoinedTable>)> {
         let (tables, joined) = match self {
             Self::Block(tables) => (&**tables, Default::default()),
@@ -106,8 +107,8 @@ impl RecentPart {
 }
 
 impl Joinable {
-    /// The tables to be joined, with all that is needed of the names for that: `key` gives the
-    /// measurement of a series, and what its entity is ordered by.
+    /// Returns the tables to be joined, with everything that joining needs of the names. `key`
+    /// returns the measurement of a series, and the series that orders its entity.
     pub(in crate::plane) fn joining(
         &self,
         key: impl Fn(SeriesId) -> (MeasurementIndex, SeriesId),
@@ -133,7 +134,7 @@ impl Joinable {
 }
 
 impl RecentBlocks {
-    /// Adds the block at `sequence`, which is greater than all before, and drops the oldest where
+    /// Adds the block at `sequence`, which is greater than all before. Drops the oldest blocks if
     /// there are too many bytes.
     pub(in crate::plane) fn push(&mut self, sequence: u64, block: Block) {
         let bytes = block.tables.iter().map(table_bytes).sum();
@@ -184,7 +185,7 @@ impl RecentBlocks {
         }
     }
 
-    /// The block at `sequence`, if it is here and was not joined.
+    /// Returns the block at `sequence` if it is here and was not joined.
     pub(in crate::plane) fn get(&self, sequence: u64) -> Option<DecodedBlock> {
         let at = self.parts.partition_point(|part| part.last < sequence);
         let part = self.parts.get(at).filter(|part| part.has(sequence))?;
@@ -196,8 +197,10 @@ impl RecentBlocks {
         }
     }
 
-    /// The tables of those of `sequences`, which ascend, that are here, perhaps with those of
-    /// others; and how many they are: they are the last ones.
+    /// Returns the tables of the wanted blocks that are here, perhaps with other blocks, and the
+    /// number of wanted blocks that are here. `sequences` ascend, and the blocks that are here are
+    /// the last of them. Example: of blocks 5 to 9, if the oldest here is 7, it returns the tables
+    /// of 7 to 9 and 3.
     pub(in crate::plane) fn newest_of(&mut self, sequences: &[u64]) -> (Vec<RecentTables>, usize) {
         let Some(first) = self.parts.front() else { return (Vec::new(), 0) };
         let start = sequences.partition_point(|sequence| *sequence < first.first);
@@ -216,14 +219,14 @@ impl RecentBlocks {
         (tables, sequences.len() - start)
     }
 
-    /// The oldest parts that are to be joined, if there are any.
+    /// Returns the oldest parts that are to be joined, if there are any.
     pub(in crate::plane) fn joinable(&self) -> Option<Joinable> {
         let ends = (self.parts.len() + 1).saturating_sub(JOINED_PARTS);
         let (start, count) = (0..ends).find_map(|start| Some((start, self.due_from(start)?)))?;
         Some(Joinable { parts: self.parts.range(start..start + count).cloned().collect() })
     }
 
-    /// Number of parts from `start` on that are to be joined.
+    /// Returns the number of parts from `start` on that are to be joined.
     fn due_from(&self, start: usize) -> Option<usize> {
         let level = self.parts[start].level;
         let mut bytes = 0;
@@ -236,8 +239,7 @@ impl RecentBlocks {
         (count >= JOINED_PARTS).then_some(count)
     }
 
-    /// Puts `tables` in the place of those parts that they were joined of, unless these are no
-    /// longer here.
+    /// Puts `tables` in the place of the parts that they were joined from, unless these are gone.
     pub(in crate::plane) fn replace(&mut self, parts: &Joinable, tables: Vec<JoinedTable>) {
         let ends = |part: &RecentPart| (part.first, part.last);
         let start = self.parts.partition_point(|part| part.first < parts.first());

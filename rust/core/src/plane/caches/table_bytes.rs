@@ -1,4 +1,4 @@
-//! Memory that decoded tables take.
+//! Memory of decoded tables.
 
 use crate::model::batch::{Rows, Table, Values};
 

@@ -1,4 +1,4 @@
-//! Deletes: a tombstone hides rows at once, compaction removes them.
+//! Deletes: a tombstone hides rows at once, and compaction removes them later.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -22,19 +22,20 @@ use crate::storage::tombstone::{Extent, HiddenTimes, Origin, Tombstone};
 /// Counts of the rows that a delete hides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Entities of these rows; the same id in two measurements counts twice.
+    /// Entities of these rows. An id in two measurements counts twice.
     pub entities: u64,
     /// Measurements of these rows, ascending.
     pub measurements: Vec<String>,
-    /// Time of the first and of the last of them.
+    /// Times of the first and last of these rows.
     pub times_ns: Option<(i64, i64)>,
 }
 
 impl Compactor {
-    /// Hides the rows of `extent` that are committed by now from every read of every process, or
-    /// only counts them. `None` where another process compacts, or began to meanwhile.
+    /// Hides the rows of `extent` that are committed by now from every read of every process. A dry
+    /// run only counts them. Returns `None` if another process compacts, or begins to compact in
+    /// the meantime.
     pub(in crate::plane) fn delete(
         &self,
         extent: &Extent,
@@ -46,7 +47,7 @@ impl Compactor {
     fn delete_alone(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>> {
         self.follower.follow()?;
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
-        // Another compactor may have been at work until now.
+        // Another compactor may have worked until now.
         self.follower.follow()?;
         let snapshot = self.follower.snapshot(&extent.times_ns);
         let names = self.registry.names();
@@ -66,7 +67,7 @@ impl Compactor {
         Ok(Some(deleted))
     }
 
-    /// Ids of the segments that have rows of the extent, ascending.
+    /// Returns the ids of the segments that have rows of the extent, ascending.
     fn find_in_segments(
         &self,
         found: &mut Found<'_>,
@@ -100,8 +101,8 @@ impl Compactor {
         Ok(())
     }
 
-    /// Brings a tombstone into the manifest, with the checkpoint of the rows that are left;
-    /// `entities` have hidden rows in segments, by their representative series.
+    /// Adds a tombstone to the manifest, with a checkpoint of the rows that are left. `entities`
+    /// have hidden rows in segments; they are given by their representative series.
     fn hide(&self, tombstone: Tombstone, entities: BTreeSet<SeriesId>) -> Result<()> {
         let manifest = self.follower.manifest();
         if manifest.tombstones.len() >= TOMBSTONES_MAX {
@@ -119,8 +120,8 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Writes the checkpoint of `next` anew where the newest row of one of `entities` lies in
-    /// `times_ns`, and so is hidden.
+    /// Writes the checkpoint of `next` again if the newest row of one of `entities` lies in
+    /// `times_ns`, and is therefore hidden.
     fn renew_checkpoint(
         &self,
         manifest: &Manifest,
@@ -129,7 +130,7 @@ impl Compactor {
         times_ns: &Range<i64>,
     ) -> Result<()> {
         if next.checkpoint.bytes == 0 {
-            // The segments stand for it, less what is hidden in them.
+            // Without a checkpoint the segments are read, without their hidden rows.
             return Ok(());
         }
         let before = self.follower.checkpoint(manifest)?;
@@ -159,7 +160,8 @@ impl Compactor {
         self.write_checkpoint(&latest, next, &representatives, &mut Compacted::default())
     }
 
-    /// Removes the hidden rows of a segment that has some; false where none has.
+    /// Removes the hidden rows of one segment that has some. Returns false if no segment has hidden
+    /// rows.
     pub(super) fn purge_segment(&self, done: &mut Compacted) -> Result<bool> {
         let manifest = self.follower.manifest();
         let hiding = |entry: &SegmentEntry| manifest.hiding(&Origin::Segment(entry.id));
@@ -183,18 +185,18 @@ impl Compactor {
     }
 }
 
-/// True where no row of a segment can be left, so that it need not be read.
+/// Returns true if a tombstone hides every row of a segment, so that the segment need not be read.
 fn hides_all_of(tombstone: &Tombstone, entry: &SegmentEntry) -> bool {
     let Extent { times_ns, measurements, entities } = &tombstone.extent;
     let is_named = measurements.is_empty() && entities.is_empty();
     is_named && times_ns.contains(&entry.min_ns) && times_ns.contains(&entry.max_ns)
 }
 
-/// Rows of an extent that are stored and not hidden so far.
+/// Stored rows of an extent that are not hidden so far.
 struct Found<'f> {
     extent: &'f Extent,
     catalog: &'f Catalog,
-    /// Representative series of the entities that the extent names, if it names any.
+    /// Representative series of the entities that the extent names. `None` if it names no entity.
     representatives: Option<BTreeSet<SeriesId>>,
     rows: u64,
     entities: HashSet<EntityIndex>,
@@ -222,7 +224,7 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// Indices of the blocks that may have such rows.
+    /// Returns the indices of the blocks that may have rows of the extent.
     fn blocks(&self, open: &OpenSegment) -> Vec<usize> {
         let blocks = open.blocks(None, &self.extent.times_ns);
         let is_wanted = |(index, block): &(usize, &BlockEntry)| {

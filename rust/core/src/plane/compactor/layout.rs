@@ -1,5 +1,5 @@
-//! Rows of a round, and of stored segments that are written again with them, by the segments that
-//! they go into.
+//! The segments that the rows of a round go into, together with stored segments that are written
+//! again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,28 +17,28 @@ use crate::storage::segment::{ByRank, split_by_day};
 pub(super) struct Days<'t> {
     first: i64,
     pub(super) last: i64,
-    /// Instant at which the newest of the rows came, seconds since 1970-01-01.
+    /// Instant at which the newest of the rows was ingested, in seconds since 1970-01-01.
     pub(super) ingest_s: i64,
-    /// Their rows, those of each day in write order.
+    /// Rows of these days, in write order within each day.
     pub(super) measurements: ByRank<'t>,
     weight: usize,
 }
 
-/// Days of a round in their order. Of stored rows it holds those of one segment's days, which are
-/// little.
+/// Days of a round in their order. Of stored rows it holds only the rows of one segment's days at a
+/// time, which are few.
 pub(super) struct Layout<'t> {
     days: BTreeMap<i64, ByRank<'t>>,
     ingest_s: i64,
     rest: Rest,
-    /// Segments that are written again, those of each day or days together.
+    /// Segments that are written again, grouped by day or by days that share a segment.
     stored: Peekable<IntoIter<Vec<SegmentEntry>>>,
     /// First days of the other segments.
     fixed: BTreeSet<i64>,
 }
 
 impl<'t> Layout<'t> {
-    /// The layout of `days`, whose newest row came at `ingest_s`. It takes the segments out of
-    /// `manifest` that are written again.
+    /// Returns the layout of `days`, whose newest row was ingested at `ingest_s`. Takes the
+    /// segments that are written again out of `manifest`.
     pub(super) fn new(
         days: BTreeMap<i64, ByRank<'t>>,
         ingest_s: i64,
@@ -61,7 +61,7 @@ impl<'t> Layout<'t> {
         Self { days, ingest_s, rest: *rest, stored, fixed: first_days }
     }
 
-    /// The next rows, and those that `read` finds in segments among them.
+    /// Returns the next rows, together with the rows that `read` finds in their stored segments.
     pub(super) fn next_days(
         &mut self,
         read: impl Fn(&[SegmentEntry]) -> Result<Vec<(u32, Table)>>,
@@ -95,7 +95,7 @@ impl<'t> Layout<'t> {
         }
     }
 
-    /// Puts the rows of the segments that come next before those of the round.
+    /// Puts the rows of the next stored segments before the rows of the round.
     fn take_stored(
         &mut self,
         read: impl Fn(&[SegmentEntry]) -> Result<Vec<(u32, Table)>>,

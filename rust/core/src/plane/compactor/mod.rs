@@ -1,7 +1,9 @@
-//! Compaction: the log into segments, small segments into larger ones, old and deleted rows away.
+//! Compaction: writes the log into segments, merges small segments, removes expired and deleted
+//! rows.
 //!
-//! All work is done before the one short transaction that replaces the manifest, so writers wait
-//! for that at most. Files that a compactor leaves and no manifest names are removed by the next.
+//! All work is done before one short transaction replaces the manifest, so writers wait only for
+//! that transaction. A compactor that dies may leave files that no manifest names. The next
+//! compaction removes them.
 
 pub(super) mod rest;
 
@@ -36,28 +38,28 @@ use crate::storage::segment::{DAY_NS, Representatives, day_of, merge};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Extent, Origin, Tombstone, into_visible};
 
-/// Counts of the work that a compaction did.
+/// Counts of the work of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Blocks of the log that are in segments now.
+    /// Blocks of the log that moved into segments.
     pub blocks: u64,
-    /// Segments that were merged into others.
+    /// Segments that were merged into other segments.
     pub merged: u64,
-    /// Segments that retention removed, or days of.
+    /// Segments that retention removed, entirely or some of their days.
     pub expired: u64,
-    /// Segments that retention would remove, or days of, if the clock were believed (O2).
+    /// Segments that retention would remove, entirely or in part, if the clock were believed (O2).
     pub held: u64,
-    /// Segments that deleted rows were removed from.
+    /// Segments from which deleted rows were removed.
     pub purged: u64,
     /// Bytes written into segments.
     pub bytes_written: u64,
 }
 
-/// Replaces the manifest of one tenant, and says how long its rows are kept.
+/// Replaces the manifest of one tenant, and sets how long its rows are kept.
 ///
-/// Invariant: one process at a time does so, the one that holds the store's lock of compaction. A
-/// segment is on disk before a manifest names it, and removed after none does. It holds no lock of
-/// this process while it reads, sorts or writes rows.
+/// Invariant: only the process that holds the store's compaction lock replaces the manifest. A
+/// segment is on disk before a manifest names it, and removed after no manifest names it. The
+/// compactor holds no lock of this process while it reads, sorts or writes rows.
 pub(super) struct Compactor {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
@@ -73,9 +75,11 @@ impl Compactor {
         Self { sealed, registry, follower }
     }
 
-    /// Does the work that is due. Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values
-    /// and twice as much again to sort them, or a block of each merged segment, and the newest row
-    /// of each entity. `None` where another compactor is at it, or took over while this one was.
+    /// Does the work that is due. Returns `None` if another compactor is working, or took over
+    /// during the work.
+    ///
+    /// Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values and twice as much again to
+    /// sort them, or a block of each merged segment. The newest row of each entity comes on top.
     pub(super) fn compact(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
         unless_overtaken(self.compact_what_is_due(due, now))
     }
@@ -84,7 +88,7 @@ impl Compactor {
         self.follower.forget_rows();
         self.follower.follow_heads()?;
         let now_ns = now.ns;
-        // Decided once: what this compaction writes vouches for no clock.
+        // Decide once: segments that this compaction writes must not vouch for the clock.
         let is_held = self.follower.is_expiry_held(now);
         let vouched_ns = self.follower.doubted_from_ns(now).unwrap_or(now_ns);
         let mut done = Compacted::default();
@@ -95,7 +99,7 @@ impl Compactor {
             return Ok(Some(done));
         }
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
-        // Another compactor may have been at work until now.
+        // Another compactor may have worked until now.
         self.follower.follow_heads()?;
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
@@ -106,7 +110,7 @@ impl Compactor {
         }
         while let Some((segments, effort)) = mergeable(&self.follower.manifest(), &rest) {
             self.merge_segments(&segments, effort, &mut done)?;
-            // The log does not wait until all of many days are finished.
+            // The log does not wait until many days are finished.
             if due != Due::Now && self.is_log_due(due, now_ns)? {
                 break;
             }
@@ -116,13 +120,13 @@ impl Compactor {
         Ok(Some(done))
     }
 
-    /// Work left from `now_ns` on, where blocks may become `age_ns` old.
+    /// Returns the work left from `now_ns` on if blocks may become `age_ns` old.
     pub(super) fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming> {
         self.follower.follow_heads()?;
         Ok(Upcoming::new(&self.follower.backlog(), age_ns, now_ns))
     }
 
-    /// Sets how many seconds rows are kept, 0 for ever.
+    /// Sets how many seconds rows are kept. 0 keeps them forever.
     pub(super) fn set_retention(&self, seconds: u64) -> Result<()> {
         self.follower.follow_heads()?;
         if self.follower.retention_seconds() == seconds {
@@ -132,7 +136,7 @@ impl Compactor {
         }
     }
 
-    /// Segments that have something to expire at `now_ns`, if nothing does.
+    /// Counts the segments with rows to expire at `now_ns`, if expiry is held.
     fn held(&self, is_held: bool, now_ns: i64) -> u64 {
         if !is_held {
             return 0;
@@ -161,15 +165,15 @@ impl Compactor {
         Ok(plan::is_log_due(&self.follower.backlog(), log_bytes, age_ns, now_ns))
     }
 
-    /// Removes files that no manifest names: a compactor that died has left them.
+    /// Removes files that no manifest names. A compactor that died leaves such files.
     fn remove_orphans(&self) -> Result<()> {
         let named: HashSet<_> = self.follower.manifest().ids().collect();
         let segments = self.sealed.store.segments()?.into_iter();
         self.remove(segments.filter(|id| !named.contains(id)))
     }
 
-    /// Removes the days whose newest row is no longer kept, from the checkpoint as well; of days
-    /// that share a segment those that are over by then.
+    /// Removes the days whose newest row is no longer kept, from the checkpoint too. If days share
+    /// a segment, removes the days that are over by then.
     fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
@@ -194,7 +198,7 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// The rows of a segment from a day on, as one that is written for them.
+    /// Returns the rows of a segment from a day on, as a new segment.
     fn kept_rows(
         &self,
         entry: &SegmentEntry,
@@ -209,7 +213,7 @@ impl Compactor {
         self.rewritten(&[*entry], &manifest, entry.effort())
     }
 
-    /// Merges segments that follow each other, of a day or of several.
+    /// Merges neighbouring segments of one day or of several days.
     fn merge_segments(
         &self,
         entries: &[SegmentEntry],
@@ -225,8 +229,8 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// The rows of some segments that follow each other and are not deleted, as one segment; `None`
-    /// where there are none.
+    /// Writes the rows of neighbouring segments that are not deleted into one new segment. Returns
+    /// `None` if there are no such rows.
     fn rewritten(
         &self,
         entries: &[SegmentEntry],
@@ -257,22 +261,23 @@ impl Compactor {
         Ok(Some(SegmentEntry::new(&written, ingest_s)))
     }
 
-    /// Replaces `manifest` by `next`, and removes the segments that it no longer names.
+    /// Replaces `manifest` by `next`. Removes the segments that `next` no longer names.
     fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
         next.generation = manifest.generation + 1;
         next.forget_tombstones();
         let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;
         let named: HashSet<_> = next.ids().collect();
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
-            // Only the holder of the lock replaces it, so the lock is another's by now.
+            // Only the holder of the lock replaces the manifest, so another process has the lock
+            // now.
             return Err(Error::Overtaken);
         }
         self.follower.follow_heads()?;
         self.remove(manifest.ids().filter(|id| !named.contains(id)))
     }
 
-    /// Removes segments that no manifest names, unless a stream of rows may still read them: then
-    /// they are left to the next compaction.
+    /// Removes segments that no manifest names. If a stream of rows may still read segments, leaves
+    /// them to the next compaction.
     fn remove(&self, segments: impl Iterator<Item = SegmentId>) -> Result<()> {
         let mut segments = segments.peekable();
         if segments.peek().is_none() {
@@ -286,7 +291,7 @@ impl Compactor {
     }
 }
 
-/// `None` where another compactor took over.
+/// Returns `None` if another compactor took over.
 fn unless_overtaken<T>(outcome: Result<Option<T>>) -> Result<Option<T>> {
     match outcome {
         Err(Error::Overtaken) => Ok(None),

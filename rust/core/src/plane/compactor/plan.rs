@@ -1,4 +1,4 @@
-//! Work that compaction has left to do, and when: decided from the manifest and the clock alone.
+//! Work that compaction has left to do, and when, derived only from the manifest and the clock.
 
 use std::collections::HashSet;
 
@@ -11,11 +11,12 @@ use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
 
-/// Segments, and rows for each of a checkpoint, up to which there is no checkpoint.
+/// A checkpoint is left out up to this number of segments, if these have at most this many rows for
+/// each row of the checkpoint.
 const CHECKPOINT_SEGMENTS: usize = 16;
 const CHECKPOINT_SHARE: u64 = 4;
 
-/// Work that compaction has left to do, and when, if nothing is written until then.
+/// Work that compaction has left to do, and when, if no batch is written until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upcoming {
     /// Seconds that rows are kept, 0 for ever.
@@ -24,15 +25,16 @@ pub struct Upcoming {
     pub generation: u64,
     /// Bytes of the log from which on it is compacted at once.
     pub log_bytes_due: u64,
-    /// Ingest instant of the log's oldest block: the log is due when that is old.
+    /// Ingest instant of the log's oldest block. The log is due when this block has the age that
+    /// was asked for.
     pub log_since_ns: Option<i64>,
-    /// Instant at which segments are to be merged, or rows are no longer kept; now where rows
-    /// were deleted.
+    /// Instant at which segments are to be merged or rows are no longer kept. Equals the current
+    /// instant if rows were deleted.
     pub due_ns: Option<i64>,
 }
 
 impl Upcoming {
-    /// The work left from `now_ns` on, where blocks may become `age_ns` old.
+    /// Returns the work left from `now_ns` on if blocks may become `age_ns` old.
     pub(super) fn new(backlog: &Backlog, age_ns: i64, now_ns: i64) -> Self {
         let rest = Rest::new(Due::LargeOrAged { age_ns }, now_ns);
         let merge = next_merge(&backlog.manifest, &rest);
@@ -48,9 +50,10 @@ impl Upcoming {
     }
 }
 
-/// Tells if a log of so many bytes is large, or its oldest block `age_ns` old, or has deleted rows.
+/// Returns true if the log has many bytes, its oldest block is `age_ns` old, or it has deleted
+/// rows.
 pub(super) fn is_log_due(backlog: &Backlog, log_bytes: u64, age_ns: i64, now_ns: i64) -> bool {
-    // One that came later than now by as much was noted by a clock that was wrong.
+    // A block that lies `age_ns` in the future was written under a wrong clock.
     let is_old = backlog.oldest_ingest_ns.is_some_and(|oldest_ns| {
         let age = now_ns.saturating_sub(oldest_ns);
         age >= age_ns || age < age_ns.saturating_neg()
@@ -59,7 +62,7 @@ pub(super) fn is_log_due(backlog: &Backlog, log_bytes: u64, age_ns: i64, now_ns:
     is_old || has_deleted || log_bytes >= log_bytes_due(&backlog.manifest)
 }
 
-/// A round rewrites the checkpoint, so the log has to be as large to be worth one.
+/// A round rewrites the checkpoint, so the log must be at least as large to be worth a round.
 fn log_bytes_due(manifest: &Manifest) -> u64 {
     LOG_BYTES_DUE.max(manifest.checkpoint.bytes)
 }
@@ -70,33 +73,41 @@ pub(super) fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i6
     expired.map(|day| day[0].day).collect()
 }
 
-/// Tells if a checkpoint of so many rows is worth its bytes: where the segments have few rows more,
-/// whoever opens the store reads those.
+/// Returns true if a checkpoint of `rows` rows is worth its bytes. If the segments have only a few
+/// rows more, a process that opens the store reads the segments instead.
 pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
     let stored: u64 = segments.iter().map(|entry| entry.rows).sum();
     segments.len() > CHECKPOINT_SEGMENTS || stored > CHECKPOINT_SHARE * rows
 }
 
-/// Segments of a day that are worth merging, and the effort to do so: the last of those that grow
-/// that together are nearly four times as large as the largest of them, or eight times where the
-/// day is over, which is read less and filled fast; or of those at rest a quarter larger, and then
-/// any that is provisional with those behind it. So while a day grows a row is rewritten about as
-/// often at most as its day can become four times as large, then once, and the number of a day's
-/// segments grows with the logarithm of its size. Then those of days that may share one.
+/// Returns segments that are worth merging, and the effort to do so.
+///
+/// Segments of one day come first. Resting segments are merged if together they are a quarter
+/// larger than the largest of them. A provisional segment is merged with all resting segments after
+/// it. Growing segments are merged if together they are nearly four times as large as the largest
+/// of them. The factor is eight if the day is over: such a day is read less and filled fast.
+///
+/// While a day grows, a merge makes a segment about four times as large, so a row is rewritten
+/// about log4(day / first segment) times, and once more when the day ends. Example: a day that
+/// grows from 1 MB to 64 MB rewrites its first rows three times. The number of a day's segments
+/// grows with the logarithm of its size.
+///
+/// Segments of several days that may share a segment come last.
 pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {
     let of_a_day = manifest.by_days().find_map(|day| {
         let (resting, growing) = rest.split(day);
         let finished = worth_merging(resting, 20, |first| first.is_provisional);
         let finished = finished.map(|entries| (entries, Effort::High));
-        // Nearly: a merge saves a little, and equals must not miss each other for that.
+        // Take "nearly" four or eight: a merge saves a few bytes, and equal segments must still be
+        // merged.
         let sixteenths = if rest.is_over(day[0].last_day()) { 126 } else { 62 };
         finished.or_else(|| Some((worth_merging(growing, sixteenths, |_| false)?, Effort::Low)))
     });
     of_a_day.or_else(|| Some((sharing::joinable(manifest, rest)?, Effort::High)))
 }
 
-/// The most of the last of some segments that together have so many sixteenths of the bytes of the
-/// largest of them, or the first of which `is_due`.
+/// Returns the longest run of last segments that is worth merging. A run is worth merging if it has
+/// `sixteenths` / 16 times the bytes of its largest segment, or if its first segment `is_due`.
 fn worth_merging(
     entries: &[SegmentEntry],
     sixteenths: u64,
@@ -111,8 +122,8 @@ fn worth_merging(
     worth.map(<[_]>::to_vec)
 }
 
-/// The first instant at which there may be segments to merge: now where there are some, else when
-/// the next of an unfinished day rest.
+/// Returns the first instant at which there may be segments to merge. This is now if there are
+/// some, else the instant at which the next segment of an unfinished day comes to rest.
 fn next_merge(manifest: &Manifest, rest: &Rest) -> Option<i64> {
     if mergeable(manifest, rest).is_some() {
         return Some(rest.now_ns);
@@ -123,8 +134,9 @@ fn next_merge(manifest: &Manifest, rest: &Rest) -> Option<i64> {
     begins.filter(|begin_ns| *begin_ns > rest.now_ns).min()
 }
 
-/// The first instant at which a whole day's rows are no longer kept; of days that share a segment,
-/// whose newest rows the manifest does not tell, when its first day's end is not.
+/// Returns the first instant at which all rows of some day are no longer kept. The manifest does
+/// not tell the newest row of each day in a shared segment. For such a segment the end of its first
+/// day counts.
 fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
     if retention_seconds == 0 {
         return None;

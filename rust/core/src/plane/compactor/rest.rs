@@ -1,32 +1,33 @@
-//! Segments at rest, and those of days that grow, by the manifest and the clock.
+//! Tells segments at rest from segments of days that still grow, by the manifest and the clock.
 
 use crate::codec::Effort;
 use crate::model::time::SECOND_NS;
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::DAY_NS;
 
-/// Part of a segment's bytes that those behind it may have while it is finished.
+/// Segments after a resting segment may together have 1/16 of its bytes while it is finished.
+/// Example: 60 KB of late rows do not keep a segment of 1 MB from being finished.
 const GROWING_SHARE: u64 = 16;
 
 /// Condition on which the log is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// No condition: it is compacted as it stands, however little it is.
+    /// No condition: the log is compacted as it stands, however small it is.
     Now,
-    /// It is large, or its oldest block is so old.
+    /// The log has many bytes, or its oldest block has the age `age_ns`.
     LargeOrAged {
         /// Age in nanoseconds.
         age_ns: i64,
     },
 }
 
-/// Tells segments at rest, whose day gets no more rows, from those that still get company: a day
-/// grows until it is over by the clock, and for as long as rows of it come.
+/// Tells segments at rest, whose days get no more rows, from segments of days that still grow. A
+/// day grows until it is over by the clock, and as long as its rows arrive.
 #[derive(Clone, Copy)]
 pub(super) struct Rest {
     pub(super) now_ns: i64,
-    /// Time that passes after the end of a day, and after the last of its rows came; none where
-    /// all is to be finished.
+    /// Time that must pass after the end of a day, and after its last rows arrived. `None` if all
+    /// days are to be finished.
     quiet_ns: Option<i64>,
 }
 
@@ -39,18 +40,18 @@ impl Rest {
         Self { now_ns, quiet_ns }
     }
 
-    /// Effort that rows of a day are written with that came until `ingest_s`: those of a day that
-    /// grows are written again.
+    /// Returns the effort to write rows of a day that arrived until `ingest_s`. Rows of a growing
+    /// day get low effort because they are written again.
     pub(super) fn effort(&self, day: i64, ingest_s: i64) -> Effort {
         if self.is_due(day, ingest_s) { Effort::High } else { Effort::Low }
     }
 
-    /// Tells if a segment is at rest.
+    /// Returns true if a segment is at rest.
     pub(super) fn rests(&self, entry: &SegmentEntry) -> bool {
         self.is_due(entry.last_day(), entry.ingest_s)
     }
 
-    /// Tells if a day has ended, whatever still comes of it.
+    /// Returns true if a day has ended, even if more of its rows arrive.
     pub(super) const fn is_past(&self, day: i64) -> bool {
         over_ns(day, 0) <= self.now_ns
     }
@@ -59,24 +60,25 @@ impl Rest {
         self.begin_ns(day, ingest_s) <= self.now_ns
     }
 
-    /// Tells if a day is over by the clock.
+    /// Returns true if a day is over by the clock.
     pub(super) fn is_over(&self, day: i64) -> bool {
         self.quiet_ns.is_none_or(|quiet_ns| over_ns(day, quiet_ns) <= self.now_ns)
     }
 
-    /// The instant from which on rows of a day rest that came until `ingest_s`.
+    /// Returns the instant from which on rows of `day` that arrived until `ingest_s` are at rest.
     pub(super) fn begin_ns(&self, day: i64, ingest_s: i64) -> i64 {
         let Some(quiet_ns) = self.quiet_ns else { return i64::MIN };
         let day_over_ns = over_ns(day, quiet_ns);
         let quiet_from_ns = ingest_s.saturating_mul(SECOND_NS).saturating_add(quiet_ns);
-        // Rows that came later than now by so much were noted by a clock that was wrong.
+        // An arrival that far in the future was noted under a wrong clock.
         let is_known = quiet_from_ns <= self.now_ns.saturating_add(quiet_ns.saturating_mul(2));
         if is_known { day_over_ns.max(quiet_from_ns) } else { day_over_ns }
     }
 
-    /// The segments of a day that are finished, and those that grow: all, until all rest. But one at
-    /// rest beside which all behind it are small is finished with those before it, so that what
-    /// comes late for ever keeps no day from being finished.
+    /// Splits the segments of a day into finished and growing segments. All segments grow until all
+    /// are at rest, with an exception. A resting segment is finished, with all before it, if the
+    /// segments after it are small. So rows that keep arriving late do not keep a day from being
+    /// finished.
     pub(super) fn split<'e>(
         &self,
         day: &'e [SegmentEntry],
@@ -91,7 +93,7 @@ impl Rest {
     }
 }
 
-/// The instant at which a day is over and has been for so long.
+/// Returns the instant at which a day has been over for `quiet_ns`.
 pub(super) const fn over_ns(day: i64, quiet_ns: i64) -> i64 {
     day.saturating_add(1).saturating_mul(DAY_NS).saturating_add(quiet_ns)
 }

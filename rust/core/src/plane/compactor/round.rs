@@ -26,14 +26,14 @@ use crate::storage::tombstone::{Origin, into_visible, visible};
 /// Blocks of the log that become segments together.
 struct Round {
     blocks: Vec<DecodedBlock>,
-    /// Position of the first of them.
+    /// Position of the first block.
     first: u64,
-    /// Position of the last of them.
+    /// Position of the last block.
     last: u64,
 }
 
 impl Round {
-    /// Adds the next block; the number of its values, of which 8 bytes of text count as one.
+    /// Adds the next block. Returns the number of its values. 8 bytes of text count as a value.
     fn push(&mut self, block: DecodedBlock) -> usize {
         let values = block.tables.iter().map(Table::weight).sum();
         self.blocks.push(block);
@@ -41,7 +41,7 @@ impl Round {
         values
     }
 
-    /// The tables of the blocks, without the rows that `manifest` hides.
+    /// Returns the tables of the blocks, without the rows that `manifest` hides.
     fn visible(&self, manifest: &Manifest, catalog: &Catalog) -> Vec<Cow<'_, Table>> {
         let mut tables = Vec::new();
         for (sequence, block) in (self.first..).zip(&self.blocks) {
@@ -51,7 +51,7 @@ impl Round {
         tables
     }
 
-    /// Rows and values of the blocks, hidden ones included.
+    /// Counts rows and values of the blocks, including hidden rows.
     fn counts(&self) -> (u64, u64) {
         let tables = || self.blocks.iter().flat_map(|block| &*block.tables);
         let columns = tables().flat_map(|table| &table.columns);
@@ -61,8 +61,9 @@ impl Round {
 }
 
 impl Compactor {
-    /// Compacts the oldest blocks of the log. Its segments say that their rows came by `vouched_ns`
-    /// at the latest: a clock in doubt would vouch for itself, and let all rows expire (O2).
+    /// Compacts the oldest blocks of the log. The new segments say that their rows arrived by
+    /// `vouched_ns` at the latest. Otherwise a clock in doubt would vouch for itself, and all rows
+    /// would expire (O2).
     pub(super) fn compact_log(
         &self,
         rest: &Rest,
@@ -83,7 +84,7 @@ impl Compactor {
         let tables = round.visible(&manifest, &self.registry.names().catalog);
         let days = partitioned(tables.iter().map(AsRef::as_ref), &representatives)?;
         done.blocks += round.blocks.len() as u64;
-        // A later round of the same days would only be merged with this one.
+        // A later round of the same days would be merged with this one.
         let is_last = round.last == self.follower.position();
         let mut latest = self.follower.checkpoint(&manifest)?;
         let mut layout = Layout::new(days, ingest_s, rest, &mut next);
@@ -92,7 +93,8 @@ impl Compactor {
         while let Some(days) = layout.next_days(stored)? {
             let tables = sorted_by_rank(days.measurements, &representatives)?;
             for table in &tables {
-                // Rows older than an entity's newest one change nothing, nor do its own once more.
+                // The checkpoint ignores rows older than an entity's newest row, and repeats of
+                // that row.
                 let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }
@@ -108,10 +110,10 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values.
+    /// Takes blocks after position `after` that were followed, about [`ROUND_VALUES_MAX`] values.
     ///
     /// # Errors
-    /// [`Error::Overtaken`] where another compactor has taken some of them.
+    /// Returns [`Error::Overtaken`] if another compactor has taken some of the blocks.
     fn take_round(&self, after: u64) -> Result<Round> {
         let followed = self.follower.position();
         let mut round = Round { blocks: Vec::new(), first: after + 1, last: after };
@@ -127,7 +129,7 @@ impl Compactor {
                 break;
             }
             for entry in entries {
-                // The one that comes next is in a segment already: somebody else has put it there.
+                // The next block is in a segment already: another compactor has put it there.
                 if entry.sequence != round.last + 1 {
                     return Err(Error::Overtaken);
                 }
@@ -137,12 +139,12 @@ impl Compactor {
                 values += round.push(self.sealed.open_block(&entry)?.into());
             }
         }
-        // The names of a block were registered before it.
+        // The names of a block were registered before the block.
         self.registry.follow()?;
         Ok(round)
     }
 
-    /// The rows of some segments that are not deleted, by the rank of their measurement.
+    /// Returns the rows of some segments that are not deleted, by the rank of their measurement.
     fn stored(
         &self,
         entries: &[SegmentEntry],
@@ -164,7 +166,7 @@ impl Compactor {
         Ok(tables)
     }
 
-    /// Writes the newest rows that lie in the days of `next`, and names them there.
+    /// Writes the newest rows that lie in the days of `next` as the checkpoint of `next`.
     pub(super) fn write_checkpoint(
         &self,
         latest: &Latest,
@@ -217,7 +219,7 @@ impl Compactor {
     }
 }
 
-/// A segment of a table of each measurement, all sorted, by their rank.
+/// Writes a segment from one sorted table for each measurement, in the order of their ranks.
 fn written(mut writer: SegmentWriter<'_>, tables: &[Table]) -> Result<SegmentSummary> {
     for table in tables {
         writer.write_measurement(table)?;

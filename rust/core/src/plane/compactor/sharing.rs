@@ -1,38 +1,39 @@
-//! Days with few rows share a segment: which do, decided from the manifest and the clock alone.
+//! Days with few rows share a segment. Which days do follows only from the manifest and the clock.
 //!
-//! A file takes a block of the disk, its seals some hundred bytes, and short columns are packed
-//! badly; a gateway that sends a row a day would take 4 KiB for each. So days that are over share a
-//! segment with their neighbours as long as together they are little. The price of a row that comes
-//! late is that its whole segment is written again, so little is what that may cost.
+//! A file takes at least one block of the disk, its seals take some hundred bytes, and short
+//! columns pack badly. Example: a gateway that sends a row a day would take 4 KiB for each row. So
+//! neighbouring days that are over share a segment as long as they are small together. The price is
+//! that a late row makes its whole segment be written again, so the bound is low enough for that.
 
 use super::rest::Rest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
 
-/// Values that a segment of several days may have, and its bytes, with which texts count.
+/// Values and bytes that a segment of several days may have: bounds the rewrite for a late row.
+/// Texts count by their bytes.
 pub(super) const SHARED_VALUES_MAX: u64 = 1 << 16;
 const SHARED_BYTES_MAX: u64 = 8 * SHARED_VALUES_MAX;
 
 /// A file takes whole blocks of the disk.
 const DISK_BLOCK_BYTES: u64 = 4_096;
 
-/// True where segments have so little together that several days may share it.
+/// Returns true if segments are small enough together that several days may share a segment.
 fn is_little(entries: &[SegmentEntry]) -> bool {
     let sum = |of: fn(&SegmentEntry) -> u64| entries.iter().map(of).sum::<u64>();
     sum(|entry| entry.values) <= SHARED_VALUES_MAX && sum(|entry| entry.bytes) <= SHARED_BYTES_MAX
 }
 
-/// Tells if a round that has rows of these segments' days, one or several, writes their rows again
-/// together with its own, so that what is little does not come to lie in many files. What days
-/// share always is, as no other segment has rows of them.
+/// Returns true if a round that has rows of these segments' days writes the stored rows again with
+/// its own. So small days do not spread over many files. A shared segment is always written again,
+/// because no other segment may have rows of its days.
 pub(super) fn is_written_again(of_days: &[SegmentEntry], rest: &Rest) -> bool {
     let [first, ..] = of_days else { return false };
     first.is_shared() || rest.is_past(first.day) && is_little(of_days)
 }
 
-/// Segments of neighbouring days that are worth to become one: finished, little, and together
-/// nearly four times what the largest of them takes on the disk. So a row is written again about
-/// once for each time that its segment becomes four times as large.
+/// Returns neighbouring segments that are worth joining: finished, small, and together nearly four
+/// times as large on disk as the largest of them. A row is therefore written again about once for
+/// each time that its segment becomes four times as large.
 pub(super) fn joinable(manifest: &Manifest, rest: &Rest) -> Option<Vec<SegmentEntry>> {
     let finished: Vec<Option<&SegmentEntry>> =
         manifest.by_days().map(|of_days| finished(of_days, rest)).collect();
@@ -56,14 +57,14 @@ pub(super) fn joinable(manifest: &Manifest, rest: &Rest) -> Option<Vec<SegmentEn
     })
 }
 
-/// The one segment of days that are over, where nothing is left to be done with it.
+/// Returns the only segment of days that are over, if no work is left for it.
 fn finished<'e>(of_days: &'e [SegmentEntry], rest: &Rest) -> Option<&'e SegmentEntry> {
     let [only] = of_days else { return None };
     let is_finished = !only.is_provisional && rest.is_past(only.last_day()) && rest.rests(only);
     is_finished.then_some(only)
 }
 
-/// Segments that several days share of which some, but not all, are no longer kept.
+/// Returns shared segments of which some days, but not all, are no longer kept.
 pub(super) fn partly_expired(
     manifest: &Manifest,
     kept_from_ns: i64,
