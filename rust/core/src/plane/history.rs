@@ -22,10 +22,11 @@ pub(super) struct History<'h> {
 }
 
 impl History<'_> {
-    /// The newest sample of each entity in the range, of one measurement or of all.
+    /// Finds the newest sample of each entity in the range. `None` asks for all measurements.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Stale`] where the snapshot was compacted, and the store's.
+    /// Returns [`crate::model::error::Error::Stale`] if the snapshot was compacted, or the errors
+    /// of the store.
     pub(super) fn latest(&self, measurement: Option<MeasurementIndex>) -> Result<Latest> {
         let entities = self.catalog.entities().iter();
         let of_measurement =
@@ -46,18 +47,18 @@ impl History<'_> {
         Ok(latest)
     }
 
-    /// The newest sample in the segments of each entity whose representative series is wanted. What
-    /// it holds of others is not their newest.
+    /// Finds the newest sample in the segments of each entity whose representative series is
+    /// wanted. Samples of other entities in the result are not their newest.
     ///
     /// # Errors
-    /// As [`Self::latest`].
+    /// Returns the errors of [`Self::latest`].
     pub(super) fn latest_in_segments(
         &self,
         measurement: Option<MeasurementIndex>,
         mut wanted: BTreeSet<SeriesId>,
     ) -> Result<Latest> {
         let mut latest = Latest::default();
-        // Days are disjoint in time, so the newest that has a row of an entity decides on it.
+        // Days are disjoint in time, so the newest day that has a row of an entity decides on it.
         let mut days: Vec<&[SegmentEntry]> = self.snapshot.manifest.by_days().collect();
         while let Some(day) = days.pop().filter(|_| !wanted.is_empty()) {
             for entry in day {
@@ -70,7 +71,7 @@ impl History<'_> {
         Ok(latest)
     }
 
-    /// Applies those blocks of a segment that may have the newest row of a wanted entity.
+    /// Applies the blocks of a segment that may have the newest row of a wanted entity.
     fn apply_newest(
         &self,
         entry: &SegmentEntry,
@@ -84,7 +85,7 @@ impl History<'_> {
             hiding.iter().any(hides)
         };
         let mut chosen = Vec::new();
-        // The time from which on rows of an entity are in blocks chosen already.
+        // By entity: time from which on its rows are in blocks that were chosen already.
         let mut chosen_from_ns: HashMap<SeriesId, i64> = HashMap::new();
         for (index, block) in open.blocks(measurement, self.range_ns).rev() {
             let (first, last) = (block.first, block.last);
@@ -92,13 +93,14 @@ impl History<'_> {
                 continue;
             }
             if first.0 == last.0 {
-                // One entity alone: its rows before those chosen are older than its newest.
+                // The block has a single entity: its rows before the chosen rows are older than its
+                // newest.
                 let has_newer = chosen_from_ns.get(&first.0).is_some_and(|from| last.1 < *from);
                 if first.1 >= self.range_ns.end || has_newer {
                     continue;
                 }
             }
-            // A block with hidden rows may hold nothing that is newer.
+            // A block with hidden rows may have no visible row that is newer.
             if first.1 < self.range_ns.end
                 && !is_hidden(&(block.min_ns..block.max_ns.saturating_add(1)))
             {

@@ -1,18 +1,18 @@
-//! One tenant's data plane: parser, catalog, sealed store and queries put together.
+//! One tenant's data plane: combines parser, catalog, sealed store and queries.
 //!
-//! Any number of processes may have the same plane open. Each learns what the others committed by
-//! following the log at the start of a read, so every read sees every write acknowledged before.
+//! Any number of processes may have the same plane open. Each process learns the commits of other
+//! processes when it follows the log at the start of a read. So every read sees every write that
+//! was acknowledged before it.
 //!
-//! Each part below keeps its locks to itself and holds the parts that it may call, all of them
-//! listed before it. A call that holds a lock waits only for those, so no two calls wait for each
-//! other.
+//! Each part below keeps its locks private. It may call only parts that are listed before it. A
+//! call that holds a lock waits only for such parts, so no two calls wait for each other.
 
 mod failure;
 
-/// Decoded blocks, open segments and raw keys, all of which can be done without.
+/// Decoded blocks, open segments and raw keys. The plane works without them too.
 mod caches;
 
-/// The store and its key; it holds the caches.
+/// The store and its key, together with the caches.
 mod sealed;
 
 /// Ids of names.
@@ -27,10 +27,10 @@ mod history;
 /// Reads of a snapshot.
 mod reader;
 
-/// Log into segments, checkpoint, retention.
+/// Moves the log into segments; writes the checkpoint; applies retention.
 mod compactor;
 
-/// Batches into blocks, and those that wait.
+/// Turns batches into blocks, and keeps batches that wait.
 mod writer;
 
 mod verify;
@@ -71,7 +71,28 @@ use self::writer::Writer;
 use crate::model::error::Error;
 use crate::storage::store::Planes;
 
-/// A tenant's store, open in this process. Safe to share between threads.
+/// A tenant's store, open in this process. Threads may share it.
+///
+/// # Examples
+///
+/// ```
+/// use fleetcast_core::model::limits::WriteLimits;
+/// use fleetcast_core::plane::{Acknowledge, Plane};
+/// use fleetcast_core::query::scan::ScanRequest;
+/// use fleetcast_core::wire::Format;
+///
+/// let plane = Plane::in_memory("acme").unwrap();
+/// let body = br#"[{"measurement": "link", "time": "2026-01-01T00:00:00Z",
+///     "tags": {"entity_id": "e1"}, "fields": {"snr_db": 1.5}}]"#;
+/// let now_ns = 1_790_000_000_000_000_000;
+/// let limits = WriteLimits::default();
+/// plane.write(Format::Json, body, &limits, now_ns, Acknowledge::Durable).unwrap();
+///
+/// let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
+/// let mut rows = plane.scan(&everything, now_ns).unwrap();
+/// assert!(rows.next_batch().unwrap().is_some());
+/// assert!(rows.next_batch().unwrap().is_none());
+/// ```
 pub struct Plane {
     sealed: Arc<SealedStore>,
     follower: Arc<Follower>,
@@ -82,21 +103,22 @@ pub struct Plane {
 
 /// Life of a plane.
 impl Plane {
-    /// Makes an empty plane, `plane` of `planes`, with a data key of its own wrapped by
-    /// `master_key`.
+    /// Makes an empty plane, `plane` of `planes`, with a new data key. `master_key` wraps the data
+    /// key. Example: `Plane::create(&Directory::new(folder), "acme", &master_key)`.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::Io`], [`Error::DiskFull`].
+    /// Returns [`Error::Exists`], [`Error::Io`] or [`Error::DiskFull`].
     pub fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<(), Error> {
         sealed::create(planes, plane, master_key)
     }
 
-    /// Opens `plane` of `planes` for the tenant whose slug is `tenant_key`.
+    /// Opens `plane` of `planes` for the tenant with the slug `tenant_key`. Example:
+    /// `Plane::open(&Directory::new(folder), "acme", &master_key, "acme")`.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Database`]
-    /// where this process has it open already, or where calls still end seconds after
-    /// [`Self::close`]; [`Error::Io`].
+    /// Returns [`Error::Missing`], [`Error::Corrupt`] (also for another master key) or
+    /// [`Error::Io`]. Returns [`Error::Database`] if this process has the plane open already, or if
+    /// calls still end seconds after [`Self::close`].
     pub fn open(
         planes: &dyn Planes,
         plane: &str,
@@ -108,10 +130,11 @@ impl Plane {
         Ok(plane)
     }
 
-    /// A plane that lives and dies with the process, sealed like any other.
+    /// Makes a plane in memory that ends with the process. Its bytes are sealed as in any other
+    /// plane. Example: see [`Plane`].
     ///
     /// # Errors
-    /// [`Error::Io`] where the machine gives no random bytes.
+    /// Returns [`Error::Io`] if the machine gives no random bytes.
     pub fn in_memory(tenant_key: &str) -> Result<Self, Error> {
         SealedStore::in_memory(tenant_key).map(Self::new)
     }
@@ -129,45 +152,51 @@ impl Plane {
         }
     }
 
-    /// A plane in memory that has the names of this one and keeps no row: what it takes, this one
-    /// would take, and what it refuses or rejects, this one would.
+    /// Makes a plane in memory that has the names of this plane and keeps no row. It accepts,
+    /// refuses and rejects exactly the records that this plane would. Example: write a file to
+    /// `plane.trial()?` first, and import it only if no record is rejected.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns the errors of the store.
     pub fn trial(&self) -> Result<Self, Error> {
         self.sealed.trial().map(Self::new)
     }
 
-    /// Ends the use of this plane: stores what waits, as far as that goes, and lets every call that
-    /// is under way or comes later end with [`Error::Closed`], the long ones at their next block.
-    /// Its key, files and memory go when the last of them has ended and the plane is dropped.
+    /// Ends the use of this plane. Stores the batches that wait, as far as possible. Every call in
+    /// progress or later ends with [`Error::Closed`]; a long call ends at its next block. The
+    /// plane's key, files and memory are freed after the last call has ended and the plane is
+    /// dropped. Example: a scan of a million rows ends within a block instead of delaying the
+    /// shutdown.
     pub fn close(&self) {
         self.writer.close();
         self.sealed.store.close();
     }
 
-    /// Reads the head of the store, to learn if it answers.
+    /// Reads the head of the store to learn if it answers. Example: a health check.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns the errors of the store.
     pub fn ping(&self) -> Result<(), Error> {
         self.sealed.store.head().map(drop)
     }
 
-    /// Applies everything committed by any process so far.
+    /// Applies everything that any process has committed so far. Example: a server follows every
+    /// second, so that the next read has less to do.
     ///
     /// # Errors
-    /// The store's, and [`Error::Corrupt`] for bytes that do not open; what was applied before
-    /// stays, and the next call goes on from there.
+    /// Returns the errors of the store, or [`Error::Corrupt`] for bytes that do not open. Blocks
+    /// applied before the error stay, and the next call continues from there.
     pub fn follow(&self) -> Result<(), Error> {
         self.follower.follow()
     }
 
-    /// Looks at every byte of a plane, which others may have open and write. It changes nothing.
+    /// Reads every byte of a plane and checks it. Other processes may have the plane open and
+    /// write. It changes no byte. Example: `Plane::verify(&planes, "acme",
+    /// &key)?.damages.is_empty()` is true for a sound plane.
     ///
     /// # Errors
-    /// [`Error::Missing`] where there is none, [`Error::Io`] where it cannot be read; all that is
-    /// wrong with it is in the answer.
+    /// Returns [`Error::Missing`] if there is no such plane, or [`Error::Io`] if it cannot be read.
+    /// The result lists all damages.
     pub fn verify(
         planes: &dyn Planes,
         plane: &str,

@@ -1,4 +1,5 @@
-//! Follows the log: names first registered elsewhere, then the blocks that use them.
+//! Follows the log: first reads names that other processes registered, then the blocks that use
+//! them.
 
 mod state;
 
@@ -24,30 +25,32 @@ use crate::storage::seal::Kind;
 use crate::storage::store::{Committer, LogEntry, View};
 use crate::storage::tombstone::{Origin, visible};
 
-/// Views that a read takes before it gives up, where compaction overtakes each.
+/// Views that a read takes before it gives up, if compaction overtakes each of them.
 pub(super) const VIEWS_MAX: usize = 100;
 
-/// Sealed bytes of blocks that are decoded at a time, unless one has more: decoded they take some
-/// five times as much.
+/// Sealed bytes of blocks that are decoded at a time, unless a single block has more. Bounds
+/// memory: decoded blocks take about five times as much.
 const DECODED_TOGETHER_BYTES_MAX: usize = 512 << 10;
 
-/// A segment that the manifest names, and that no newer manifest explains the absence of.
+/// A segment that the newest manifest names and that is missing all the same.
 pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is missing" };
 
 /// Contents of a plane as this process knows them, and how far it has followed the log.
 ///
 /// Invariant: the state holds the blocks up to [`Cursor::log`] and the manifest of
-/// [`Cursor::generation`]; where it holds their newest samples, the registry has all names in them. The locks never leave it but as
-/// [`Newest`], which takes the registry's before `state`: so no caller can take them in another
-/// order. Blocks are opened and decoded under `cursor` alone, so reads under way go on.
+/// [`Cursor::generation`]. If the state holds the newest samples, the registry has all names in
+/// them. The locks leave this type only as [`Newest`], which locks the registry before `state`, so
+/// no caller can lock them in another order. Blocks are opened and decoded under `cursor` alone, so
+/// reads in progress continue.
 pub(super) struct Follower {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
-    /// Those who wait for the same views. Whoever comes while one is under way shares the next: each
-    /// sees what was committed before it came, and a store far away is asked once for all of them.
+    /// Calls that wait for the same view. A call that arrives while a view is in progress shares
+    /// the next view. So each call sees every commit before its arrival, and a remote store is
+    /// asked once for all of them.
     reads: Committer<Rows>,
-    /// Held by the one who follows the log for its group, so that blocks are applied once and in
-    /// order; taken before the registry's locks, and these before `state`.
+    /// Lock of the call that follows the log for its group, so that blocks are applied once and in
+    /// order. It is taken before the registry's locks, which are taken before `state`.
     cursor: Mutex<Cursor>,
     state: RwLock<State>,
 }
@@ -58,31 +61,31 @@ struct Cursor {
     log: u64,
     /// Generation of the manifest.
     generation: u64,
-    /// Tells if rows were asked for since [`Follower::forget_rows`] was called last.
+    /// If true, rows were asked for since the last call of [`Follower::forget_rows`].
     is_read: bool,
 }
 
-/// Use of the rows of blocks that are followed.
+/// How a call uses the rows of the blocks that it follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// Somebody reads them now.
+    /// The call reads rows now.
     Read,
-    /// A later read may want them.
+    /// A later read may want the rows.
     Kept,
-    /// Nobody asked for them: blocks are opened for their heads alone, unless rows are kept already.
-    /// Decoding them and finding the newest samples is most of what following costs.
+    /// The call needs no rows. Blocks are opened only for their heads, unless rows are kept
+    /// already. Decoding blocks and finding the newest samples is most of the cost of following.
     Unwanted,
 }
 
-/// The newest sample of each entity, and all names. While it lives, nothing is applied and no name
-/// noted.
+/// The newest sample of each entity, and all names. While this value lives, no block is applied and
+/// no name is noted.
 pub(super) struct Newest<'f> {
     names: RwLockReadGuard<'f, Names>,
     state: RwLockReadGuard<'f, State>,
     caches: &'f Caches,
 }
 
-/// Contents that decide when the next compaction is due.
+/// State that decides when the next compaction is due.
 pub(super) struct Backlog {
     pub(super) manifest: Arc<Manifest>,
     /// Seconds that rows are kept, 0 for ever.
@@ -97,8 +100,8 @@ impl Follower {
         Self { sealed, registry, reads, cursor, state: RwLock::default() }
     }
 
-    // A poisoned lock is taken over: each change below it is complete before anything can panic, or
-    // is redone from the log.
+    // A poisoned lock is taken over. Each change under it is complete before a panic can happen, or
+    // is made again from the log.
     fn cursor(&self) -> MutexGuard<'_, Cursor> {
         self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,18 +114,18 @@ impl Follower {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies everything committed by any process so far. On an error the blocks applied before it
-    /// stay, and the next call goes on from there.
+    /// Applies everything that any process has committed so far. After an error the blocks applied
+    /// before it stay, and the next call continues from there.
     pub(super) fn follow(&self) -> Result<()> {
         self.follow_with_others(Rows::Read)
     }
 
-    /// As [`Self::follow`], for a plane that was just opened and may never be read.
+    /// Follows as [`Self::follow`] does, for a plane that was just opened and may never be read.
     pub(super) fn begin(&self) -> Result<()> {
         self.follow_with_others(Rows::Kept)
     }
 
-    /// As [`Self::follow`], for one who reads no rows.
+    /// Follows as [`Self::follow`] does, for a caller that reads no rows.
     pub(super) fn follow_heads(&self) -> Result<()> {
         self.follow_with_others(Rows::Unwanted)
     }
@@ -138,14 +141,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Those who wait for the view after the one that is under way.
+    /// Number of calls that wait for the view after the view in progress.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.reads.waiting()
     }
 
-    /// Forgets newest samples and decoded blocks, unless rows were asked for since the last call:
-    /// so a process that only compacts does not keep them. The next read takes them up again.
+    /// Forgets newest samples and decoded blocks, unless rows were asked for since the last call.
+    /// So a process that only compacts does not keep them. The next read builds them again.
     pub(super) fn forget_rows(&self) {
         let mut cursor = self.cursor();
         if !std::mem::take(&mut cursor.is_read) {
@@ -163,7 +166,7 @@ impl Follower {
             }
             let applied = self.apply_manifest(cursor, &view);
             match applied.and_then(|()| self.take_up_rows(cursor, wants_rows)) {
-                // A segment was replaced before it was read: the next view has the newer one.
+                // A segment was replaced before it was read. The next view names the newer segment.
                 Err(Error::Stale) if overtaken == Some(view.generation) => return Err(MISSING),
                 Err(Error::Stale) => {
                     overtaken = Some(view.generation);
@@ -184,8 +187,8 @@ impl Follower {
         if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
             return Err(Error::Corrupt { what: "the manifest" });
         }
-        // Blocks that were not applied here are gone from the log: their rows are in segments. Or
-        // rows were deleted, and others that are older may be the newest now.
+        // Blocks that were not applied here may be gone from the log, with their rows in segments.
+        // Or rows were deleted, and older rows may be the newest now.
         let is_anew = cursor.log < manifest.compacted || manifest.deleted > cursor.generation;
         let mut anew = None;
         if is_anew && self.state().latest.is_some() {
@@ -204,7 +207,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Finds the newest samples, where they are wanted and nobody has kept them.
+    /// Finds the newest samples if they are wanted and not kept.
     fn take_up_rows(&self, cursor: &Cursor, wants_rows: bool) -> Result<()> {
         if !wants_rows || self.state().latest.is_some() {
             return Ok(());
@@ -272,7 +275,7 @@ impl Follower {
         Ok(())
     }
 
-    /// The newest samples of `manifest` and of the log up to position `last`.
+    /// Finds the newest samples of `manifest` and of the log up to position `last`.
     fn latest_anew(&self, last: u64, manifest: &Manifest) -> Result<Latest> {
         let mut latest = self.checkpoint(manifest)?;
         let sequences: Vec<u64> = (manifest.compacted + 1..=last).collect();
@@ -285,11 +288,11 @@ impl Follower {
         Ok(latest)
     }
 
-    /// The newest samples as of the position that `manifest` reaches to: its checkpoint, or where it
-    /// has none those of all segments, which then are hardly more.
+    /// Returns the newest samples as of the position that `manifest` reaches to. They come from its
+    /// checkpoint. Without a checkpoint they come from all segments, which then have few rows more.
     ///
     /// # Errors
-    /// [`Error::Stale`] where a segment is gone, [`Error::Corrupt`], [`Error::Io`].
+    /// Returns [`Error::Stale`] if a segment is gone, [`Error::Corrupt`] or [`Error::Io`].
     pub(super) fn checkpoint(&self, manifest: &Manifest) -> Result<Latest> {
         let mut latest = Latest::default();
         let entries = match &manifest.checkpoint {
@@ -311,12 +314,12 @@ impl Follower {
         Ok(latest)
     }
 
-    /// Position of the last block applied.
+    /// Returns the position of the last block applied.
     pub(super) fn position(&self) -> u64 {
         self.cursor().log
     }
 
-    /// Generation of the manifest applied.
+    /// Returns the generation of the manifest applied.
     pub(super) fn generation(&self) -> u64 {
         self.state().manifest.generation
     }
@@ -325,32 +328,32 @@ impl Follower {
         Arc::clone(&self.state().manifest)
     }
 
-    /// The instant at `now` before which rows are no longer kept.
+    /// Returns the instant before which rows are no longer kept at `now`.
     pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
         self.state().kept_from_ns(now)
     }
 
-    /// Tells if nothing expires at `now`, as the clock may have jumped (O2).
+    /// Returns true if no row expires at `now`, because the clock may have jumped (O2).
     pub(super) fn is_expiry_held(&self, now: Now) -> bool {
         self.state().expiry_held_at_ns(now).is_some()
     }
 
-    /// The instant of a read whose clock says `clock_ns`.
+    /// Returns the instant of a read if the clock says `clock_ns`.
     pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
         self.state().read_instant(clock_ns)
     }
 
-    /// Lead of the last ingest instant over `clock_ns`, 0 where reads follow it.
+    /// Returns how far the last ingest instant is ahead of `clock_ns`, or 0 if reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.state().ingest_lead_ns(clock_ns)
     }
 
-    /// The newest ingest instant, if the clock may have jumped since (O2).
+    /// Returns the newest ingest instant if the clock may have jumped since then (O2).
     pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
         self.state().doubted_from_ns(now)
     }
 
-    /// The newest ingest instant that vouches for a clock.
+    /// Returns the newest ingest instant that vouches for a clock.
     pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
         self.state().newest_ingest_ns()
     }
@@ -369,10 +372,10 @@ impl Follower {
         }
     }
 
-    /// The newest samples as of the last [`Self::follow`] or later.
+    /// Returns the newest samples as of the last [`Self::follow`] or later.
     ///
     /// # Errors
-    /// Those of [`Self::follow`], where they have been forgotten since.
+    /// Returns the errors of [`Self::follow`] if the samples have been forgotten since.
     pub(super) fn newest(&self) -> Result<Newest<'_>> {
         loop {
             let names = self.registry.names();
@@ -385,7 +388,8 @@ impl Follower {
         }
     }
 
-    /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
+    /// Returns the segments, and the blocks of the log with a row in `range_ns`, perhaps with some
+    /// blocks more.
     pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
         self.state().snapshot(range_ns, &self.sealed.caches)
     }
@@ -400,7 +404,7 @@ impl<'f> Newest<'f> {
         &self.names.catalog
     }
 
-    /// A snapshot as [`Follower::snapshot`] makes it, with the names alone still lent.
+    /// Returns a snapshot as [`Follower::snapshot`] does, and keeps only the names lent.
     pub(super) fn into_snapshot(
         self,
         range_ns: &Range<i64>,

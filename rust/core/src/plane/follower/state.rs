@@ -1,4 +1,4 @@
-//! Contents of a plane as of a position in its log. Nothing here locks or reads the store.
+//! Contents of a plane as of a position in its log. This module neither locks nor reads the store.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{DAY_NS, day_of};
 use crate::storage::tombstone::{Origin, visible};
 
-/// Every instant: nothing is filtered out of the newest samples.
+/// Every instant: keeps all of the newest samples.
 pub(in crate::plane) const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 
-/// Lead over the clock that an ingest instant may have for reads to follow it: a clock that is set
-/// right steps back by no more, and one that was wrong must not decide for long what is now.
+/// Lead over the clock up to which reads follow an ingest instant. A clock that is corrected steps
+/// back by no more. A clock that was wrong must not decide for long what is now.
 const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
 
 /// Newest samples, segments and blocks of the log, all as of one position.
 #[derive(Default)]
 pub(super) struct State {
-    /// None where nobody reads rows.
+    /// `None` if no caller reads rows.
     pub(super) latest: Option<Latest>,
     pub(super) manifest: Arc<Manifest>,
     /// Seconds that rows are kept, 0 for ever.
     pub(super) retention_seconds: u64,
     /// The blocks after [`Manifest::compacted`].
     log: Vec<LogBlock>,
-    /// Greatest ingest instant applied, before which no read is made.
+    /// Greatest ingest instant applied. Reads are made after it.
     last_ingest_ns: Option<i64>,
-    /// Greatest ingest instant that vouches for a clock: [`State::find_vouched_ns`].
+    /// Greatest ingest instant that vouches for a clock, see [`State::find_vouched_ns`].
     vouched_ns: Option<i64>,
 }
 
@@ -45,7 +45,8 @@ struct LogBlock {
     max_time_ns: i64,
 }
 
-/// The stored rows that a read must look at, in write order: segments, stored blocks, recent ones.
+/// The stored rows that a read must look at, in write order: segments, stored blocks, recent
+/// blocks.
 #[derive(Default)]
 pub(in crate::plane) struct Snapshot {
     pub(in crate::plane) manifest: Arc<Manifest>,
@@ -53,17 +54,17 @@ pub(in crate::plane) struct Snapshot {
     pub(in crate::plane) position: u64,
     /// Positions of blocks that are no longer in memory.
     pub(in crate::plane) stored: Vec<u64>,
-    /// Blocks of which nothing is hidden, some of them joined.
+    /// Blocks without hidden rows. Some of them are joined.
     pub(in crate::plane) recent: Vec<RecentTables>,
 }
 
 impl Snapshot {
-    /// The tables of the blocks that are in memory; rows of an entity are in write order.
+    /// Returns the tables of the blocks in memory. Rows of an entity are in write order.
     pub(in crate::plane) fn recent_tables(&self) -> impl Iterator<Item = &Table> {
         self.recent.iter().flat_map(RecentTables::iter)
     }
 
-    /// The segments that may have a row in `times_ns`.
+    /// Returns the segments that may have a row in `times_ns`.
     pub(in crate::plane) fn segments_in(
         &self,
         times_ns: &Range<i64>,
@@ -86,7 +87,7 @@ pub(super) fn apply_visible(
 }
 
 impl State {
-    /// Adds the next block of the log. The newest samples are to be sorted afterwards.
+    /// Adds the next block of the log. The caller sorts the newest samples afterwards.
     pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
         if let Some(latest) = &mut self.latest {
             apply_visible(latest, (sequence, &block.tables), &self.manifest, catalog);
@@ -95,7 +96,7 @@ impl State {
         self.note(sequence, block.ingest_ns, times_ns.map(|time_ns| (*time_ns, *time_ns)));
     }
 
-    /// Adds the next block of the log, less its rows, by the smallest and greatest times in it.
+    /// Adds the next block of the log without its rows, by the smallest and greatest times in it.
     pub(super) fn note(
         &mut self,
         sequence: u64,
@@ -116,15 +117,15 @@ impl State {
         };
     }
 
-    /// Takes up newest samples that were found anew.
+    /// Replaces the newest samples.
     pub(super) fn restart(&mut self, mut latest: Latest, catalog: &Catalog) {
         latest.sort(catalog);
         self.latest = Some(latest);
     }
 
-    /// Takes up `manifest`, and forgets blocks that are in its segments and samples that are gone.
+    /// Replaces the manifest. Forgets blocks that are in its segments and samples that are gone.
     pub(super) fn replace_manifest(&mut self, manifest: Manifest) {
-        // Blocks may be among its rows that were not applied here.
+        // The manifest may include blocks that were not applied here.
         self.last_ingest_ns = self.last_ingest_ns.max(Some(manifest.last_ingest_ns));
         self.log.retain(|block| block.sequence > manifest.compacted);
         self.forget_dropped(&manifest);
@@ -132,8 +133,8 @@ impl State {
         self.vouched_ns = self.find_vouched_ns();
     }
 
-    /// Forgets the newest samples of days that retention removed, as a process that opens the store
-    /// now does not see them either. Those that may be in the log stay.
+    /// Forgets the newest samples of days that retention removed, since a process that opens the
+    /// store now does not see them either. Samples that may be in the log stay.
     fn forget_dropped(&mut self, manifest: &Manifest) {
         let Some(latest) = &mut self.latest else { return };
         let logged = merged(self.log.iter().map(|block| (block.min_time_ns, block.max_time_ns)));
@@ -144,8 +145,8 @@ impl State {
         latest.retain(|time_ns| manifest.has_day(day_of(time_ns)) || is_logged(time_ns));
     }
 
-    /// The instant at `now` before which rows are no longer kept. While expiry is held, rows are
-    /// kept as they were when the newest of them came.
+    /// Returns the instant before which rows are no longer kept at `now`. While expiry is held,
+    /// rows are kept as they were when the newest row arrived.
     pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
         match self.retention_seconds {
             0 => i64::MIN,
@@ -156,14 +157,14 @@ impl State {
         }
     }
 
-    /// The newest ingest instant, if retention hides rows and the clock is in doubt: then nothing
-    /// expires (O2).
+    /// Returns the newest ingest instant if retention hides rows and the clock is in doubt. No row
+    /// expires then (O2).
     pub(super) fn expiry_held_at_ns(&self, now: Now) -> Option<i64> {
         self.doubted_from_ns(now).filter(|_| self.retention_seconds > 0)
     }
 
-    /// The newest ingest instant, if `now` lies more than a day ahead of it and is not believed:
-    /// then the clock may have jumped.
+    /// Returns the newest ingest instant if `now` is more than a day ahead of it and is not
+    /// believed. The clock may have jumped then.
     pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
         if now.is_believed {
             return None;
@@ -171,13 +172,14 @@ impl State {
         self.vouched_ns.filter(|vouched_ns| now.ns.saturating_sub(*vouched_ns) > DAY_NS)
     }
 
-    /// The newest ingest instant that vouches for a clock.
+    /// Returns the newest ingest instant that vouches for a clock.
     pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
         self.vouched_ns
     }
 
-    /// The newest ingest instant. Instants more than a day after all before them do not count if
-    /// there are such: they came by the clock that is in doubt.
+    /// Finds the newest ingest instant. Instants that follow a gap of more than a day do not count,
+    /// because they came from the clock in doubt. Example: of 1, 2 and 9 September it returns 2
+    /// September.
     fn find_vouched_ns(&self) -> Option<i64> {
         let of_log = self.log.iter().map(|block| block.ingest_ns);
         let of_segments =
@@ -189,12 +191,13 @@ impl State {
         known.windows(2).find(is_gap).map(|pair| pair[1]).or_else(|| known.first().copied())
     }
 
-    /// `clock_ns`, or after every block applied that a clock not far ahead wrote.
+    /// Returns `clock_ns`, or the instant after every applied block whose clock was not far ahead.
+    /// Example: if the last block was ingested at 3 s and `clock_ns` is 1 s, it returns 3 s + 1 ns.
     pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
         let followed_until_ns = clock_ns.saturating_add(LEAD_FOLLOWED_NS);
         let is_followed = |ingest_ns: &i64| *ingest_ns <= followed_until_ns;
         let last_ns = match self.last_ingest_ns {
-            // A clock was wrong: rows written by a better one are among the last blocks.
+            // A clock was wrong: rows written under a better clock are among the last blocks.
             Some(last_ns) if !is_followed(&last_ns) => {
                 self.log.iter().map(|block| block.ingest_ns).filter(is_followed).max()
             }
@@ -203,18 +206,19 @@ impl State {
         last_ns.map_or(clock_ns, |last_ns| clock_ns.max(last_ns.saturating_add(1)))
     }
 
-    /// Lead of the last ingest instant over `clock_ns`, 0 where reads follow it.
+    /// Returns how far the last ingest instant is ahead of `clock_ns`, or 0 if reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         let last_ns = self.last_ingest_ns.unwrap_or(i64::MIN);
         Some(last_ns.saturating_sub(clock_ns)).filter(|lead| *lead > LEAD_FOLLOWED_NS).unwrap_or(0)
     }
 
-    /// Ingest instant of the log's oldest block.
+    /// Returns the ingest instant of the log's oldest block.
     pub(super) fn oldest_ingest_ns(&self) -> Option<i64> {
         self.log.iter().map(|block| block.ingest_ns).min()
     }
 
-    /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
+    /// Returns the segments, and the blocks of the log with a row in `range_ns`, perhaps with some
+    /// blocks more.
     pub(super) fn snapshot(&self, range_ns: &Range<i64>, caches: &Caches) -> Snapshot {
         let overlaps = |block: &&LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
@@ -228,7 +232,7 @@ impl State {
     }
 }
 
-/// Ranges of times, both ends included, as ascending ranges that do not overlap.
+/// Merges ranges of times, both ends included, into ascending ranges that do not overlap.
 fn merged(ranges: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     let mut ranges: Vec<_> = ranges.collect();
     ranges.sort_unstable();

@@ -1,4 +1,4 @@
-//! The calls of an open plane, each of which hands its work to one part.
+//! The calls of an open plane. Each hands its work to one part.
 
 mod backups;
 mod reads;

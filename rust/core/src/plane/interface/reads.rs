@@ -15,35 +15,39 @@ use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::store::Planes;
 
-/// Reads. All follow the log first, unless they say otherwise.
+/// Reads. Every read follows the log first, unless it says otherwise.
 impl Plane {
-    /// The instant a read is made at: `clock_ns`, or after every commit that it sees where the last
-    /// of them were made by a clock that was ahead by up to 5 seconds (D15).
+    /// Returns the instant at which a read is made. This is `clock_ns`, or the instant after the
+    /// last commit if its clock was ahead by up to 5 seconds (D15). Example: a commit at 12:00:03
+    /// and a clock at 12:00:01 give 12:00:03 and 1 ns.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn read_instant(&self, clock_ns: i64) -> Result<i64, Error> {
         self.reader.read_instant(clock_ns)
     }
 
-    /// Lead of the last ingest instant over `clock_ns`, as far as the log was followed: 0 where
-    /// reads take it in.
+    /// Returns how far the last ingest instant is ahead of `clock_ns`, without following the log.
+    /// Returns 0 if reads follow the instant. Example: a commit 3 s ahead gives 0, and a commit 60
+    /// s ahead gives 60 s.
     #[must_use]
     pub fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.follower.ingest_lead_ns(clock_ns)
     }
 
-    /// The newest ingest instant that vouches for a clock, as far as the log was followed: not of
-    /// writes more than a day after all before them (O2).
+    /// Returns the newest ingest instant that vouches for a clock, without following the log.
+    /// Writes more than a day after all writes before them do not count (O2). Example: after writes
+    /// on 1, 2 and 9 September it returns the instant of 2 September.
     #[must_use]
     pub fn newest_ingest_ns(&self) -> Option<i64> {
         self.follower.newest_ingest_ns()
     }
 
     /// Lends the newest sample of every entity in `[as_of_ns - freshness_ns, as_of_ns)` to `lend`.
+    /// Example: with a freshness of 60 s at 12:00:00, an entity last seen at 11:58:00 is left out.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn with_latest<R>(
         &self,
         as_of_ns: i64,
@@ -55,10 +59,11 @@ impl Plane {
         self.reader.with_latest(as_of_ns, freshness_ns, measurement, now.into(), lend)
     }
 
-    /// The body of `GET /topology`, in pieces.
+    /// Returns the body of `GET /topology` in pieces. Example: for a plane without rows the pieces
+    /// together are the JSON of an empty list of entities.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn latest_json(
         &self,
         as_of_ns: i64,
@@ -69,12 +74,13 @@ impl Plane {
         self.reader.latest_json(as_of_ns, freshness_ns, measurement, now.into())
     }
 
-    /// The answer of `GET /topology` as it is asked for: as of now without `as_of_ns`, of all
-    /// measurements without one.
+    /// Answers `GET /topology` as a client asks for it: as of now if `as_of_ns` is `None`, and of
+    /// all measurements if `measurement` is `None`. Example: `measurement` = `Some("link")` answers
+    /// only links.
     ///
     /// # Errors
-    /// [`ReadError::Refused`] for a measurement that the contract does not name; those of
-    /// [`Self::follow`].
+    /// Returns [`ReadError::Refused`] for a measurement that the contract does not name, or the
+    /// errors of [`Self::follow`].
     pub fn answer_latest(
         &self,
         as_of_ns: Option<i64>,
@@ -85,10 +91,11 @@ impl Plane {
         self.reader.answer_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
-    /// As [`Self::answer_latest`], but an answer beyond a mebibyte is made piece by piece.
+    /// Answers as [`Self::answer_latest`] does, but makes an answer of more than a mebibyte piece
+    /// by piece. Example: a fleet whose answer takes 40 MiB is sent without 40 MiB in memory.
     ///
     /// # Errors
-    /// Those of [`Self::answer_latest`].
+    /// Returns the errors of [`Self::answer_latest`].
     pub fn begin_latest(
         &self,
         as_of_ns: Option<i64>,
@@ -99,13 +106,15 @@ impl Plane {
         self.reader.begin_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
-    /// The answer of `GET /topology/series` as it is asked for.
+    /// Answers `GET /topology/series` as a client asks for it. Example: a request that names no
+    /// entity is refused with the check that it fails.
     ///
     /// # Errors
-    /// [`ReadError::Refused`] with the first check that fails; those of [`Self::follow`].
+    /// Returns [`ReadError::Refused`] with the first check that fails, or the errors of
+    /// [`Self::follow`].
     ///
     /// # Panics
-    /// As [`Self::series`].
+    /// Panics as [`Self::series`] does.
     pub fn answer_series(
         &self,
         request: SeriesRequest,
@@ -115,14 +124,15 @@ impl Plane {
         self.reader.answer_series(request, limits, now.into())
     }
 
-    /// Reads a series as of the clock `now`, which decides what retention hides, and cuts it so
-    /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot.
+    /// Reads a series and cuts it so that it keeps `bounds` (H23, N4). The clock `now` decides
+    /// which rows retention hides. All entities are read from one snapshot. Example: with 100 rows
+    /// in range and `points_max` = 10, the answer ends before the instant of row 11.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     ///
     /// # Panics
-    /// When `points_max` is 0.
+    /// Panics if `points_max` is 0.
     pub fn series(
         &self,
         query: SeriesQuery,
@@ -132,40 +142,46 @@ impl Plane {
         self.reader.series(query, bounds, now.into())
     }
 
-    /// All rows that `request` wants, as of the clock `now`, which decides what retention hides.
+    /// Streams all rows that `request` asks for. The clock `now` decides which rows retention
+    /// hides. Example: `ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() }` streams every
+    /// row since 1970.
     ///
     /// # Errors
-    /// Those of [`Self::follow`]; [`Error::Invalid`] for more columns than a stream may have,
-    /// [`Error::DiskFull`] where a long log finds no room to be sorted.
+    /// Returns the errors of [`Self::follow`], [`Error::Invalid`] if the stream would have too many
+    /// columns, or [`Error::DiskFull`] if there is no room to sort a long log.
     pub fn scan(&self, request: &ScanRequest, now: impl Into<Now>) -> Result<RowStream, Error> {
         self.reader.scan(request, now.into())
     }
 
-    /// A hash over everything that [`Self::scan`] answers, nothing of it hidden by retention
-    /// (`docs/format.md`, "Hash of answers"). Where there are more fields than a stream may have it
-    /// takes several streams, and holds good if nobody writes meanwhile.
+    /// Returns a hash over everything that [`Self::scan`] answers if retention hides no row
+    /// (`docs/format.md`, "Hash of answers"). If there are more fields than a stream may have, it
+    /// takes several streams. The hash then holds only if no row is written in the meantime.
+    /// Example: the hash is the same before and after a compaction, and in a restored copy.
     ///
     /// # Errors
-    /// Those of [`Self::scan`].
+    /// Returns the errors of [`Self::scan`].
     pub fn answers_hash(&self) -> Result<u64, Error> {
         self.reader.answers_hash()
     }
 
-    /// Tells if a row of one of `measurements` was ever written, by any process. Names are never
-    /// removed, so rows that retention hides count as well.
+    /// Returns true if any process ever wrote a row of one of `measurements`. Names are never
+    /// removed, so rows that retention hides count too. Example: `plane.knows_any(&["link",
+    /// "platform"])`.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn knows_any<T: AsRef<str>>(&self, measurements: &[T]) -> Result<bool, Error> {
         self.reader.knows_any(measurements)
     }
 
-    /// Contents by measurement, of one or of all, of one entity or of all rows: out of names, the
-    /// indexes of segments and the heads of the log. Names are never removed, so those of rows that
-    /// are gone are there as well, and rows count until a compaction removes them.
+    /// Describes the contents by measurement, from names, the indexes of segments and the heads of
+    /// the log. `None` asks for all measurements, or for the rows of all entities. Names are never
+    /// removed, so names of rows that are gone are included. Rows count until a compaction removes
+    /// them. Example: `plane.describe(Some("link"), None)?["link"].rows` is the number of rows of
+    /// links.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn describe(
         &self,
         measurement: Option<&str>,
@@ -174,20 +190,22 @@ impl Plane {
         self.reader.describe(measurement, entity)
     }
 
-    /// Counters of everything written so far, by any process.
+    /// Returns counters of everything written so far, by any process. Example: after a batch of 3
+    /// records with 2 fields each, `counts` has grown by 3 rows and 6 values.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn stats(&self) -> Result<Stats, Error> {
         self.reader.stats()
     }
 
-    /// Counters of `plane` of `planes` as of the last commit of any process, which needs
-    /// neither its key nor a look at its rows: what is stored now counts as what was written. It
-    /// takes microseconds, waits for nobody, and any process may have the plane open.
+    /// Returns counters of `plane` of `planes` as of the last commit of any process. This needs
+    /// neither the key nor the rows of the plane: the number of rows written stands for the number
+    /// stored. It takes microseconds and waits for no other call, and any process may have the
+    /// plane open. Example: a monitor that watches a thousand planes.
     ///
     /// # Errors
-    /// Those of [`Planes::counts`].
+    /// Returns the errors of [`Planes::counts`].
     pub fn peek(planes: &dyn Planes, plane: &str) -> Result<Stats, Error> {
         Stats::peek(planes, plane)
     }

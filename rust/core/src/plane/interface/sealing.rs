@@ -1,28 +1,31 @@
-//! Bytes sealed for those who keep something beside a plane.
+//! Bytes that a caller seals with the key of a plane and stores next to the plane.
 
 use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::storage::seal::Kind;
 
-/// Bytes that are kept beside the plane, under its data key: they end with it.
+/// Bytes that are stored next to the plane, under its data key. When the key is gone they are lost.
 impl Plane {
-    /// Seals `plain`.
+    /// Seals `plain`. Example: the service seals each forecast before it stores it next to the
+    /// plane.
     ///
     /// # Errors
-    /// [`Error::Io`] where the machine gives no random bytes.
+    /// Returns [`Error::Io`] if the machine gives no random bytes.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealed.sealer.seal(Kind::Beside, plain)
     }
 
-    /// The bytes that [`Self::seal`] sealed.
+    /// Returns the bytes that [`Self::seal`] sealed. Example: `plane.unseal(&plane.seal(b"a")?)?`
+    /// is `b"a"`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for anything else.
+    /// Returns [`Error::Corrupt`] for any other bytes.
     pub fn unseal(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         self.sealed.sealer.open(Kind::Beside, sealed)
     }
 
-    /// A keyed hash to look up under names that must not be written down.
+    /// Returns a keyed hash to look up names that must not be written down. Example: a file name
+    /// made from the hash tells a reader of the disk nothing about the entity.
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
         self.sealed.sealer.name_hash(name)

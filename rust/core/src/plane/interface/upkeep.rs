@@ -10,42 +10,48 @@ use crate::storage::tombstone::Extent;
 
 /// Upkeep.
 impl Plane {
-    /// Compacts the log if it is `due` at `now`, merges segments, and removes those that
-    /// retention hides, unless `now` may be a clock that has jumped (O2). `None` if another process
-    /// is at it.
+    /// Compacts the log if it is `due` at `now`, merges segments, and removes rows that retention
+    /// hides. Expiry is held if the clock `now` may have jumped (O2). Returns `None` if another
+    /// process compacts. Example: `plane.compact(Due::Now, now_ns)` moves the whole log into
+    /// segments.
     ///
     /// # Errors
-    /// Those of [`Self::follow`], [`Error::DiskFull`]; what is stored is as it was before.
+    /// Returns the errors of [`Self::follow`] or [`Error::DiskFull`]. Stored rows stay as they
+    /// were.
     pub fn compact(&self, due: Due, now: impl Into<Now>) -> Result<Option<Compacted>, Error> {
         self.compactor.compact(due, now.into())
     }
 
-    /// Work that [`Self::compact`] has left from `now_ns` on, where blocks may become `age_ns` old,
-    /// so that nobody has to open the plane to ask.
+    /// Returns the work that [`Self::compact`] has left from `now_ns` on if blocks may become
+    /// `age_ns` old. A scheduler can keep the answer and need not open the plane again to ask.
+    /// Example: `due_ns` = midnight means that no work is due before midnight, unless rows arrive.
     ///
     /// # Errors
-    /// Those of [`Self::follow`].
+    /// Returns the errors of [`Self::follow`].
     pub fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming, Error> {
         self.compactor.upcoming(age_ns, now_ns)
     }
 
-    /// Hides the rows of `extent` that are committed by now from every read of every process, or
-    /// only counts them. A later [`Self::compact`] removes them from disk; rows written later into
-    /// the same extent are not hidden. `None` where another process compacts.
+    /// Hides the rows of `extent` that are committed by now from every read of every process. A dry
+    /// run only counts them. A later [`Self::compact`] removes them from disk. Rows that are
+    /// written later into the same extent are not hidden. Returns `None` if another process
+    /// compacts. Example: an extent with `entities: vec!["e1".into()]` and every instant hides all
+    /// rows of `e1`.
     ///
     /// # Errors
-    /// Those of [`Self::follow`], [`Error::DiskFull`], and [`Error::Invalid`] where too many deletes
-    /// wait for compaction; then nothing is hidden.
+    /// Returns the errors of [`Self::follow`], [`Error::DiskFull`], or [`Error::Invalid`] if too
+    /// many deletes wait for compaction. After an error no row is hidden.
     pub fn delete(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>, Error> {
         self.writer.flush()?;
         self.compactor.delete(extent, is_dry_run)
     }
 
-    /// Sets how long rows are kept, 0 for ever: older ones vanish from every read at once, of any
-    /// process, and from disk with a later [`Self::compact`].
+    /// Sets how long rows are kept. 0 keeps them forever. Older rows vanish at once from every read
+    /// of every process. A later [`Self::compact`] removes them from disk. Example:
+    /// `plane.set_retention(30 * 86_400)` keeps rows for 30 days.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns the errors of the store.
     pub fn set_retention(&self, seconds: u64) -> Result<(), Error> {
         self.compactor.set_retention(seconds)
     }

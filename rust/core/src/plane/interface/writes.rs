@@ -1,4 +1,4 @@
-//! Writes of batches, whatever they come as, and the positions of imports.
+//! Writes of batches in all formats, and the positions of imports.
 
 use crate::model::error::Error;
 use crate::model::limits::WriteLimits;
@@ -11,10 +11,12 @@ use crate::wire::{CsvColumns, Format};
 
 /// Writes.
 impl Plane {
-    /// Writes one batch as of the instant `ingest_ns`.
+    /// Writes one batch with the ingest instant `ingest_ns`, and waits as `acknowledge` says. The
+    /// example of [`Plane`] writes a record.
     ///
     /// # Errors
-    /// [`WriteError::Refused`] and nothing is stored; [`WriteError::Failed`] with the promises of
+    /// Returns [`WriteError::Refused`] if the contract refuses the batch: no record is stored.
+    /// Returns [`WriteError::Failed`] with the promises of
     /// [`crate::storage::store::Store::append`].
     pub fn write(
         &self,
@@ -27,10 +29,12 @@ impl Plane {
         Ok(self.append(format, body, limits, ingest_ns, acknowledge)?.wait()?)
     }
 
-    /// The part of [`Self::write`] before the disk is waited for, which is left to the caller.
+    /// Does the part of [`Self::write`] before waiting for the disk, and leaves the waiting to the
+    /// caller. Example: a server appends the batches of many connections and then waits for one
+    /// sync.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Returns the errors of [`Self::write`].
     pub fn append(
         &self,
         format: Format,
@@ -42,12 +46,14 @@ impl Plane {
         self.writer.append(Input::Body(format, body), limits, ingest_ns, acknowledge)
     }
 
-    /// Appends a body of another protocol as one batch as of the instant `ingest_ns`, to be waited
-    /// for as after [`Self::append`].
+    /// Appends a body of another protocol as one batch with the ingest instant `ingest_ns`. The
+    /// caller waits as after [`Self::append`]. Example: an export request of OpenTelemetry becomes
+    /// a batch.
     ///
     /// # Errors
-    /// As [`Self::write`]. [`Refusal::Dropped`](crate::model::fault::Refusal::Dropped) where a record
-    /// is faulty and none is to be left out.
+    /// Returns the errors of [`Self::write`], or
+    /// [`Refusal::Dropped`](crate::model::fault::Refusal::Dropped) if a record is faulty and the
+    /// body is not to be written in part.
     pub fn append_adapted(
         &self,
         body: AdaptedBody<'_>,
@@ -58,14 +64,16 @@ impl Plane {
         self.writer.append(Input::Adapted(body), limits, ingest_ns, acknowledge)
     }
 
-    /// Writes rows of comma-separated values, less their header, as one batch as of the instant
-    /// `ingest_ns`. The header learns the types of columns, whether the batch is refused or not.
+    /// Writes rows of comma-separated values, without their header, as one batch with the ingest
+    /// instant `ingest_ns`. `header` learns the types of columns, even if the batch is refused.
+    /// Example: an import reads the first line into `header` and writes the rest in chunks of
+    /// lines.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Returns the errors of [`Self::write`].
     ///
     /// # Panics
-    /// As [`crate::wire::parse_csv`].
+    /// Panics as [`crate::wire::parse_csv`] does.
     pub fn write_csv(
         &self,
         header: &mut CsvColumns,
@@ -77,13 +85,14 @@ impl Plane {
         Ok(self.writer.append(Input::Csv(header, body), limits, ingest_ns, acknowledge)?.wait()?)
     }
 
-    /// Writes rows that come as columns, as one batch as of the instant `ingest_ns`.
+    /// Writes rows that come as columns, as one batch with the ingest instant `ingest_ns`. Example:
+    /// a record batch of Arrow with the columns time, `entity_id` and `snr_db`.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Returns the errors of [`Self::write`].
     ///
     /// # Panics
-    /// As [`crate::wire::columnar::parse_rows`].
+    /// Panics as [`crate::wire::columnar::parse_rows`] does.
     pub fn write_rows(
         &self,
         rows: &InputRows<'_>,
@@ -94,34 +103,39 @@ impl Plane {
         Ok(self.writer.append(Input::Rows(rows), limits, ingest_ns, acknowledge)?.wait()?)
     }
 
-    /// Makes durable what was acknowledged before it was.
+    /// Makes every batch durable that was acknowledged before it was durable. Example: call it once
+    /// a second if writes use [`Acknowledge::Buffered`].
     ///
     /// # Errors
-    /// [`Error::DiskFull`], [`Error::Unavailable`]: everything still waits, to be tried again.
-    /// [`Error::Lost`]: the store failed and what waited may not be stored.
+    /// Returns [`Error::DiskFull`] or [`Error::Unavailable`] if the batches still wait: try again.
+    /// Returns [`Error::Lost`] if the store failed and the batches may not be stored.
     pub fn flush(&self) -> Result<(), Error> {
         self.writer.flush()
     }
 
-    /// Position that the last batch of the import `key` was written with ([`Acknowledge::At`]).
+    /// Returns the position that the last batch of the import `key` was written with
+    /// ([`Acknowledge::At`]). Example: an import that was interrupted after line 5,000 finds 5,000
+    /// and continues there.
     ///
     /// # Errors
-    /// The store's, [`Error::Corrupt`].
+    /// Returns the errors of the store, or [`Error::Corrupt`].
     pub fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>, Error> {
         let sealed = self.sealed.store.cursor(key)?;
         sealed.map(|sealed| self.unseal(&sealed)).transpose()
     }
 
-    /// Forgets the import `key`, which has ended.
+    /// Forgets the import `key`, which has ended. Afterwards
+    /// [`Self::cursor`] no longer returns its position. Example: an import calls it after its last
+    /// batch.
     ///
     /// # Errors
-    /// The store's.
+    /// Returns the errors of the store.
     pub fn forget_cursor(&self, key: &[u8; 16]) -> Result<(), Error> {
         let cursor = Some(Cursor { key: *key, position: Vec::new() });
         self.sealed.store.append(vec![NewBlock { cursor, ..NewBlock::default() }])
     }
 
-    /// Sealed bytes that wait for [`Self::flush`].
+    /// Returns the sealed bytes that wait for [`Self::flush`]. Example: 0 right after a flush.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.writer.buffered_bytes()

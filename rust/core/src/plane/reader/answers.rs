@@ -1,5 +1,5 @@
-//! One hash over everything that a scan answers, whatever segments and blocks the rows lie in
-//! (`docs/format.md`, "Hash of answers").
+//! A hash over everything that a scan answers. It does not depend on the segments and blocks in
+//! which the rows are stored (`docs/format.md`, "Hash of answers").
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::query::scan::{
 };
 
 impl Reader {
-    /// Hash over everything that a scan answers where retention hides nothing.
+    /// Returns the hash over everything that a scan answers if retention hides no row.
     pub(in crate::plane) fn answers_hash(&self) -> Result<u64> {
         let request =
             ScanRequest { start_ns: i64::MIN, end_ns: i64::MAX, ..ScanRequest::default() };
@@ -23,7 +23,7 @@ impl Reader {
     }
 }
 
-/// Sum of the hashes of all values of a stream, in no order.
+/// Sums the hashes of all values of a stream. The order does not matter.
 fn hash_of(mut stream: RowStream) -> Result<u64> {
     let keys = Keys::of(stream.schema());
     let (mut sum, mut rows, mut series) = (0_u64, Vec::new(), Series::default());
@@ -41,13 +41,13 @@ fn hash_of(mut stream: RowStream) -> Result<u64> {
     Ok(sum)
 }
 
-/// Sum of the hashes of the values of a column, of which `rows` has the hashes of the rows.
+/// Sums the hashes of the values of a column. `rows` has the hashes of the rows.
 fn hash_of_column(column: &ScanColumn, field: u64, rows: &[u64]) -> u64 {
     let hash = |row: u64, value: u64| mixed(row ^ mixed(field.wrapping_add(value)));
     let sum = |sum: u64, hash: u64| sum.wrapping_add(hash);
     let is_set = |bits: &[u8], row: usize| bits[row / 8] >> (row % 8) & 1 == 1;
     if let (None, ScanValues::Float(values)) = (&column.validity, &column.values) {
-        // Most columns are this: without a branch the loop takes several values at once.
+        // Most columns come here: without a branch the loop handles several values at once.
         return rows
             .iter()
             .zip(values)
@@ -65,14 +65,14 @@ fn hash_of_column(column: &ScanColumn, field: u64, rows: &[u64]) -> u64 {
     present.map(|row| hash(rows[row], value_of(row))).fold(0, sum)
 }
 
-/// Spreads each bit of a number over all of the result (the finalizer of `SplitMix64`).
+/// Spreads each bit of a number over all bits of the result (the finalizer of `SplitMix64`).
 const fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
 }
 
-/// The first eight bytes of a SHA-256.
+/// Returns the first eight bytes of a SHA-256 as a number, lowest byte first.
 fn key_of(bytes: &[u8]) -> u64 {
     let hash = digest(&SHA256, bytes);
     hash.as_ref().iter().take(8).rev().fold(0, |key, byte| key << 8 | u64::from(*byte))
@@ -89,7 +89,7 @@ fn push_text(text: &[u8], out: &mut Vec<u8>) {
 
 /// Numbers that stand for the names of a schema.
 struct Keys {
-    /// Each measurement as a series begins with it.
+    /// Encoded name of each measurement, with which the name of a series begins.
     measurements: Vec<Vec<u8>>,
     fields: Vec<u64>,
 }
@@ -112,7 +112,7 @@ impl Keys {
     }
 }
 
-/// The series of the row before: most rows have that of theirs.
+/// The series of the previous row: most rows have the same series as their predecessor.
 #[derive(Default)]
 struct Series {
     name: Vec<u8>,
@@ -121,7 +121,7 @@ struct Series {
 }
 
 impl Series {
-    /// The key of the series of a row.
+    /// Returns the key of the series of a row.
     fn key_of(&mut self, batch: &ScanBatch, measurement: &[u8], row: usize) -> u64 {
         if row > 0 && has_tags_of_row_before(&batch.tags, row) {
             return self.key;
@@ -154,7 +154,7 @@ fn has_tags_of_row_before(tags: &TagMaps, row: usize) -> bool {
     before.len() == own.len() && is_same(&tags.keys) && is_same(&tags.values)
 }
 
-/// The text before and its key: texts of a column are often the same.
+/// The previous text and its key: texts of a column are often the same.
 #[derive(Default)]
 struct TextKeys {
     last: Option<(Vec<u8>, u64)>,
@@ -177,7 +177,7 @@ fn text_of(texts: &Texts, index: usize) -> &[u8] {
     &texts.bytes[range_of(&texts.offsets, index)]
 }
 
-/// Range from an offset to the next.
+/// Returns the range from an offset to the next. Example: offsets 0, 3, 7 give 3..7 for index 1.
 fn range_of(offsets: &[i32], index: usize) -> Range<usize> {
     offset_at(offsets, index)..offset_at(offsets, index + 1)
 }

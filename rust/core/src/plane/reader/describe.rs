@@ -1,4 +1,4 @@
-//! Contents of a plane by its names, the indexes of its segments and the heads of its log.
+//! Contents of a plane, from its names, the indexes of its segments and the heads of its log.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,9 +16,9 @@ use crate::storage::segment::Part;
 /// Contents of one measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasurementContents {
-    /// Rows that are stored, those that a later compaction removes included.
+    /// Rows that are stored, including rows that a later compaction removes.
     pub rows: u64,
-    /// First and last time of these.
+    /// First and last time of these rows.
     pub times_ns: Option<(i64, i64)>,
     /// Number of tag sets that were ever written.
     pub series: u64,
@@ -30,12 +30,12 @@ pub struct MeasurementContents {
     pub fields: BTreeMap<String, FieldType>,
 }
 
-/// Distinct texts: their number, and the first of them in order.
+/// Distinct texts: their number, and the first texts in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounded {
-    /// Number of all.
+    /// Number of distinct texts.
     pub count: u64,
-    /// The first [`DESCRIBED_MAX`] in order of their bytes.
+    /// The first [`DESCRIBED_MAX`] texts in the order of their bytes.
     pub first: Vec<String>,
 }
 
@@ -46,15 +46,15 @@ impl Bounded {
     }
 }
 
-/// Series that are described, and the rows found of each measurement.
+/// Series that are described, and the rows found so far of each measurement.
 struct Rows<'r> {
     reader: &'r Reader,
-    /// Measurements, each with the entity that alone is wanted.
+    /// Measurements that are wanted. An entity restricts a measurement to rows of that entity.
     wanted: HashMap<MeasurementIndex, Option<EntityIndex>>,
     found: HashMap<MeasurementIndex, Found>,
 }
 
-/// Number of rows, and the first and last time of them.
+/// Number of rows, and their first and last time.
 type Found = (u64, Option<(i64, i64)>);
 
 impl Reader {
@@ -76,7 +76,7 @@ impl Reader {
     }
 }
 
-/// The measurements that have the names that are asked for.
+/// Returns the measurements with the wanted names.
 fn wanted(
     catalog: &Catalog,
     measurement: Option<&str>,
@@ -141,8 +141,8 @@ fn contents(
 }
 
 impl Rows<'_> {
-    /// Counts the rows of `snapshot`. A block of one measurement is counted by the index, unless it
-    /// has rows of several entities and one of them alone is wanted.
+    /// Counts the rows of `snapshot`. The index counts a block of one measurement. The block is
+    /// read only if it has rows of several entities and a single entity is wanted.
     fn count(&mut self, snapshot: &Snapshot) -> Result<()> {
         let sealed = &self.reader.sealed;
         for entry in &snapshot.manifest.segments {

@@ -1,4 +1,4 @@
-//! Newest samples: out of memory, or as they were where something newer hides the past.
+//! Newest samples: from memory, or from the store if newer rows hide the past.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl Reader {
         let newest = self.follower.newest()?;
         let catalog = newest.catalog();
         let measurement = match measurement.map(|name| catalog.measurement(name)) {
-            // A measurement nobody wrote has no newest sample.
+            // A measurement without rows has no newest sample.
             Some(None) => return lend(&Latest::default(), catalog, range_ns),
             Some(known) => known,
             None => None,
@@ -66,7 +66,7 @@ impl Reader {
         if newest_ns.is_none_or(|newest_ns| newest_ns < range_ns.end) {
             return lend(newest.latest(), catalog, range_ns);
         }
-        // Something newer hides the past: look the window up as it was.
+        // A newer row hides the past: read the window from the store.
         let (names, snapshot) = newest.into_snapshot(&range_ns);
         let (snapshot, range_ns) = (&snapshot, &range_ns);
         let history = History { sealed: &self.sealed, snapshot, range_ns, catalog: &names.catalog };
@@ -116,7 +116,7 @@ impl Reader {
         })
     }
 
-    /// As [`Self::answer_latest`], of which no more than a piece is made at once.
+    /// Answers as [`Self::answer_latest`] does, and makes at most a piece at a time.
     pub(in crate::plane) fn begin_latest(
         &self,
         as_of_ns: Option<i64>,

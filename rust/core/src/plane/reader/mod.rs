@@ -1,4 +1,4 @@
-//! Reads: each looks at one snapshot of what the follower has applied.
+//! Reads: each looks at a single snapshot of the blocks and segments that the follower has applied.
 
 mod processors;
 
@@ -10,7 +10,7 @@ pub(super) mod scan;
 mod series;
 pub(super) mod stats;
 
-/// One hash over what a scan answers.
+/// A hash over everything that a scan answers.
 mod answers;
 
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::storage::manifest::SegmentEntry;
 
 /// Reads of one tenant.
 ///
-/// Invariant: a read changes nothing but caches. It takes its snapshot under the follower's lock
-/// and reads segments and blocks without it. If compaction takes the snapshot away, the read starts
-/// anew from a newer one.
+/// Invariant: a read changes only caches. It takes its snapshot under the follower's lock, and
+/// reads segments and blocks without the lock. If compaction removes a segment or block of the
+/// snapshot, the read starts again from a newer snapshot.
 pub(super) struct Reader {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
@@ -53,13 +53,13 @@ impl Reader {
         Ok(measurements.iter().any(|name| names.catalog.measurement(name.as_ref()).is_some()))
     }
 
-    /// The segment of an entry of the manifest. The caller holds no names.
+    /// Returns the segment of an entry of the manifest. The caller holds no lock of the names.
     fn open_segment(&self, entry: &SegmentEntry) -> Result<Arc<OpenSegment>> {
         self.sealed.segment(entry, &self.registry.names().catalog)
     }
 
-    /// Reads what was followed, anew where compaction has overtaken it. The log was followed once
-    /// for this read, which costs a store far away a round trip.
+    /// Reads from the state that was followed, and again if compaction overtakes the read. The log
+    /// was followed once for this read: following costs a round trip to a remote store.
     fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
         for _ in 0..VIEWS_MAX {
             let generation = self.follower.generation();

@@ -1,5 +1,5 @@
-//! The processors of a process, shared by the reads that are under way in it: a flood of large
-//! reads is to start no more threads than run at once, or all other requests wait behind them.
+//! Shares the processors among the reads in progress in this process. Many large reads must not
+//! start more threads than can run at once, or all other requests wait behind them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::thread;
 
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// A read that is under way, until it is dropped.
+/// A read in progress, until this value is dropped.
 pub(super) struct Reading(());
 
 impl Reading {
@@ -16,7 +16,8 @@ impl Reading {
         Self(())
     }
 
-    /// The processors that this read should use: its part of them, one at least.
+    /// Returns the number of processors that this read should use: its share, at least 1. Example:
+    /// with 8 processors and 3 reads in progress, each read uses 2.
     #[expect(clippy::unused_self, reason = "a read counts itself")]
     pub(super) fn processors(&self) -> usize {
         part_of(processors(), UNDER_WAY.load(Ordering::Relaxed))
@@ -33,7 +34,8 @@ fn part_of(processors: usize, reads: usize) -> usize {
     (processors / reads.max(1)).max(1)
 }
 
-/// Processors that this process may use. Asked once: the answer comes out of files.
+/// Returns the processors that this process may use. The system is asked only once, because it
+/// reads files for the answer.
 fn processors() -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, Into::into))

@@ -1,4 +1,4 @@
-//! Series: rows and windows of some entities, out of the segments and blocks that overlap.
+//! Series: rows and windows of some entities, from the segments and blocks that overlap.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -20,19 +20,20 @@ use crate::query::{
 };
 use crate::storage::tombstone::Origin;
 
-/// Entities times segments, from which on a read is shared among threads.
-/// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
+/// Least product of entities and segments for which a read is shared among threads. Starting a
+/// thread takes as long as decoding one entity's day, or as the hourly statistics of some days
+/// more.
 const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;
 
-/// Bytes of recent blocks from which on a read joins no more of them, which take some milliseconds.
+/// Bytes of recent blocks after which a read joins no more: joining them takes some milliseconds.
 const JOINED_BYTES_PER_READ: usize = 1 << 20;
 
-/// Blocks of the log that are read between two looks at whether that is enough.
+/// Blocks of the log that are read before the read checks whether it has enough.
 const LOG_BLOCKS_PER_LOOK: usize = 32;
 
-/// Smallest number of values beyond which a part of a read knows that its answer ends before: those
-/// of a row of each entity of a request, each as wide as a tenant's rows can be.
+/// Values that a part of a read may hold at least before it ends early. This is enough for a row of
+/// each entity of a request, if each row is as wide as a tenant's rows can be.
 const VALUES_HELD_MIN: usize = if cfg!(test) { 200 } else { 1 << 21 };
 
 impl Reader {
@@ -79,7 +80,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Joins recent blocks for the reads that follow, a few at a time, unless another read does.
+    /// Joins recent blocks for later reads, a few at a time, unless another read is joining.
     fn join_recent(&self) {
         let caches = &self.sealed.caches;
         let Ok(_joining) = caches.joining.try_lock() else { return };
@@ -112,8 +113,8 @@ struct SeriesRead<'r> {
 }
 
 impl SeriesRead<'_> {
-    /// The wanted rows in as many parts as threads should read them on these processors, each of
-    /// some entities. There is one at least.
+    /// Splits the wanted rows into at least one part, each with some entities. Each part is read by
+    /// a thread on these processors.
     fn parts(&self, times_ns: Range<i64>, processors: usize) -> Vec<Selection> {
         let segments = self.snapshot.manifest.segments.iter();
         let days = segments.filter(|entry| entry.overlaps(&times_ns)).count();
@@ -134,11 +135,12 @@ impl SeriesRead<'_> {
         self.query.entity_ids.chunks(entities.div_ceil(threads)).map(select).collect()
     }
 
-    /// The wanted rows, cut so that they keep the bounds, and the instant at which they were cut.
+    /// Returns the wanted rows, cut so that they keep the bounds, and the instant at which they
+    /// were cut.
     ///
-    /// Reading ends early if there are more of them than an answer may hold: the rows that were
-    /// read tell an instant before which the answer ends, whatever the others are, and then those
-    /// before it are read.
+    /// Reading ends early if there are more rows than an answer may hold. The rows read so far give
+    /// an instant before which the answer must end, and the rows before that instant are read
+    /// again.
     fn read_enough(&self, parts: &mut [Selection]) -> Result<(Vec<EntityRows>, Option<i64>)> {
         let mut end_ns = self.query.end_ns;
         if self.query.windows.is_none()
@@ -159,11 +161,12 @@ impl SeriesRead<'_> {
                     cut_before_ns = Some(cut_ns);
                 }
                 Some(cut_ns) => return Ok((entities, Some(cut_ns))),
-                // One instant alone fills the collectors: what exceeds them cannot be asked for.
+                // A single instant fills the collectors: a client cannot ask for the rows beyond.
                 None if is_full => {
                     return Ok((entities, last_ns.map(|last| last.saturating_add(1))));
                 }
-                // Records of one instant may have become one row (F4), and then these are too few.
+                // Records of one instant may have become one row (F4), so these rows may be too
+                // few.
                 None if cut_before_ns.is_none() && end_ns < self.query.end_ns => {
                     end_ns = self.query.end_ns;
                 }
@@ -172,8 +175,8 @@ impl SeriesRead<'_> {
         }
     }
 
-    /// An instant before which segments hold more wanted records than an answer may have points:
-    /// later ones need not be read. `None` where there is no such instant.
+    /// Returns an instant before which segments hold more wanted records than an answer may have
+    /// points: later records need not be read. Returns `None` if there is no such instant.
     fn full_before(&self, parts: &[Selection]) -> Result<Option<i64>> {
         let mut blocks: Vec<(i64, usize)> = Vec::new();
         for part in parts.iter().filter(|part| !part.is_empty()) {
@@ -200,8 +203,8 @@ impl SeriesRead<'_> {
         Ok(full.map(|(max_ns, _)| max_ns.saturating_add(1)))
     }
 
-    /// The rows of all parts, one below the other, each read by a thread of its own. It also tells
-    /// if one holds so many that it ended early.
+    /// Reads all parts, each in a separate thread, and returns their rows in the order of the
+    /// parts. Also returns true if a part held so many values that it ended early.
     fn read_parts(&self, parts: &[Selection]) -> Result<(Vec<EntityRows>, bool)> {
         let Some((first, others)) = parts.split_first() else { return Ok((Vec::new(), false)) };
         thread::scope(|scope| {

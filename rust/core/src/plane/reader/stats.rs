@@ -12,15 +12,15 @@ pub struct Stats {
     pub counts: Counts,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
-    /// Distinct (measurement, tag set).
+    /// Distinct pairs of measurement and tag set.
     pub series: u64,
-    /// Rows that are stored now: compaction removes those that retention hides, and deleted ones.
+    /// Rows that are stored now. Compaction removes expired and deleted rows from this count.
     pub stored_rows: u64,
     /// Values that are stored now.
     pub stored_values: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
-    /// Bytes on disk, the store's own included.
+    /// Bytes on disk, including the bytes that the store needs for itself.
     pub space: Space,
 }
 

@@ -1,4 +1,4 @@
-//! Names of a batch looked up among those that are known.
+//! Looks up the names of a batch among the known names.
 
 use hashbrown::HashTable;
 
@@ -10,7 +10,7 @@ use crate::model::names::{self, FieldId, NameRef, SeriesId};
 use crate::model::new_series::NewSeries;
 use crate::storage::store::FirstIds;
 
-/// Stored ids of what a batch names by its own numbers.
+/// Stored ids for the numbers that a batch uses.
 #[derive(Default)]
 pub(in crate::plane) struct StoredIds {
     /// By index into [`Batch::new_series`].
@@ -19,23 +19,24 @@ pub(in crate::plane) struct StoredIds {
     pub(in crate::plane) fields: Vec<FieldId>,
 }
 
-/// The names of a batch, those that are known and those that are not.
+/// The names of a batch, known and unknown.
 pub(super) struct Lookup {
-    /// Pages of names that were known.
+    /// Pages of names that were known at the lookup.
     pub(super) pages: u64,
-    /// The id of each series, or [`NEW_SERIES_BASE`] and its index in `new_series`.
+    /// The id of each series. A new series has [`NEW_SERIES_BASE`] plus its index in `new_series`.
     series: Vec<SeriesId>,
-    /// Indices into [`Batch::new_series`]; each name once.
+    /// Indices into [`Batch::new_series`], each name once.
     new_series: Vec<usize>,
     fields: Vec<Option<FieldId>>,
-    /// Page of the names that were not known; empty if all were, or the batch is refused before.
+    /// Page of the unknown names. Empty if all names are known or the batch is refused earlier.
     pub(super) page: Vec<u8>,
-    /// Reason that the batch is refused, as far as it is known from these names.
+    /// Why the batch is refused, as far as these names tell.
     pub(super) refusal: Option<Refusal>,
 }
 
 impl Lookup {
-    /// The names of `batch` in `catalog`, which has those of so many `pages` of so many `bytes`.
+    /// Looks up the names of `batch` in `catalog`, which has the names of `pages` pages with
+    /// `bytes` bytes.
     pub(super) fn new(
         batch: &Batch,
         catalog: &Catalog,
@@ -71,8 +72,9 @@ impl Lookup {
         lookup
     }
 
-    /// The refusal of a batch whose new names would take the tenant past a bound. Names that exist
-    /// are no new ones, however many there are.
+    /// Returns the refusal of a batch whose new names would take the tenant past a bound. Names
+    /// that exist do not count as new. Example: a tenant with 1,000 series and a bound of 1,000 can
+    /// still write all of them.
     fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<Refusal> {
         let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
         if passes(catalog.series_count(), self.new_series.len(), limits.tenant_series_max) {
@@ -111,13 +113,13 @@ impl Lookup {
         }
     }
 
-    /// The names of [`Self::new_series`].
+    /// Returns the names of [`Self::new_series`].
     fn names<'b>(&self, batch: &'b Batch) -> impl Iterator<Item = NameRef<'b>> {
         let new = self.new_series.iter().filter_map(|index| batch.new_series.get(*index));
         new.map(|series| series.name)
     }
 
-    /// The names that were not known, one after the other.
+    /// Encodes the unknown names as a page.
     fn new_page(&self, batch: &Batch) -> Vec<u8> {
         let mut page = Vec::new();
         self.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
@@ -132,7 +134,7 @@ impl Lookup {
         page
     }
 
-    /// Number of series and types of fields on [`Self::page`].
+    /// Returns the number of series and the types of fields on [`Self::page`].
     pub(super) fn new_ids(&self, batch: &Batch) -> (u32, Vec<FieldType>) {
         let series = u32::try_from(self.new_series.len()).expect("a batch has few series");
         let fields = batch.fields.iter().zip(&self.fields);
@@ -140,14 +142,14 @@ impl Lookup {
         (series, new.map(|(field, _)| field.field_type).collect())
     }
 
-    /// Tells if every name has its id, and nothing refuses the batch.
+    /// Returns true if every name has an id and the batch is not refused.
     pub(super) fn is_complete(&self) -> bool {
         self.refusal.is_none()
             && self.new_series.is_empty()
             && self.fields.iter().all(Option::is_some)
     }
 
-    /// The ids, where those that were missing count up from `first`.
+    /// Returns the ids. Missing ids count up from `first`.
     pub(super) fn ids(&self, first: FirstIds) -> StoredIds {
         let mut free = first.field..;
         let field = |known: &Option<FieldId>| known.or_else(|| free.next());
@@ -162,7 +164,7 @@ impl Lookup {
     }
 }
 
-/// The one that stands first in the batch.
+/// Returns the conflict that comes first in the batch.
 fn first<'b>(
     earlier: Option<(CellPosition, &'b str)>,
     next: (CellPosition, &'b str),

@@ -1,8 +1,8 @@
-//! The registry of names: which id each series and field has.
+//! The registry of names: the id of each series and field.
 //!
-//! Names are looked up in memory, where all that were ever registered lie. Those that are missing
-//! become a page, which the store takes only if this process knew every page before it: so a name
-//! has one id, whichever process registers it, and is stored once.
+//! Names are looked up in memory, which has every name that was ever registered. Missing names
+//! become a page. The store takes the page only if this process knew every page before it. So a
+//! name has one id for all processes, and is stored once.
 
 mod lookup;
 
@@ -23,11 +23,11 @@ use crate::storage::store::{FirstIds, NamesPage, NewNames};
 /// All names of one tenant that this process knows.
 ///
 /// Invariant: the catalog holds the names of the first [`Names::pages`] pages, perhaps some of
-/// later ones, and a page is noted once, in order. It calls the store and its caches alone, so a
-/// thread with one of its locks waits for no other owner.
+/// later pages. A page is noted once, in order. The registry calls only the store and its caches,
+/// so a thread with one of its locks waits for no other owner.
 pub(super) struct Registry {
     sealed: Arc<SealedStore>,
-    /// Held while pages are followed, or one is appended and noted; taken before `names`.
+    /// Lock to follow pages, or to append and note a page. Taken before `names`.
     order: Mutex<()>,
     names: RwLock<Names>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Names {
     pages: u64,
     /// Bytes of the names on these pages.
     bytes: usize,
-    /// Ids that the store gives to the names of the next page.
+    /// Ids that the store assigns to the names of the next page.
     next_ids: FirstIds,
     pub(super) catalog: Catalog,
 }
@@ -49,11 +49,11 @@ impl Registry {
         Self { sealed, order: Mutex::default(), names: RwLock::default() }
     }
 
-    /// The names that are known. Whoever holds them lends the catalog on instead of asking again: a
-    /// writer that waits in between would stop both.
+    /// Lends the known names. The caller passes the catalog on instead of calling this again: a
+    /// writer that waits in between would block both calls.
     pub(super) fn names(&self) -> RwLockReadGuard<'_, Names> {
-        // A poisoned lock is taken over, here as below: a name is noted whole or not at all, and a
-        // page that was not noted to its end is followed again.
+        // A poisoned lock is taken over, here and below. A name is noted whole or not at all, and a
+        // page that was noted only in part is followed again.
         self.names.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -65,12 +65,12 @@ impl Registry {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the pages that any process appended so far.
+    /// Notes the pages that any process has appended so far.
     pub(super) fn follow(&self) -> Result<()> {
         self.follow_in(&self.order())
     }
 
-    /// Notes the pages up to number `pages`, where they are not known yet.
+    /// Notes the pages up to number `pages`, unless they are known.
     pub(super) fn follow_until(&self, pages: u64) -> Result<()> {
         if self.names().pages >= pages { Ok(()) } else { self.follow() }
     }
@@ -108,9 +108,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Gives every series and field of `batch` its stored id, registering what is new. Type
-    /// conflicts and names beyond what the tenant may have refuse the batch before any
-    /// name is registered.
+    /// Finds the stored id of every series and field of `batch`, and registers new names. A type
+    /// conflict, or names beyond the tenant's bounds, refuse the batch before a name is registered.
     pub(super) fn resolve(
         &self,
         batch: &mut Batch,
@@ -155,11 +154,12 @@ impl Registry {
         ids
     }
 
-    /// Stores the names that `lookup` lacks, which learns those that others stored meanwhile.
-    /// `None` where they stored all of them. A batch is refused only by a process that knows all
-    /// names: else the field that is named would depend on what this process happens to know, and
-    /// the store takes no page that would pass a bound, because it takes none from a process that
-    /// has not counted all others.
+    /// Stores the names that `lookup` lacks. Returns `None` if other processes stored all of them
+    /// in the meantime; `lookup` then knows their ids.
+    ///
+    /// Only a process that knows all names refuses a batch. Otherwise the field in the refusal
+    /// would depend on the names that this process happens to know. The store takes no page that
+    /// would pass a bound, because it takes a page only from a process that has counted all others.
     fn register(
         &self,
         order: &MutexGuard<'_, ()>,
@@ -192,7 +192,8 @@ impl Registry {
         }
     }
 
-    /// The page of the names that `lookup` lacks, as it is stored under ids from `first` on.
+    /// Returns the page of the names that `lookup` lacks, as it is stored under ids from `first`
+    /// on.
     fn new_names(&self, batch: &Batch, lookup: &Lookup, first: FirstIds) -> Result<NewNames> {
         let (series, fields) = lookup.new_ids(batch);
         let new = NewNames { series, fields, sealed_names: Vec::new() };

@@ -1,5 +1,5 @@
-//! The store of one tenant together with the key of all that lies in it and the caches of what was
-//! read. Everything above reads and writes stored bytes through it.
+//! The store of one tenant, with the key of its bytes and the caches of what was read. The layers
+//! above read and write stored bytes through it.
 
 mod segments;
 
@@ -16,14 +16,14 @@ use crate::storage::store::{
     CURSOR_BYTES_MAX, Cursor, LogEntry, MemoryStore, NamesPage, Planes, Store,
 };
 
-/// Blocks read in one go: bounds the time that a read transaction stays open.
+/// Blocks per read: bounds the time that a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
 
-/// Sealed bytes to be read in one go, unless a block has more: bounds memory.
+/// Sealed bytes per read, unless a single block has more: bounds memory.
 const BYTES_PER_READ: usize = 1 << 20;
 
-/// A store, the sealer of its bytes, and whose they are. No lock of another part is taken in here, so
-/// a thread that holds one may call it.
+/// A store, the sealer of its bytes, and the tenant that owns them. No call takes a lock of another
+/// part, so a thread that holds such a lock may call it.
 pub(super) struct SealedStore {
     pub(super) tenant_key: String,
     pub(super) store: Box<dyn Store>,
@@ -31,14 +31,14 @@ pub(super) struct SealedStore {
     pub(super) caches: Arc<Caches>,
 }
 
-/// Makes an empty plane with a data key of its own, wrapped by `master_key`.
+/// Makes an empty plane with a new data key, which `master_key` wraps.
 pub(super) fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<()> {
     let data_key = DataKey::random()?;
     let wrapped = seal::wrap(master_key, plane, &random_plane_id()?, &data_key)?;
     planes.create(plane, &wrapped, &mut |_| Ok(()))
 }
 
-/// The store of a plane and its sealer.
+/// Opens the store of a plane, and returns it with its sealer.
 pub(super) fn open(
     planes: &dyn Planes,
     plane: &str,
@@ -49,7 +49,7 @@ pub(super) fn open(
     Ok((store, Sealer::new(&data_key, plane_id)))
 }
 
-/// The names of a page.
+/// Returns the names of a page.
 pub(super) fn open_names(sealer: &Sealer, page: &NamesPage) -> Result<Vec<u8>> {
     sealer.open_at(Kind::Names, &page.place(), &page.sealed_names)
 }
@@ -65,13 +65,13 @@ impl SealedStore {
         Ok(Self::new(tenant_key, store, sealer))
     }
 
-    /// One that lives and dies with the process, sealed like any other.
+    /// Makes a store in memory that ends with the process, sealed like any other.
     pub(super) fn in_memory(tenant_key: &str) -> Result<Self> {
         let sealer = Sealer::new(&DataKey::random()?, random_plane_id()?);
         Ok(Self::new(tenant_key, Box::<MemoryStore>::default(), sealer))
     }
 
-    /// One with the same names that keeps no row.
+    /// Makes a store in memory with the same names, which keeps no row.
     pub(super) fn trial(&self) -> Result<Self> {
         Ok(Self {
             tenant_key: self.tenant_key.clone(),
@@ -86,7 +86,7 @@ impl SealedStore {
         Self { tenant_key: tenant_key.to_owned(), store, sealer, caches: Caches::new() }
     }
 
-    /// A cursor on its way into the store.
+    /// Seals a cursor for the store.
     pub(super) fn seal_cursor(&self, cursor: Cursor) -> Result<Cursor> {
         let Cursor { key, position } = cursor;
         if position.len() > CURSOR_BYTES_MAX {
@@ -96,13 +96,13 @@ impl SealedStore {
         Ok(Cursor { key, position: self.sealer.seal(Kind::Beside, &position)? })
     }
 
-    /// The content of a block of the log.
+    /// Returns the content of a block of the log.
     pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
         decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
     }
 
-    /// Hands these blocks of the log to `visit`, in order: position and encoded content. It ends at the
-    /// next block once the store is closed.
+    /// Calls `visit` for these blocks of the log in order, with position and encoded content. If
+    /// the store is closed, it ends at the next block.
     pub(super) fn visit_log(
         &self,
         sequences: &[u64],
@@ -113,7 +113,7 @@ impl SealedStore {
         while !rest.is_empty() {
             let (chunk, later) = rest.split_at(count.min(rest.len()));
             let entries = self.store.log_get(chunk)?;
-            // Blocks are as long as those before them, more or less.
+            // Blocks are about as long as the blocks before them.
             let bytes: usize = entries.iter().map(|entry| entry.sealed.len()).sum();
             let fitting = BYTES_PER_READ * chunk.len() / bytes.max(1);
             count = fitting.min(2 * chunk.len()).clamp(1, BLOCKS_PER_READ);
@@ -126,7 +126,7 @@ impl SealedStore {
         Ok(())
     }
 
-    /// The segment of an entry of the manifest, its index read anew.
+    /// Opens the segment of an entry of the manifest. Its index is read again.
     pub(super) fn open_segment(&self, entry: &SegmentEntry) -> Result<Segment> {
         Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)
     }

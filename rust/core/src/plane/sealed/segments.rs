@@ -1,4 +1,4 @@
-//! Segments as reads look at them: each is opened once, and the parts used last stay in memory.
+//! Segments as reads see them: each is opened once, and the parts used last stay in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,22 +16,24 @@ use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::{BlockEntry, HOUR_NS, Part, filtered, hour_of};
 use crate::storage::tombstone::Origin;
 
-/// Hours of a block that a read takes out of those that are kept; for more it decodes the block.
+/// Hours of a block that a read takes from the cache. A read of more hours decodes the block.
 const BLOCK_HOURS_MAX: i64 = 4;
 
-/// Columns of a block whose hours are kept: a read of a wider one decodes the columns that it wants.
+/// Columns of a block whose hours are cached. A read of a wider block decodes only the wanted
+/// columns.
 const BLOCK_COLUMNS_MAX: usize = 32;
 
 #[expect(clippy::cast_possible_truncation, reason = "an hour of nanoseconds has 42 bits")]
 const HOUR_STEP: usize = HOUR_NS.cast_unsigned() as usize;
 
 impl SealedStore {
-    /// The segment of an entry of the manifest. `catalog` is lent, because whoever holds the names
-    /// must not ask for them again: a writer that waits in between would stop both.
+    /// Returns the segment of an entry of the manifest. The caller lends `catalog`: a caller that
+    /// holds the names must not ask for them again, because a writer that waits in between would
+    /// block both.
     ///
     /// # Errors
-    /// [`Error::Stale`] where it is gone, [`Error::Corrupt`], [`Error::Closed`], [`Error::Io`]; so
-    /// do the others.
+    /// Returns [`Error::Stale`] if the segment is gone, [`Error::Corrupt`], [`Error::Closed`] or
+    /// [`Error::Io`]. The other functions return the same errors.
     pub(in crate::plane) fn segment(
         &self,
         entry: &SegmentEntry,
@@ -51,7 +53,7 @@ impl SealedStore {
         Ok(cache.put(entry.id, OpenSegment { id: entry.id, segment, measurements }, weight))
     }
 
-    /// Tells the store which of these segments are about to be opened.
+    /// Tells the store which of these segments will be opened soon.
     pub(in crate::plane) fn prefetch<'e>(
         &self,
         entries: &mut (dyn Iterator<Item = &'e SegmentEntry> + '_),
@@ -72,7 +74,7 @@ impl SealedStore {
         Ok(cache.put((open.id, part), plain, weight))
     }
 
-    /// The rows of a block.
+    /// Returns the rows of a block.
     pub(in crate::plane) fn block_table(
         &self,
         open: &OpenSegment,
@@ -126,8 +128,8 @@ impl SealedStore {
         Ok(())
     }
 
-    /// Hands over the rows of a block in `times_ns`, which it overlaps; of their fields only those
-    /// of `fields` where it is given.
+    /// Hands over the rows of a block in `times_ns`, which the block overlaps. `fields` restricts
+    /// the fields.
     fn collect_rows(
         &self,
         (open, index): (&OpenSegment, usize),
@@ -154,8 +156,8 @@ impl SealedStore {
         selection.collect((&origin, &block), times_ns, fields, collector)
     }
 
-    /// The hours of a block that have a row in `times_ns`, which begins and ends with one of the
-    /// block; none where they are too many to be kept, or too wide to be decoded for one read.
+    /// Returns the hours of a block that overlap `times_ns`, a range within the block. Returns no
+    /// hour if there are too many hours to cache, or too many columns to decode for one read.
     fn hours(
         &self,
         open: &OpenSegment,
@@ -194,7 +196,8 @@ impl SealedStore {
     }
 }
 
-/// The table of a block with its numeric columns alone; `None` where it has not one table.
+/// Returns the table of a block with only its numeric columns. Returns `None` if the block does not
+/// have exactly one table.
 fn numbers(block: &BlockReader<'_>) -> Result<Option<Table>> {
     if block.tables().len() != 1 {
         return Ok(None);
@@ -206,7 +209,8 @@ fn numbers(block: &BlockReader<'_>) -> Result<Option<Table>> {
     Ok(Some(Table { series: table.series(), times_ns: table.times_ns()?, columns }))
 }
 
-/// The hours that lie in `times_ns` from end to end; empty where there is none.
+/// Returns the range of hours that lie entirely in `times_ns`. Empty if there is none. Example:
+/// 10:30 to 13:10 contains the hours from 11:00 to 13:00.
 fn whole_hours(times_ns: &Range<i64>) -> Range<i64> {
     let first = hour_of(times_ns.start);
     let start = if first == times_ns.start { first } else { first.saturating_add(HOUR_NS) };

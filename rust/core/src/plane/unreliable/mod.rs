@@ -1,4 +1,4 @@
-//! Planes of several processes on an engine that fails, forgets and loses leases.
+//! Tests planes of several processes on an engine that fails, forgets and loses leases.
 
 mod store;
 mod world;
@@ -26,15 +26,15 @@ const PROCESSES: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A batch of a process.
+    /// A process writes a batch.
     Write(usize),
     Read(usize),
     Compact(usize),
-    /// The lease of compaction runs out.
+    /// The lease of compaction expires.
     LoseLease,
-    /// The engine fails over, and forgets what nobody was told of.
+    /// The engine fails over, and forgets changes that it acknowledged to no process.
     Fork,
-    /// A process ends and another one takes its place.
+    /// A process ends and another process takes its place.
     Restart(usize),
 }
 
@@ -49,11 +49,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Batches by number, by what their writers were told.
+/// Numbers of batches, by the answer that their writers got.
 #[derive(Default)]
 struct Told {
     stored: BTreeSet<u32>,
-    /// Stored or not; a read may have shown it.
+    /// Stored or not. A read may have shown them.
     unknown: BTreeSet<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Fleet {
         Self { network, planes, told: Told::default(), next: 0 }
     }
 
-    /// Opens the plane of a process anew, as often as that takes.
+    /// Opens the plane of a process again, with as many attempts as this takes.
     fn restart(&mut self, process: usize) {
         self.planes[process].close();
         self.planes[process] = (0..100)
@@ -83,7 +83,7 @@ impl Fleet {
             .expect("most calls are answered");
     }
 
-    /// Takes note of an error, which is one that a process is to expect.
+    /// Checks that a process may expect an error, and reopens its plane if necessary.
     fn note(&mut self, process: usize, error: &Error) {
         match error {
             Error::Unavailable { .. } | Error::Unknown { .. } => {}
@@ -108,8 +108,8 @@ impl Fleet {
         }
     }
 
-    /// The rows that a process sees are those whose writers were told so, and some of those who were
-    /// left in doubt; each once.
+    /// Reads all rows and checks them. Every acknowledged row is there once, and other rows are
+    /// there only if their writer was left in doubt.
     fn read(&mut self, process: usize) -> Option<BTreeSet<u32>> {
         let seen = match numbers(&self.planes[process]) {
             Ok(seen) => seen,
@@ -148,7 +148,7 @@ impl Fleet {
     }
 }
 
-/// A batch of one row; some entities and fields are new, others known.
+/// Returns a batch with one row. Some entities and fields are new, others known.
 fn batch(number: u32) -> String {
     format!(
         r#"[{{"measurement":"link","time":"2026-09-01T00:{:02}:{:02}Z",
@@ -173,7 +173,7 @@ fn write_as(plane: &Plane, number: u32, acknowledge: Acknowledge) -> Result<()> 
     }
 }
 
-/// The numbers of all rows.
+/// Returns the numbers of all rows.
 fn numbers(plane: &Plane) -> Result<Vec<u32>> {
     let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
     let mut rows = plane.scan(&everything, NOW_NS)?;
@@ -192,8 +192,8 @@ fn numbers(plane: &Plane) -> Result<Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever is told of a write holds for every later read of every process: what is acknowledged
-    /// is there once, and what is refused as unavailable is not.
+    /// An answer to a write holds for every later read of every process: an acknowledged row is
+    /// there once, and a row refused as unavailable is not there.
     #[test]
     fn acknowledged_rows_are_read_once_whatever_fails(
         seed in any::<u64>(),
@@ -204,7 +204,7 @@ proptest! {
         for step in &steps {
             fleet.take(step);
         }
-        // Nothing goes wrong any more: all agree, whatever each of them has been through.
+        // From here on no call fails: all processes agree, regardless of earlier failures.
         fleet.network.0.seed(seed, 0);
         let seen: Vec<_> = (0..PROCESSES)
             .map(|process| fleet.read(process).or_else(|| fleet.read(process)).unwrap())
@@ -219,8 +219,8 @@ proptest! {
     }
 }
 
-/// A view is shared by all who came before it began, and one that began before a read is not taken
-/// by it: what was acknowledged meanwhile would be missing.
+/// Calls that arrive before a view begins share it. A read never uses a view that began before the
+/// read: rows acknowledged in between would be missing.
 #[test]
 fn eight_readers_of_a_store_far_away_take_two_views() {
     let mut fleet = Fleet::new(1, 0);
@@ -252,7 +252,7 @@ fn eight_readers_of_a_store_far_away_take_two_views() {
     assert_eq!(world.views.load(Ordering::Relaxed), 2);
 }
 
-/// A read with news takes one view, and asks for names only where there are new ones.
+/// A read with news takes one view, and asks for names only if there are new names.
 #[test]
 fn a_read_with_news_takes_one_round_trip() {
     let mut fleet = Fleet::new(1, 0);
@@ -278,8 +278,8 @@ fn a_read_with_news_takes_one_round_trip() {
     assert_eq!(calls(), (1, 0), "an answer as of an instant that the log decides");
 }
 
-/// Names of others are asked for by who reads, and by who brings a name of its own, whose id and
-/// bounds depend on all of them: never by who writes what it knows, or looks if compaction is due.
+/// Only a read, or a write with a new name, asks for names of other processes: its id and bounds
+/// depend on all names. A write of known names and a check whether compaction is due do not ask.
 #[test]
 fn a_process_that_writes_what_it_knows_follows_no_names() {
     let mut fleet = Fleet::new(1, 0);
@@ -288,10 +288,10 @@ fn a_process_that_writes_what_it_knows_follows_no_names() {
     fleet.write(0);
     write(&fleet.planes[1], 77).unwrap();
     assert!(asked(), "for the first row of its own");
-    // As the process does that looks after the stores: it keeps no rows, so it follows none.
+    // Act as the maintenance process: it keeps no rows, so it follows no names.
     let rested = Due::LargeOrAged { age_ns: SECOND_NS };
     fleet.planes[1].compact(rested, NOW_NS).unwrap().unwrap();
-    // Each of another entity and another field.
+    // Each write has another entity and another field.
     (0..5).for_each(|_| fleet.write(0));
     asked();
     write(&fleet.planes[1], 77).unwrap();
@@ -303,7 +303,8 @@ fn a_process_that_writes_what_it_knows_follows_no_names() {
     assert!(asked(), "by a read");
 }
 
-/// A store is told of all segments that a read is about to open, and of none that are open.
+/// A read announces to the store all segments that it will open, and no segment that is open
+/// already.
 #[test]
 fn segments_that_a_series_needs_are_fetched_together() {
     let mut fleet = Fleet::new(1, 0);
@@ -325,8 +326,8 @@ fn segments_that_a_series_needs_are_fetched_together() {
     }
 }
 
-/// A compactor whose lease ran out while it worked ends as one who came too late, and the next one
-/// takes up its work.
+/// A compactor whose lease expired while it worked ends as overtaken. The next compactor does the
+/// work.
 #[test]
 fn a_compactor_that_is_overtaken_leaves_its_work_to_another() {
     let mut fleet = Fleet::new(1, 0);
@@ -341,7 +342,7 @@ fn a_compactor_that_is_overtaken_leaves_its_work_to_another() {
     assert_eq!(world.store().segments().unwrap().len(), 1, "that of the first one is gone");
 }
 
-/// Batches that wait in memory wait on where the store is away for a while.
+/// Batches that wait in memory keep waiting while the store is away.
 #[test]
 fn batches_that_wait_outlast_a_store_that_is_away() {
     let fleet = Fleet::new(1, 0);

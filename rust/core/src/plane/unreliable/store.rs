@@ -1,4 +1,4 @@
-//! One handle on the engine of [`World`].
+//! A handle on the engine of [`World`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::storage::store::{
     NewSegment, SegmentId, SegmentsLock, Snapshot, Space, Store, View,
 };
 
-/// A store of one process.
+/// The store of one process.
 pub(super) struct FaultyStore {
     world: Arc<World>,
-    /// The history that it has seen, which another one may have replaced.
+    /// The history that this handle has seen. Another history may have replaced it.
     history: u64,
-    /// Lease that it took last.
+    /// Lease that this handle took last.
     lease: AtomicU64,
     is_closed: AtomicBool,
 }
@@ -39,7 +39,7 @@ struct Pin;
 
 impl SegmentsLock for Pin {}
 
-/// A segment that counts only if the lease that it was begun under is still held when it is done.
+/// A segment that counts only if the lease under which it began is still held at its end.
 struct Fenced {
     world: Arc<World>,
     lease: u64,
@@ -85,7 +85,7 @@ fn check_lease(world: &World, lease: u64) -> Result<()> {
     if held == Some(lease) { Ok(()) } else { Err(Error::Overtaken) }
 }
 
-/// A store with all that `store` has.
+/// Returns a copy of `store` with all its content.
 pub(super) fn loaded_copy(store: &MemoryStore) -> MemoryStore {
     let copy = MemoryStore::default();
     copy.load_names(&store.names_after(0).unwrap()).unwrap();
@@ -110,7 +110,7 @@ impl FaultyStore {
         Self { world, history, lease: AtomicU64::new(0), is_closed: AtomicBool::new(false) }
     }
 
-    /// The engine, where this handle may go on with it.
+    /// Returns the engine if this handle may still use it.
     fn world(&self) -> Result<&World> {
         self.check_open()?;
         let is_forked = self.world.history.load(Ordering::Relaxed) != self.history;

@@ -1,5 +1,5 @@
-//! An engine on a network, as planes see it: the twin in memory behind calls that fail, take their
-//! time, leave open what came of them, lose leases and forget what they showed.
+//! An engine on a network, as planes see it. The memory store stands behind calls that fail, take
+//! time, leave their outcome open, lose leases and forget changes.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,47 +9,48 @@ use crate::storage::store::{MemoryStore, Peeked, Planes, Store};
 
 use super::store::{FaultyStore, loaded_copy};
 
-/// Outcome of a call that changes something.
+/// Outcome of a call that changes the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Done,
     Unavailable,
-    /// The answer is lost, and nothing was changed.
+    /// The answer is lost, and the store is unchanged.
     UnknownUndone,
-    /// The answer is lost.
+    /// The answer is lost, and the store is changed.
     UnknownDone,
 }
 
 pub(super) type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
-/// The engine, and all that goes wrong in it.
+/// The engine, and all its failures.
 #[derive(Default)]
 pub(super) struct World {
     store: RwLock<Arc<MemoryStore>>,
     key: Mutex<Vec<u8>>,
     dice: Mutex<u64>,
-    /// One call in so many goes wrong; none where it is 0.
+    /// One call in this many fails, none if 0.
     one_in: AtomicU64,
-    /// Forked histories so far: a handle that knows an older one is told so.
+    /// Number of forks so far. A handle that knows an older history gets an error.
     pub(super) history: AtomicU64,
-    /// Number of the last lease of compaction, and the one that is held.
+    /// Number of the last lease of compaction, and the lease that is held.
     pub(super) leases: Mutex<(u64, Option<u64>)>,
-    /// State before a change that may yet be forgotten, because nobody learned that it was stored.
+    /// State before a change that may still be forgotten, because no process learned that it was
+    /// stored.
     undone: Mutex<Option<MemoryStore>>,
-    /// Outcome of the next change, whatever the dice say.
+    /// Outcome of the next change. Overrides the dice.
     pub(super) next: Mutex<Option<Fate>>,
-    /// Called once, by the next view before it is answered.
+    /// Called once, by the next view, before it returns.
     pub(super) in_view: Hook,
-    /// As `in_view`, by the next segment before it is finished.
+    /// Called once, by the next segment, before it is finished.
     pub(super) in_segment: Hook,
-    /// Calls of `view` and of `names_after`.
+    /// Number of calls of `view` and of `names_after`.
     pub(super) views: AtomicUsize,
     pub(super) pages: AtomicUsize,
-    /// Segments that were told of before they were read.
+    /// Segments that were announced before they were read.
     pub(super) fetched: AtomicUsize,
 }
 
-/// Its planes: one.
+/// Gives access to the only plane of the engine.
 #[derive(Clone, Default)]
 pub(super) struct Network(pub(super) Arc<World>);
 
@@ -63,7 +64,7 @@ impl World {
         self.one_in.store(one_in, Ordering::Relaxed);
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn draw(&self, bound: u64) -> u64 {
         let mut dice = self.dice.lock().unwrap();
         *dice ^= *dice << 13;
@@ -91,12 +92,12 @@ impl World {
         }
     }
 
-    /// A call that changes nothing.
+    /// Makes a call that does not change the store.
     pub(super) fn read<T>(&self, call: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
         if self.goes_wrong() { Err(unavailable()) } else { call(&self.store()) }
     }
 
-    /// A call that changes something.
+    /// Makes a call that changes the store.
     pub(super) fn change<T>(&self, call: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
         let fate = self.fate();
         match fate {
@@ -105,17 +106,18 @@ impl World {
             Fate::UnknownDone => {
                 let before = loaded_copy(&self.store());
                 let mut undone = self.undone.lock().unwrap();
-                // All that came after it goes with it.
+                // All later changes are forgotten with this change.
                 undone.get_or_insert(before);
             }
-            // A commit that is acknowledged is copied with all that came before it.
+            // An acknowledged commit is copied, and all earlier commits with it.
             Fate::Done => *self.undone.lock().unwrap() = None,
         }
         let outcome = call(&self.store())?;
         if fate == Fate::Done { Ok(outcome) } else { Err(unknown()) }
     }
 
-    /// Fails over to a copy that lacks what nobody was told of; false where there is nothing.
+    /// Fails over to a copy without the changes that no process was told of. Returns false if there
+    /// are none.
     pub(super) fn fork(&self) -> bool {
         let Some(before) = self.undone.lock().unwrap().take() else { return false };
         *self.store.write().unwrap() = Arc::new(before);
@@ -123,7 +125,7 @@ impl World {
         true
     }
 
-    /// Lets the lease of compaction run out, whoever has it.
+    /// Lets the lease of compaction expire.
     pub(super) fn lose_lease(&self) {
         self.leases.lock().unwrap().1 = None;
     }

@@ -1,5 +1,4 @@
-//! Verification of a plane: every stored byte is read, and all that follows from others is computed
-//! anew.
+//! Verification of a plane: reads every stored byte, and computes all derived data again.
 
 mod segments;
 
@@ -21,17 +20,17 @@ use crate::storage::store::{NamesPage, Planes, Store, View};
 pub struct Verified {
     /// Blocks of the log.
     pub blocks: u64,
-    /// Segments, the checkpoint not counted.
+    /// Number of segments, without the checkpoint.
     pub segments: u64,
-    /// Rows in both.
+    /// Rows in the log and the segments.
     pub rows: u64,
-    /// Values in both.
+    /// Values in the log and the segments.
     pub values: u64,
-    /// A line for each damage; none where everything is sound.
+    /// A line for each damage, empty if the plane is sound.
     pub damages: Vec<String>,
 }
 
-/// A plane that is verified, the names read so far, and the findings.
+/// A plane under verification, the names read so far, and the findings.
 struct Verification {
     store: Box<dyn Store>,
     sealer: Sealer,
@@ -59,7 +58,7 @@ impl Verification {
         self.found.damages.push(what.into());
     }
 
-    /// Notes a damage of a part of the plane; passes on values and other errors.
+    /// Records a damage to a part of the plane. Passes values and other errors on.
     fn note<T>(&mut self, part: &str, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -92,7 +91,7 @@ impl Verification {
         }
     }
 
-    /// Checks that a page opens, and that no name of it has another id elsewhere, or id another
+    /// Checks that a page opens, and that each of its names and ids belongs to exactly one id and
     /// name.
     fn names_page(&mut self, page: &NamesPage) -> Result<()> {
         const WRONG: Error = Error::Corrupt { what: "an id of a name" };
@@ -116,8 +115,8 @@ impl Verification {
         if reader.is_empty() && agree { Ok(()) } else { Err(WRONG) }
     }
 
-    /// Names, manifest, segments and log of one view; again from the start where compaction
-    /// overtakes it.
+    /// Verifies names, manifest, segments and log of one view. Starts again if compaction overtakes
+    /// the view.
     fn content(&mut self) -> Result<()> {
         for _ in 0..VIEWS_MAX {
             let before = self.found.clone();
@@ -133,7 +132,7 @@ impl Verification {
         let view = self.store.view(0, 0);
         let view = self.note("the manifest and the log", view)?;
         let head = self.store.head()?;
-        // The names of every row up to there were registered before it.
+        // The names of every row up to the view were registered before the row.
         self.names()?;
         let Some(view) = view else { return Ok(()) };
         if let Some(sealed) = &view.manifest {
@@ -149,7 +148,7 @@ impl Verification {
         self.log(view, head)
     }
 
-    /// The blocks of the log from those of `view` up to position `head`.
+    /// Verifies the blocks of the log from the blocks of `view` up to position `head`.
     fn log(&mut self, mut view: View, head: u64) -> Result<()> {
         while let Some(last) = view.entries.last().map(|entry| entry.sequence) {
             for entry in view.entries.iter().filter(|entry| entry.sequence <= head) {
@@ -174,7 +173,8 @@ impl Verification {
         Ok(())
     }
 
-    /// Notes rows that nobody can name, or of another type than their field.
+    /// Records rows without a known name, and values whose type differs from the type of their
+    /// field.
     fn block(&mut self, part: &str, block: &Block) {
         for table in &block.tables {
             self.found.rows += table.row_count() as u64;

@@ -11,10 +11,10 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{BlockEntry, Part, Representatives, Segment, day_of, statistics};
 use crate::storage::tombstone::{Origin, Tombstone, visible};
 
-/// Rank of the measurement, representative series and time of a row: rows ascend by it.
+/// Rank of the measurement, representative series and time of a row. Rows ascend by this key.
 type Key = (u32, SeriesId, i64);
 
-/// First and last key of the rows of a block or more, and their smallest and greatest time.
+/// First and last key of the rows of some blocks, and their smallest and greatest time.
 #[derive(Clone, Copy)]
 struct Bounds {
     first: Key,
@@ -36,7 +36,7 @@ impl Bounds {
             && (entry.min_ns, entry.max_ns) == (self.min_ns, self.max_ns)
     }
 
-    /// The bounds of all rows up to those of `next`.
+    /// Returns the bounds of all rows from these up to the rows of `next`.
     fn extended(self, next: &Self) -> Self {
         let (min_ns, max_ns) = (self.min_ns.min(next.min_ns), self.max_ns.max(next.max_ns));
         Self { first: self.first, last: next.last, min_ns, max_ns }
@@ -68,7 +68,7 @@ impl Verification {
             self.note(&part, outcome)?;
         }
         (self.found.rows, self.found.values) = (rows, values);
-        // A fault that follows from damaged rows is no second damage.
+        // An error that follows from damaged rows is not a second damage.
         if manifest.checkpoint.bytes > 0
             && damages == self.found.damages.len()
             && !latest.is_given_by(&checkpoint, &self.catalog)
@@ -78,7 +78,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Turns the absence of a file that the manifest still names into a damage.
+    /// Turns the absence of a file into a damage if the manifest still names the file.
     fn missing(&self, outcome: Result<()>, manifest: &Manifest) -> Result<Result<()>> {
         match outcome {
             Err(Error::Stale) => {
@@ -125,7 +125,7 @@ impl Verification {
             self.statistics(&part, &segment, index, &table, representatives)?;
             latest.apply(&visible(&table, hiding, &self.catalog), &ALWAYS_NS, &self.catalog);
         }
-        // A fault that follows from damaged rows is no second damage.
+        // An error that follows from damaged rows is not a second damage.
         if damages == self.found.damages.len() {
             let (rows, values) = (self.found.rows - rows, self.found.values - values);
             let times_ns = bounds.map_or((0, 0), |bounds| (bounds.min_ns, bounds.max_ns));
@@ -142,7 +142,7 @@ impl Verification {
         (rows, values): (u64, u64),
         (min_ns, max_ns): (i64, i64),
     ) {
-        // That of the checkpoint has none.
+        // The entry of the checkpoint has no day.
         let begins_there = entry.day == 0 || day_of(min_ns) == entry.day;
         let listed = (entry.rows, entry.values, entry.min_ns, entry.max_ns);
         if !begins_there || listed != (rows, values, min_ns, max_ns) {

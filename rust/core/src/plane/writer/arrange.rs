@@ -1,24 +1,25 @@
-//! The order of rows in a stored block: entity by entity, in write order within each.
+//! The order of rows in a stored block: entity by entity, in write order within each entity.
 //!
-//! Neighbours of one entity pack far better than neighbours in arrival order, and nothing is lost:
-//! write order matters between the rows of one entity only (F4, F6, H27).
+//! Neighbouring rows of one entity pack far better than rows in arrival order. The order loses no
+//! information: write order matters only between the rows of one entity (F4, F6, H27).
 
 use crate::model::batch::{Rows, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::SeriesId;
 
-/// Rows for each value from which on a column costs its values alone.
+/// Rows per value up to which all rows of a column are visited to move its values. A sparser column
+/// is moved by visiting only its values. Example: of 800 rows, 100 values are moved row by row.
 const ROWS_PER_VALUE_MAX: usize = 8;
 
-/// Ids for each row up to which rows are counted by id instead of sorted.
+/// Ids per row up to which rows are counted by id instead of sorted.
 const IDS_PER_ROW_MAX: usize = 4;
 
-/// No value: an index that no column has.
+/// Index that no value has: the row has no value.
 const NONE: u32 = u32::MAX;
 
-/// Groups the rows of `table`, whose series are stored ids, by entity.
+/// Groups the rows of `table` by entity. Their series are stored ids.
 pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
-    // Tag sets of one entity sort under the first of them.
+    // All tag sets of one entity sort under its first series.
     let representative = |id: &SeriesId| {
         let entity = catalog.series(*id).and_then(|series| series.entity);
         entity.map_or(*id, |entity| catalog.entity(entity).first_series())
@@ -48,7 +49,8 @@ pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
     }
 }
 
-/// The rows by their ids, those of one id in the order in which they are.
+/// Returns the order of the rows by id. Rows with the same id keep their order. Example: ids 5, 3,
+/// 5, 3 give rows 1, 3, 0, 2.
 fn stable_order(ids: &[SeriesId]) -> Vec<u32> {
     let (min, max) = ids.iter().fold((u32::MAX, 0), |(min, max), id| (min.min(*id), max.max(*id)));
     let span = (max - min) as usize;
@@ -76,7 +78,8 @@ fn stable_order(ids: &[SeriesId]) -> Vec<u32> {
     order
 }
 
-/// Row `order[i]` becomes row `i`: the row that each becomes.
+/// Inverts an order: if row `order[i]` becomes row `i`, returns the new place of each row. Example:
+/// 2, 0, 1 becomes 1, 2, 0.
 fn inverse(order: &[u32]) -> Vec<u32> {
     let mut moved_to = vec![0; order.len()];
     for (to, from) in (0..).zip(order) {
@@ -85,7 +88,7 @@ fn inverse(order: &[u32]) -> Vec<u32> {
     moved_to
 }
 
-/// Moves the rows of a column; the index that the value of each had.
+/// Moves the rows of a column. Returns the old index of each value.
 fn move_few(rows: &mut Vec<u32>, moved_to: &[u32]) -> Vec<u32> {
     let mut moved: Vec<(u32, u32)> =
         rows.iter().map(|row| moved_to[*row as usize]).zip(0..).collect();
@@ -95,8 +98,8 @@ fn move_few(rows: &mut Vec<u32>, moved_to: &[u32]) -> Vec<u32> {
     from
 }
 
-/// As [`move_few`], of a column that so many rows have that all are looked at, without a branch that
-/// would be guessed wrong.
+/// Moves rows as [`move_few`] does, for a column with values in most rows. Visits all rows without
+/// a branch that the processor would guess wrong.
 fn move_many(rows: &mut Vec<u32>, order: &[u32]) -> Vec<u32> {
     let mut index_of = vec![NONE; order.len()];
     for (index, row) in (0..).zip(&*rows) {

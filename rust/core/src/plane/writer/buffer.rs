@@ -1,25 +1,25 @@
-//! Batches that were acknowledged before they are durable: asynchronous mode.
+//! Batches that are acknowledged before they are durable: asynchronous mode.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::error::{Error, Result};
 use crate::storage::store::NewBlock;
 
-/// Batches that wait at most, however small: bounds the transaction that takes them.
+/// Greatest number of batches that wait, even small ones: bounds the transaction that stores them.
 const BLOCKS_MAX: usize = 65_536;
 
 /// A bounded queue in write order.
 #[derive(Default)]
 pub(super) struct Buffer {
     state: Mutex<State>,
-    /// Held while blocks are stored, so that they are stored in order.
+    /// Lock to store blocks, so that they are stored in order.
     flushing: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     waiting: Vec<NewBlock>,
-    /// Sealed bytes of what waits and of what is being stored.
+    /// Sealed bytes of the blocks that wait or are being stored.
     bytes: usize,
     is_closed: bool,
 }
@@ -33,12 +33,13 @@ impl Buffer {
         self.state().bytes
     }
 
-    /// Takes nothing more. Batches that wait are stored by the next flush.
+    /// Accepts no more batches. The next flush stores the batches that wait.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
     }
 
-    /// Takes `block` unless more than `bytes_max` would wait; one that is larger passes alone.
+    /// Takes `block` unless more than `bytes_max` bytes would wait. A larger block passes if no
+    /// other block waits.
     pub(super) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
         let mut state = self.state();
         let bytes = state.bytes + block.sealed.len();
@@ -53,11 +54,12 @@ impl Buffer {
         true
     }
 
-    /// Hands all batches that wait to `store`. Those that found the disk full, or the store away, wait
-    /// on.
+    /// Hands all waiting batches to `store`. If the disk is full or the store is away, the batches
+    /// keep waiting.
     ///
     /// # Errors
-    /// [`Error::DiskFull`], [`Error::Unavailable`], and [`Error::Lost`] for any other error of `store`.
+    /// Returns [`Error::DiskFull`], [`Error::Unavailable`], or [`Error::Lost`] for any other error
+    /// of `store`.
     pub(super) fn flush(&self, store: impl FnOnce(Vec<NewBlock>) -> Result<()>) -> Result<()> {
         let _order = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let blocks = std::mem::take(&mut self.state().waiting);
@@ -66,7 +68,7 @@ impl Buffer {
         }
         let bytes: usize = blocks.iter().map(|block| block.sealed.len()).sum();
         let rows = blocks.iter().map(|block| block.counts.rows).sum();
-        // A copy, since some errors let them be stored once more.
+        // Pass a copy: after some errors the blocks are stored again later.
         let result = store(blocks.clone());
         let mut state = self.state();
         match result {

@@ -24,7 +24,7 @@ use crate::storage::store::{Counts, Cursor, NewBlock};
 use crate::wire::columnar::{InputRows, parse_rows};
 use crate::wire::{Adapter, CsvColumns, Format, Mapping, ParseContext, Protocol, parse_csv};
 
-/// Records as they come.
+/// Records in one of the input formats.
 pub(super) enum Input<'a> {
     Body(Format, &'a [u8]),
     Csv(&'a mut CsvColumns, &'a [u8]),
@@ -32,49 +32,50 @@ pub(super) enum Input<'a> {
     Adapted(AdaptedBody<'a>),
 }
 
-/// A body of another protocol, whose faulty records are left out.
+/// A body of another protocol. Its faulty records are left out.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedBody<'a> {
-    /// Language of the body.
+    /// Protocol of the body.
     pub protocol: Protocol,
-    /// Names as they are stored.
+    /// Maps names to stored names.
     pub mapping: &'a Mapping,
-    /// True where the sound records are written though others are faulty.
+    /// If true, sound records are written although others are faulty.
     pub is_partial: bool,
-    /// All of it.
+    /// The whole body.
     pub bytes: &'a [u8],
 }
 
-/// Number of times that a body is read again whose fields another process has just written with
-/// other types.
+/// Times that a body is read again because another process has just written its fields with other
+/// types.
 const READ_AGAIN_MAX: usize = 3;
 
-/// Moment at which a write returns.
+/// When a write returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
-    /// Once the batch is durable.
+    /// Returns when the batch is durable.
     Durable,
-    /// As `Durable`, with the position of the import that it belongs to: they are stored together
-    /// or not at all.
+    /// Returns when the batch is durable. The position of its import is stored with the batch, or
+    /// neither is.
     At(Cursor),
-    /// As `At`, where the position is a number of lines, 8 bytes with the lowest first: those of the
-    /// text that is written come to those before it.
+    /// Acts as `At` with a position that counts lines, as 8 bytes, lowest byte first. The lines of
+    /// this text are added to `before`. Example: `before` = 1,000 and a text of 500 lines give
+    /// position 1,500.
     AfterLines {
         /// Key of the import.
         key: [u8; 16],
-        /// Position before the text.
+        /// Position before the text, in lines.
         before: u64,
     },
-    /// Once the batch waits in memory for the next [`super::Plane::flush`]; until then the process
-    /// may lose it.
+    /// Returns when the batch waits in memory for the next [`super::Plane::flush`]. Until then the
+    /// process may lose the batch.
     Buffered {
-        /// Sealed bytes that may wait. A single batch of more passes when nothing else waits.
+        /// Sealed bytes that may wait. A larger batch passes if no other batch waits.
         bytes_max: usize,
     },
 }
 
 impl Acknowledge {
-    /// The same with the position itself, after a text of so many lines.
+    /// Turns `AfterLines` into `At`, after a text of `line_count` lines.
     fn of_lines(self, line_count: usize) -> Self {
         let Self::AfterLines { key, before } = self else { return self };
         let position = before.saturating_add(line_count as u64);
@@ -85,8 +86,8 @@ impl Acknowledge {
 /// Writes of one tenant, and the batches that were acknowledged before they are durable.
 ///
 /// Invariant: the names of a block are stored before the block, and batches acknowledged before a
-/// durable one are stored before it. No lock is held while a batch is parsed, encoded or sealed but
-/// those under which it looks up names and raw keys.
+/// durable batch are stored before it. While a batch is parsed, encoded or sealed, the only locks
+/// held are the locks under which names and raw keys are looked up.
 pub(super) struct Writer {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
@@ -98,7 +99,7 @@ impl Writer {
         Self { sealed, registry, buffer: Buffer::default() }
     }
 
-    /// Appends a batch; it may be acknowledged once [`Pending::wait`] has returned.
+    /// Appends a batch. The batch may be acknowledged when [`Pending::wait`] has returned.
     pub(super) fn append(
         &self,
         input: Input<'_>,
@@ -139,14 +140,14 @@ impl Writer {
                 return Ok(Pending::none(written, started));
             }
         }
-        // Batches that were acknowledged before this one are stored before it.
+        // Store batches that were acknowledged earlier before this batch.
         self.flush()?;
         let end = self.sealed.store.append_unsynced(vec![block])?;
         Ok(Pending::new(written, started, Arc::clone(&self.sealed), end))
     }
 
-    /// Reads a body of another protocol. Fields of another type than stored ones reject their
-    /// records; one that was stored meanwhile is known when the body is read again.
+    /// Reads a body of another protocol. A field whose type differs from the stored field rejects
+    /// its record. If another process stores such a field in the meantime, the body is read again.
     fn adapted(
         &self,
         body: &AdaptedBody<'_>,
@@ -167,11 +168,11 @@ impl Writer {
     }
 
     fn parse(&self, input: Input<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
-        // Fields that exist can be written again, also where the bound was lowered below them.
+        // Fields that exist can be written again, even if the bound was lowered below their number.
         let field_count = self.registry.names().catalog.field_count();
         let tenant_fields_max = limits.tenant_fields_max.max(field_count);
         let limits = WriteLimits { tenant_fields_max, ..*limits };
-        // Names before raw keys, as when they are noted.
+        // Lock names before raw keys, in the same order as when they are noted.
         let names = matches!(input, Input::Adapted(_)).then(|| self.registry.names());
         let raw_keys = self.sealed.caches.raw_keys();
         let context = ParseContext::new(&raw_keys, &limits, &self.sealed.tenant_key, ingest_ns);
@@ -207,7 +208,7 @@ impl Writer {
         Ok((NewBlock { sealed, counts, cursor: None }, unseen))
     }
 
-    /// The rows of `batch` under stored ids, the rows of each entity side by side.
+    /// Returns the rows of `batch` under stored ids, grouped by entity.
     fn block(&self, batch: &mut Batch, ids: &StoredIds) -> Block {
         let mut tables = std::mem::take(&mut batch.tables);
         let names = self.registry.names();
@@ -233,16 +234,16 @@ impl Writer {
         self.buffer.bytes()
     }
 
-    /// Stores the batches that wait, as far as that goes, and takes none from then on.
+    /// Stores the waiting batches as far as possible, and accepts no more batches.
     pub(super) fn close(&self) {
-        // A write that is under way must not be acknowledged after the last flush.
+        // A write in progress must not be acknowledged after the last flush.
         self.buffer.close();
         let _ = self.flush();
     }
 }
 
 impl Drop for Writer {
-    /// The last chance of batches that wait; a caller that wants to know of a failure flushes
+    /// Makes a last attempt to store waiting batches. A caller that must learn of a failure flushes
     /// before.
     fn drop(&mut self) {
         let _ = self.flush();

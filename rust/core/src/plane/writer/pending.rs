@@ -1,4 +1,4 @@
-//! Batches between log and acknowledgement, and what is then said of them.
+//! Batches between log and acknowledgement, and the answer about them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,34 +14,35 @@ pub struct Written {
     pub accepted_count: u32,
     /// Indices of the records rejected one by one, ascending.
     pub rejected_indices: Vec<u32>,
-    /// Faults of the first of those that came by another protocol, see
+    /// Faults of the first rejected records of another protocol, see
     /// [`crate::model::batch::Batch::dropped`].
     pub dropped: Vec<Fault>,
-    /// Lines of the text that was written, 0 where it has none.
+    /// Lines of the text that was written, 0 if the batch has no text.
     pub line_count: usize,
-    /// Stored records whose time lay in the future and became the ingest instant.
+    /// Stored records whose time was in the future and was replaced by the ingest instant.
     pub clamped_count: u32,
     /// Stored records that no read shows, because they have no `entity_id`.
     pub no_entity_count: u32,
-    /// Other stored records that no read of the service shows, because it serves no such
+    /// Other stored records that no read of the service shows, because it does not serve their
     /// measurement.
     pub other_measurement_count: u32,
-    /// Measurement of the first record of each of these two counts, 64 characters of it at most.
+    /// Measurement of the first record of each of these two counts, at most 64 characters.
     pub unseen_measurements: [Option<String>; 2],
-    /// Time that the store took to make it durable, waiting for others' commits included.
+    /// Time that the store took to make the batch durable, including waits for other commits.
     pub commit: Duration,
 }
 
-/// A batch that was appended: nobody sees it yet, and a power cut may take it.
+/// A batch that was appended: no read sees it yet, and a power cut may lose it.
 ///
-/// One sync is enough for all batches that were appended before it began, so whoever has several
-/// syncs any of them, and none waits any longer. Dropped without that, the batch is
+/// A sync covers all batches that were appended before it began. So a caller with several batches
+/// syncs any of them, and the others then wait no longer. If this value is dropped without a sync,
+/// the batch may be stored or lost, as if the process had died.
 /// as if the process had died: stored or not.
 #[must_use = "a batch is acknowledged once it was waited for"]
 pub struct Pending {
     written: Written,
     started: Instant,
-    /// Store and position that is to be durable, `None` where nothing is waited for.
+    /// Store and position that is to become durable. `None` if there is no need to wait.
     unsynced: Option<(Arc<SealedStore>, u64)>,
 }
 
@@ -59,25 +60,26 @@ impl Pending {
         Self { written, started, unsynced: Some((sealed, end)) }
     }
 
-    /// True where [`Self::wait`] may have to wait for the disk.
+    /// Returns true if [`Self::wait`] may have to wait for the disk.
     #[must_use]
     pub fn needs_sync(&self) -> bool {
         self.unsynced.is_some()
     }
 
-    /// Returns once the batch is durable. A sync that this takes covers all that was appended before
-    /// it.
+    /// Returns when the batch is durable. The sync covers all batches that were appended before it.
     ///
     /// # Errors
-    /// Those of a failed sync, which are everybody's who waits for it: the batch may be stored.
+    /// Returns the errors of a failed sync, which every waiting call gets. The batch may be stored
+    /// all the same.
     pub fn sync(&self) -> Result<()> {
         self.unsynced.as_ref().map_or(Ok(()), |(sealed, end)| sealed.store.sync(*end))
     }
 
-    /// Returns once the batch is durable, whoever has synced it: from then on it is acknowledged.
+    /// Returns when the batch is durable, by this sync or an earlier one. From then on the batch is
+    /// acknowledged.
     ///
     /// # Errors
-    /// Those of [`Self::sync`].
+    /// Returns the errors of [`Self::sync`].
     pub fn wait(mut self) -> Result<Written> {
         self.sync()?;
         self.unsynced = None;

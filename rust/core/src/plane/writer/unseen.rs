@@ -1,27 +1,27 @@
-//! Rows that are stored and that no read of the service shows.
+//! Stored rows that no read of the service shows.
 
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
 use crate::query::MEASUREMENTS;
 
-/// Input of forecasts, which the service serves by them.
+/// Measurement that forecasts read. The service serves it only through forecasts.
 const FORECAST_INPUT: &str = "pool_interval";
-/// Characters of a name that are kept of it.
+/// Characters that are kept of a name.
 const NAME_MAX: usize = 64;
 
-/// Numbers of such rows, each counted once.
+/// Counts of such rows. Each row counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Unseen {
     /// Rows without `entity_id`.
     pub(super) no_entity: u32,
-    /// Other rows, of a measurement that the service does not serve.
+    /// Other rows whose measurement the service does not serve.
     pub(super) other_measurement: u32,
-    /// The beginning of the measurement of the first of each.
+    /// Beginning of the measurement of the first row of each count.
     pub(super) first: [Option<String>; 2],
 }
 
 impl Unseen {
-    /// Those of `block`, whose series are stored ids.
+    /// Counts such rows of `block`, whose series are stored ids.
     pub(super) fn of(block: &Block, catalog: &Catalog) -> Self {
         let mut unseen = Self::default();
         for run in block.tables.iter().flat_map(|table| table.series.chunk_by(|a, b| a == b)) {

@@ -1,4 +1,4 @@
-//! One day of a stream.
+//! A day of a stream.
 
 use crate::model::batch::Table;
 use crate::storage::manifest::SegmentEntry;
@@ -6,9 +6,9 @@ use crate::storage::manifest::SegmentEntry;
 /// Wanted rows of one day, in write order.
 #[derive(Default)]
 pub(super) struct Day {
-    /// Rows of a segment that it shares with other days, sorted.
+    /// Sorted rows of a segment that this day shares with other days.
     pub(super) shared: Vec<Table>,
     pub(super) segments: Vec<SegmentEntry>,
-    /// Rows of the log, sorted, by rank of their measurement.
+    /// Sorted rows of the log, by the rank of their measurement.
     pub(super) tables: Vec<Table>,
 }

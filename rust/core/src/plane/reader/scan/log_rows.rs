@@ -1,4 +1,4 @@
-//! The log of a snapshot, sorted, by the days of a stream.
+//! Sorts the log of a snapshot into the days of a stream.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::storage::segment::{Representatives, SegmentWriter, partitioned, sorte
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, into_visible};
 
-/// Segments that a stream made for itself.
+/// Segments that a stream made for itself. Dropping this value removes them.
 pub(super) struct OwnSegments {
     sealed: Arc<SealedStore>,
     ids: Vec<SegmentId>,
@@ -26,7 +26,7 @@ pub(super) struct OwnSegments {
 impl Drop for OwnSegments {
     fn drop(&mut self) {
         for id in &self.ids {
-            // The next compaction does it where this fails.
+            // If this fails, the next compaction removes the segment.
             drop(self.sealed.store.remove_segment(id));
         }
     }
@@ -53,7 +53,8 @@ impl<'r> LogRows<'r> {
     /// Takes the rows of the log of `snapshot`.
     ///
     /// # Errors
-    /// [`Error::Stale`] where compaction took blocks away, [`Error::DiskFull`], the store's.
+    /// Returns [`Error::Stale`] if compaction took blocks away, [`Error::DiskFull`], or the errors
+    /// of the store.
     pub(super) fn take(&mut self, snapshot: &Snapshot, selection: &ScanSelection) -> Result<()> {
         let mut round: Vec<Table> = Vec::new();
         let mut weight = 0;

@@ -1,11 +1,15 @@
-//! Scans: all rows that a request wants, as a stream of batches out of one snapshot.
+//! Scans: all rows that a request asks for, as a stream of batches from one snapshot.
 //!
-//! A read that compaction overtakes starts anew; a stream that has given rows cannot. So it pins the
-//! segments before it looks at the manifest, and no process removes a segment while a pin lives.
-//! Nothing pins the log: its rows are copied before the stream begins, sorted as compaction sorts
-//! them. Those of one round stay in memory; earlier ones go to segments of the stream's own, which
-//! no manifest names and which end with it. A segment that several days share is little: its rows
-//! come into memory with the first of them.
+//! If compaction overtakes a read, the read starts again. A stream that has already returned rows
+//! cannot. So a stream pins the segments before it looks at the manifest, and no process removes a
+//! segment while a pin lives.
+//!
+//! No pin keeps the log: its rows are copied before the stream begins, and sorted as compaction
+//! sorts them. Rows of the last round stay in memory. Earlier rounds go to private segments of the
+//! stream, which no manifest names and which are removed with the stream.
+//!
+//! A segment that several days share is small. Its rows come into memory with the first of these
+//! days.
 
 mod day;
 mod source;
@@ -36,19 +40,20 @@ use crate::storage::tombstone::Origin;
 /// Rows of one snapshot, batch by batch: by day, then by measurement, entity and time. Rows of one
 /// entity and instant come in the order in which they were written.
 ///
-/// It keeps the store open and its segments on disk for as long as it lives.
+/// The stream keeps the store open and its segments on disk as long as it lives.
 pub struct RowStream {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
     representatives: Representatives,
     selection: ScanSelection,
     schema: Arc<ScanSchema>,
-    /// Says which rows of the segments are deleted.
+    /// Knows which rows of the segments are deleted.
     manifest: Arc<Manifest>,
     days: BTreeMap<i64, Day>,
     current: Option<DayRows>,
     pending: Option<PendingRows>,
-    // Dropped in this order: what is removed here needs no other right.
+    // The fields below are dropped in this order, so segments are removed while the pin is still
+    // held.
     _own: OwnSegments,
     _pin: Box<dyn SegmentsLock>,
     _user: Option<Box<dyn Any + Send>>,
@@ -61,7 +66,7 @@ impl Reader {
         self.retrying(|| {
             let kept_from_ns = self.follower.kept_from_ns(now);
             let snapshot = self.follower.snapshot(&request.times_ns(kept_from_ns));
-            // Only names that are looked at later than the rows have those of all rows.
+            // Look at the names after the rows, so that they include the names of all rows.
             let (selection, representatives) = {
                 let catalog = &self.registry.names().catalog;
                 let selection = ScanSelection::new(request.clone(), kept_from_ns, catalog);
@@ -93,8 +98,8 @@ impl Reader {
         })
     }
 
-    /// The columns for those wanted fields that occur in blocks with wanted rows. It looks at the
-    /// heads of blocks until each wanted field was seen, which is soon where records are alike.
+    /// Returns the columns for the wanted fields that occur in blocks with wanted rows. It looks at
+    /// the heads of blocks until it has seen each wanted field, which is soon if records are alike.
     fn schema(&self, days: &BTreeMap<i64, Day>, selection: &ScanSelection) -> Result<ScanSchema> {
         let mut unseen: HashSet<FieldId> = {
             let catalog = &self.registry.names().catalog;
@@ -131,31 +136,31 @@ impl Reader {
     }
 }
 
-/// Rows of the day that is being read.
+/// Rows of the day that the stream is reading.
 enum DayRows {
-    /// They have one origin and are in order already.
+    /// Rows of a single origin, in order already.
     One(Source),
     Many(Merge<Source>),
 }
 
 impl RowStream {
-    /// Keeps `user` for as long as the stream lives. Example: the plane's handle, for an owner that
-    /// closes a plane once no handle is in use.
+    /// Keeps `user` as long as the stream lives. Example: an owner closes a plane when no handle is
+    /// in use, so the stream keeps a handle of the plane.
     #[must_use]
     pub fn keeping(self, user: impl Send + 'static) -> Self {
         Self { _user: Some(Box::new(user)), ..self }
     }
 
-    /// The columns of all batches.
+    /// Returns the columns of all batches.
     #[must_use]
     pub fn schema(&self) -> &Arc<ScanSchema> {
         &self.schema
     }
 
-    /// The next rows, `None` where there is none left.
+    /// Returns the next rows, or `None` if no rows are left.
     ///
     /// # Errors
-    /// [`Error::Closed`] once the plane is closed, [`Error::Corrupt`], [`Error::Io`].
+    /// Returns [`Error::Closed`] if the plane is closed, [`Error::Corrupt`] or [`Error::Io`].
     pub fn next_batch(&mut self) -> Result<Option<ScanBatch>> {
         loop {
             self.sealed.store.check_open()?;
@@ -186,7 +191,8 @@ impl RowStream {
         }
     }
 
-    /// The next day, after a segment that it shares with later ones has given each of them its rows.
+    /// Returns the next day. First distributes the rows of a segment that the day shares with later
+    /// days.
     fn next_day(&mut self) -> Result<Option<Day>> {
         while let Some((first, mut day)) = self.days.pop_first() {
             if !day.segments.first().is_some_and(SegmentEntry::is_shared) {

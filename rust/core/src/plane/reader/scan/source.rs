@@ -12,7 +12,7 @@ use crate::query::scan::{ScanSchema, ScanSelection};
 use crate::storage::segment::{Part, Segment, SortedTables};
 use crate::storage::tombstone::{Tombstone, into_visible};
 
-/// The blocks that may have wanted rows.
+/// Returns the blocks that may have wanted rows.
 pub(super) fn wanted_blocks(
     segment: &Segment,
     selection: &ScanSelection,
@@ -40,7 +40,7 @@ pub(super) enum Source {
         registry: Arc<Registry>,
         segment: Segment,
         blocks: std::vec::IntoIter<usize>,
-        /// Tombstones that hide rows of it.
+        /// Tombstones that hide rows of the segment.
         hiding: Vec<Tombstone>,
     },
     /// Rows in memory.
@@ -78,7 +78,7 @@ impl SortedTables for Source {
     }
 }
 
-/// The rows of a table, with the columns of a schema.
+/// Returns the rows of a table with only the columns of a schema.
 fn wanted_columns(table: &TableReader<'_>, schema: &ScanSchema) -> Result<Table> {
     let mut columns = Vec::new();
     for (index, head) in table.head().columns.iter().enumerate() {
