@@ -1,4 +1,4 @@
-//! The batch that the records of a body become.
+//! The batch that is built from the records of a body.
 
 use crate::model::batch::ParseResult;
 use crate::model::fault::Refusal;
@@ -9,7 +9,7 @@ use super::series::SeriesFinder;
 use super::tag_template::TagsTemplates;
 use crate::wire::ParseContext;
 
-/// Rows and series of a batch while it is read, and the rules of its tenant.
+/// Rows and series of a batch while its body is read, and the rules of its tenant.
 pub(super) struct BatchBuilder<'c> {
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
@@ -19,10 +19,10 @@ pub(super) struct BatchBuilder<'c> {
 }
 
 impl<'c> BatchBuilder<'c> {
-    /// An empty batch of a `format`, see [`SeriesFinder::new`].
+    /// Returns an empty batch of a `format`, see [`SeriesFinder::new`].
     ///
     /// # Panics
-    /// When `context.limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
+    /// Panics if `context.limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
     pub(super) fn new(format: u8, context: ParseContext<'c>) -> Self {
         let ParseContext { raw_keys, limits, tenant_key, ingest_ns, names_bytes_max } = context;
         assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
@@ -31,10 +31,10 @@ impl<'c> BatchBuilder<'c> {
         Self { limits, tenant_key, columns, series, tags: TagsTemplates::default() }
     }
 
-    /// The batch that was read.
+    /// Returns the batch that was read.
     ///
     /// # Errors
-    /// [`Refusal::InvalidInput`] for `names` where those that are new are too long.
+    /// Returns [`Refusal::InvalidInput`] for `names` if the new names are too long.
     pub(super) fn finish(self) -> ParseResult {
         if self.series.is_full() || self.columns.has_excess_names() {
             return Err(Refusal::InvalidInput { field: "names" });

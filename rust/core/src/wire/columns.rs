@@ -1,4 +1,4 @@
-//! Accepted records become rows of columns.
+//! Turns accepted records into rows of columns.
 
 use std::hash::BuildHasher;
 
@@ -14,12 +14,13 @@ use crate::model::new_series::NewSeries;
 use super::prefix::Prefix;
 use super::value::{Cell, RowColumns, RowValues, Value};
 
-/// A column that is not known yet, see [`Cell::column`].
+/// Marks a column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
-/// Rows of a table, or values of a column, for which there is room at first; and the factor by which
-/// the room grows: doubling would copy more often. A column only grows by its own values, so that a
-/// wide record does not reserve memory for all rows in each of its columns.
+/// Rows of a table or values of a column for which memory is reserved at first, and the factor of
+/// growth. Doubling would copy more often. A column grows only by its own values, so a wide record
+/// does not reserve memory for all rows in each of its columns. Example: a column has room for 4,
+/// then 32, then 256 values.
 const ROOM_MIN: usize = 4;
 const GROWTH: usize = 8;
 
@@ -38,7 +39,7 @@ pub(super) struct Row<'a> {
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Names of the columns as JSON keys, `None` where a name needs escapes.
+    /// Names of the columns as JSON keys, `None` if a name needs escapes.
     keys: Vec<Option<Prefix>>,
 }
 
@@ -47,13 +48,13 @@ pub(super) struct Columns {
     batch: Batch,
     indices: Vec<TableIndex>,
     by_measurement: HashTable<u32>,
-    /// Table of the last row: the next one is most likely the same.
+    /// Table of the last row. The next row most likely has the same table.
     last_table: Option<u32>,
-    /// No table gets more rows.
+    /// Greatest number of rows of a table.
     rows_max: usize,
-    /// No batch that is stored has more distinct fields.
+    /// Greatest number of distinct fields of a batch that is stored.
     fields_max: usize,
-    /// Bytes of the names of fields so far, and at most.
+    /// Bytes of the names of fields: so far, and at most.
     names_bytes: usize,
     names_bytes_max: usize,
     hasher: RandomState,
@@ -78,29 +79,29 @@ impl Columns {
         &mut self.batch
     }
 
-    /// Tells whether every cell so far has a column.
+    /// Returns true if every cell so far has a column.
     pub(super) const fn is_complete(&self) -> bool {
         self.batch.conflict.is_none() && !self.batch.has_excess_fields && !self.has_excess_names()
     }
 
-    /// Tells whether the names of fields have more bytes than they may. Values of fields beyond are
-    /// left out, so the batch is not to be stored.
+    /// Returns true if the names of fields have too many bytes. Values of further fields are left
+    /// out, so the batch must not be stored.
     pub(super) const fn has_excess_names(&self) -> bool {
         self.names_bytes > self.names_bytes_max
     }
 
-    /// The measurement of a table.
+    /// Returns the measurement of a table.
     #[inline]
     pub(super) fn measurement(&self, table: u32) -> Option<&str> {
         self.batch.measurements.get(table as usize).map(String::as_str)
     }
 
-    /// The table of the row before.
+    /// Returns the table of the previous row.
     pub(super) const fn last_table(&self) -> Option<u32> {
         self.last_table
     }
 
-    /// The table of `measurement`, if it has a row.
+    /// Returns the table of `measurement` if it has a row.
     pub(super) fn find_table(&self, measurement: &str) -> Option<u32> {
         let measures = |table: u32| {
             self.batch.measurements.get(table as usize).is_some_and(|name| name == measurement)
@@ -112,13 +113,13 @@ impl Columns {
         self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
-    /// The name of a column as a JSON key, `None` where it needs escapes.
+    /// Returns the name of a column as a JSON key, or `None` if it needs escapes.
     #[inline]
     pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&Prefix> {
         self.indices.get(table as usize)?.keys.get(column as usize)?.as_ref()
     }
 
-    /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
+    /// Returns the column of the field `name`, or [`UNKNOWN_COLUMN`].
     pub(super) fn find_column(&self, table: u32, name: &str) -> u32 {
         let Some(index) = self.indices.get(table as usize) else {
             return UNKNOWN_COLUMN;
@@ -128,14 +129,14 @@ impl Columns {
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
 
-    /// The type of a known column.
+    /// Returns the type of a known column.
     #[inline]
     pub(super) fn field_type(&self, table: u32, column: u32) -> Option<FieldType> {
         let table = self.batch.tables.get(table as usize)?;
         Some(table.columns.get(column as usize)?.values.field_type())
     }
 
-    /// Tells whether there is such a column and its field is called `name`.
+    /// Returns true if the column exists and its field is called `name`.
     #[inline]
     pub(super) fn is_named(&self, table: u32, column: u32, name: &str) -> bool {
         let table = self.batch.tables.get(table as usize);
@@ -144,18 +145,19 @@ impl Columns {
         field.is_some_and(|field| field.name == name)
     }
 
-    /// The time to store for a record sent with `sent_ns`: no later than the ingest instant.
+    /// Returns the time to store for a record sent with `sent_ns`: no later than the ingest
+    /// instant. Example: a record from 12:00:05 that arrives at 12:00:00 is stored at 12:00:00.
     #[inline]
     pub(super) fn clamp(&mut self, sent_ns: i64) -> i64 {
         self.batch.clamped_count += u32::from(sent_ns > self.batch.ingest_ns);
         sent_ns.min(self.batch.ingest_ns)
     }
 
-    /// Adds a row to a known table and takes its values, which are of their columns' types, each
-    /// column once.
+    /// Adds a row to a known table and takes its values. Each value has the type of its column, and
+    /// each column appears once.
     ///
     /// # Panics
-    /// If there is no such table or column.
+    /// Panics if there is no such table or column.
     #[inline]
     pub(super) fn accept_known(
         &mut self,
@@ -180,7 +182,7 @@ impl Columns {
         }
     }
 
-    /// Adds a row without values to a known table; its index.
+    /// Adds a row without values to a known table. Returns the index of the row.
     #[inline]
     fn add_row(&mut self, table_at: u32, series: u32, time_ns: i64) -> usize {
         self.last_table = Some(table_at);
@@ -192,12 +194,12 @@ impl Columns {
         row_at
     }
 
-    /// Adds `row`, sets the columns of its cells and takes their texts. A cell of another type
-    /// than its column is left out and noted as the batch's conflict if it is the first; one whose
-    /// column would be one too many is left out as well.
+    /// Adds `row`, sets the columns of its cells and takes their texts. A cell whose type differs
+    /// from its column is left out. The first such cell is noted as the batch's conflict. A cell
+    /// whose column would exceed the bound is left out too.
     ///
     /// # Panics
-    /// If two cells have one name; callers exclude that.
+    /// Panics if two cells have the same name. The caller excludes this.
     pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
         let table_at = match self.find_table(row.measurement) {
             Some(table) => table,
@@ -224,7 +226,8 @@ impl Columns {
         }
     }
 
-    /// The batch with its new series; columns that miss the last rows of their table say so.
+    /// Returns the batch with its new series. A column without a value in the last rows of its
+    /// table gets a list of rows.
     pub(super) fn finish(mut self, new_series: NewSeries) -> Batch {
         self.batch.new_series = new_series;
         for table in &mut self.batch.tables {
@@ -270,7 +273,7 @@ impl Columns {
     }
 }
 
-/// Appends `item` to a list that gets `length_max` of them at most.
+/// Appends `item` to a list of at most `length_max` items.
 #[inline]
 fn push<T>(list: &mut Vec<T>, item: T, length_max: usize) {
     if list.len() == list.capacity() {
@@ -285,7 +288,7 @@ fn grow<T>(list: &mut Vec<T>, length_max: usize) {
     list.reserve_exact(room.min(length_max.saturating_sub(list.len())));
 }
 
-/// Takes `value` for the row `row_at` of the table; false where its type is another.
+/// Takes `value` for row `row_at` of the table. Returns false if its type differs from the column.
 #[inline]
 fn take(column: &mut Column, row_at: usize, value: &mut Value<'_>, rows_max: usize) -> bool {
     let value_count = column.values.len();
@@ -301,7 +304,7 @@ fn take(column: &mut Column, row_at: usize, value: &mut Value<'_>, rows_max: usi
     true
 }
 
-/// Notes the row of a value after `value_count` others in its column.
+/// Notes the row of a value that follows `value_count` values in its column.
 #[inline]
 fn note_row(rows: &mut Rows, value_count: usize, row_at: usize) {
     if !matches!(rows, Rows::All) || value_count != row_at {
@@ -309,7 +312,7 @@ fn note_row(rows: &mut Rows, value_count: usize, row_at: usize) {
     }
 }
 
-/// Does as [`note_row`], in a column that not all rows have.
+/// Notes a row as [`note_row`] does, in a column without a value in some row.
 #[cold]
 fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
     match rows {

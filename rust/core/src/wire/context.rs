@@ -1,4 +1,4 @@
-//! Knowledge that every format is read with, besides the bytes.
+//! What every format needs in addition to the bytes of a body.
 
 use crate::model::limits::{BODY_NAMES_BYTES, NAMES_PER_BODY_BYTE_MAX, WriteLimits};
 use crate::model::raw_keys::RawKeyCache;
@@ -10,16 +10,16 @@ pub struct ParseContext<'a> {
     pub raw_keys: &'a RawKeyCache,
     /// Bounds of the batch and of the tenant.
     pub limits: &'a WriteLimits,
-    /// Name of the tenant, with which tags that name the tenant are stamped.
+    /// Key of the tenant. It replaces the value of every tag that names the tenant.
     pub tenant_key: &'a str,
-    /// Nanoseconds since 1970: later times become this one, and records without a time have it.
+    /// Nanoseconds since 1970. It replaces later times, and is the time of records without a time.
     pub ingest_ns: i64,
     /// Bytes of names that the body may add.
     pub(super) names_bytes_max: usize,
 }
 
 impl<'a> ParseContext<'a> {
-    /// A context of all of these.
+    /// Returns a context of these parts.
     #[must_use]
     pub const fn new(
         raw_keys: &'a RawKeyCache,
@@ -30,7 +30,7 @@ impl<'a> ParseContext<'a> {
         Self { raw_keys, limits, tenant_key, ingest_ns, names_bytes_max: usize::MAX }
     }
 
-    /// The same for a body of a format in which many names have parts that are said once.
+    /// Returns the same context for a format in which many names share parts that are sent once.
     pub(super) const fn of_shared_names(self, body: &[u8]) -> Self {
         let names_bytes_max = body.len() * NAMES_PER_BODY_BYTE_MAX + BODY_NAMES_BYTES;
         Self { names_bytes_max, ..self }

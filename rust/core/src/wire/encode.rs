@@ -1,24 +1,25 @@
-//! Records of a client as the bytes of a write.
+//! Encodes records of a client as the bytes of a write.
 
-/// First bytes of the fields of the messages: `WriteRequest.records`, then those of a record.
+/// First bytes of the fields of the messages: first `WriteRequest.records`, then the fields of a
+/// record.
 const RECORDS: u8 = 0x0a;
 const MEASUREMENT: u8 = 0x0a;
 const TIME: u8 = 0x12;
 const TAGS: u8 = 0x1a;
 const FIELDS: u8 = 0x22;
-/// Those of a time, which are left out where they are 0.
+/// First bytes of the fields of a time. A field that is 0 is left out.
 const SECONDS: u8 = 0x08;
 const NANOS: u8 = 0x10;
-/// Those of an entry of a map.
+/// First bytes of the fields of an entry of a map.
 const KEY: u8 = 0x0a;
 const VALUE: u8 = 0x12;
-/// Those of a value.
+/// First bytes of the fields of a value.
 const NUMBER: u8 = 0x09;
 const BOOL: u8 = 0x10;
 const TEXT: u8 = 0x1a;
 const INT: u8 = 0x20;
 
-/// Bytes of the largest value of a field that is no text, with its first byte.
+/// Bytes of the largest value that is not a text, including its first byte.
 const VALUE_BYTES_MAX: usize = 11;
 
 /// Value of a field in protobuf.
@@ -34,15 +35,18 @@ pub enum FieldValue<'a> {
     Int(i64),
 }
 
-/// Writes records as fields of a `WriteRequest`, one after the other: requests are made by joining
-/// them. Tags and fields keep their order.
+/// Writes records as fields of a `WriteRequest`, so a request is made by joining records. Tags and
+/// fields keep their order.
+///
+/// Example: [`Self::begin`], [`Self::tag`] for each tag, [`Self::field`] for each field, then
+/// [`Self::end`].
 #[derive(Default)]
 pub struct RecordEncoder {
     record: Vec<u8>,
 }
 
 impl RecordEncoder {
-    /// Begins a record; the time is that of a protobuf `Timestamp`.
+    /// Begins a record. Its time has the parts of a protobuf `Timestamp`.
     pub fn begin(&mut self, measurement: &str, seconds: i64, nanos: u32) {
         self.record.clear();
         if !measurement.is_empty() {
@@ -106,7 +110,7 @@ impl RecordEncoder {
     }
 }
 
-/// Length of a field with `length` bytes of content.
+/// Returns the length of a field with `length` bytes of content.
 fn text_length(length: usize) -> usize {
     1 + put_varint(&mut [0; VALUE_BYTES_MAX], length as u64) + length
 }
@@ -128,7 +132,7 @@ fn write_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&bytes[..count]);
 }
 
-/// Puts a number at the start of `bytes`, of which it takes ten at most; how many.
+/// Writes a number to the start of `bytes`, at most ten bytes. Returns the number of bytes.
 #[inline]
 fn put_varint(bytes: &mut [u8], mut value: u64) -> usize {
     let mut length = 0;

@@ -3,34 +3,34 @@
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::{FAULTS_MAX, IMPORT_FAULTS_MAX};
 
-/// Sorts after every offset of a document: for what is missing.
+/// Sorts after every offset of a document: the offset of missing keys.
 pub(super) const NOWHERE: usize = usize::MAX;
 
 /// A bounded number of faults: by record, then by offset in the document, missing keys last.
 pub(super) struct Faults {
     max: usize,
-    /// Faults of one record.
+    /// Greatest number of faults of a record.
     record_max: usize,
     done: Vec<Fault>,
     /// Faults of the current record with their offsets in the document.
     record: Vec<(usize, Fault)>,
     /// Index in `record` at which the current pass over the record began.
     pass_start: usize,
-    /// Tells whether the content of some record's tags refuses the batch.
+    /// If true, the tags of some record refuse the batch.
     pub(super) tags_refused: bool,
-    /// Tells whether some record has too many fields.
+    /// If true, some record has too many fields.
     pub(super) fields_refused: bool,
 }
 
 impl Default for Faults {
-    /// No faults yet, of which an answer will hold [`FAULTS_MAX`].
+    /// Returns an empty list for an answer with at most [`FAULTS_MAX`] faults.
     fn default() -> Self {
         Self::new(FAULTS_MAX, FAULTS_MAX)
     }
 }
 
 impl Faults {
-    /// No faults yet, of which the first of each record will be kept, for imports.
+    /// Returns an empty list for an import, which keeps the first fault of each record.
     pub(super) const fn of_import() -> Self {
         Self::new(IMPORT_FAULTS_MAX, 1)
     }
@@ -49,8 +49,8 @@ impl Faults {
 
     /// Notes a fault of record `index` at the byte `at`, located by `keys` inside the record.
     ///
-    /// Within one pass, faults come in document order, so those of a pass beyond the bound could not
-    /// be among the first of the record.
+    /// Within a pass, faults come in document order. Faults after the bound of a pass can therefore
+    /// not be among the first faults of the record.
     #[cold]
     pub(super) fn push(&mut self, at: usize, code: FaultCode, index: usize, keys: &[&str]) {
         if self.done.len() < self.max && self.record.len() - self.pass_start < self.record_max {
@@ -66,23 +66,23 @@ impl Faults {
         self.pass_start = self.record.len();
     }
 
-    /// Tells whether no record has had a fault so far.
+    /// Returns true if no record has had a fault so far.
     #[inline]
     pub(super) fn are_none(&self) -> bool {
         self.done.is_empty() && self.record.is_empty()
     }
 
-    /// Tells whether nothing refuses the batch so far.
+    /// Returns true if the batch is not refused so far.
     #[inline]
     pub(super) fn refuse_nothing(&self) -> bool {
         self.are_none() && !self.tags_refused && !self.fields_refused
     }
 
-    /// Refuses a batch of `received` records for the first of its reasons.
+    /// Refuses a batch of `received` records for its first reason.
     ///
     /// # Errors
-    /// In this order: [`Refusal::TooManyRecords`], [`Refusal::Faults`], and
-    /// [`Refusal::InvalidInput`] for tags, then for fields.
+    /// Returns the first that applies: [`Refusal::TooManyRecords`], [`Refusal::Faults`],
+    /// [`Refusal::InvalidInput`] for tags, or [`Refusal::InvalidInput`] for fields.
     pub(super) fn check(self, received: usize, max: usize) -> Result<(), Refusal> {
         if received > max {
             return Err(Refusal::TooManyRecords { received, max });
@@ -107,7 +107,8 @@ impl Faults {
         self.pass_start = 0;
     }
 
-    /// Takes out the first fault of the current record, if it has any, which is forgotten then.
+    /// Removes the first fault of the current record, if there is one, and returns it. Forgets the
+    /// others.
     #[inline]
     pub(super) fn take_record(&mut self) -> Option<Fault> {
         if self.refuse_nothing() {

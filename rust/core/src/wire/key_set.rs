@@ -1,4 +1,4 @@
-//! The keys of one object, to find duplicates.
+//! The keys of an object, to find duplicates.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -6,18 +6,18 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-/// Below this many keys, comparing with each is faster than hashing.
+/// Up to this number of keys, comparing with each key is faster than hashing.
 const LINEAR_KEYS_MAX: usize = 12;
 
-/// Room that is kept for the next object, as a multiple of the keys. Clearing costs the room, so one
-/// large object must not leave it to all small ones after it.
+/// Room that is kept for the next object, as a multiple of the keys. Clearing takes time in
+/// proportion to the room, so a large object must not leave its room to small objects after it.
 const ROOM_MAX: usize = 16;
 
-/// A set of unescaped keys; keeps its memory from object to object.
+/// A set of unescaped keys. It keeps its memory from object to object.
 #[derive(Default)]
 pub(super) struct KeySet<'a> {
     keys: Vec<Cow<'a, str>>,
-    /// Indices into `keys`; used only above [`LINEAR_KEYS_MAX`] keys.
+    /// Indices into `keys`. Used only above [`LINEAR_KEYS_MAX`] keys.
     index: HashTable<usize>,
     hasher: RandomState,
 }
@@ -32,12 +32,13 @@ impl<'a> KeySet<'a> {
         }
     }
 
-    /// Adds `key`, and tells whether it was new.
+    /// Adds `key`. Returns true if it was new.
     pub(super) fn insert(&mut self, key: Cow<'a, str>) -> bool {
         self.earlier(key).is_none()
     }
 
-    /// Number of new keys before the first key equal to `key`, which is added if there is none.
+    /// Returns the index of the key equal to `key` among the distinct keys. If there is none, adds
+    /// `key` and returns `None`.
     pub(super) fn earlier(&mut self, key: Cow<'a, str>) -> Option<usize> {
         let Self { keys, index, hasher } = self;
         let hash_of = |key: &str| hasher.hash_one(key);

@@ -13,22 +13,24 @@ use crate::model::catalog::Catalog;
 /// The tag that names an entity.
 pub(super) const ENTITY_ID: &str = "entity_id";
 
-/// Names of the records of one source: a measurement, or a metric.
+/// Names for the records of one source: a measurement, or a metric. Example: with the prefix
+/// `node_` the field `load1` is stored as `node_load1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// Measurement under which they are stored; `None` for the name of the source.
+    /// Measurement under which they are stored. `None` for the name of the source.
     pub measurement: Option<String>,
     /// Text before the names of their fields.
     pub prefix: String,
-    /// Tag that is stored as `entity_id`, where the record has none of its own; `None` for the
-    /// protocol's own choice.
+    /// Tag that is stored as `entity_id` if the record has no `entity_id`. `None` for the default
+    /// tags of the protocol.
     pub entity: Option<String>,
 }
 
-/// Rules by the name of the source, and the one of all other sources.
+/// Rules by the name of the source, and the rule of all other sources.
 #[derive(Debug)]
 pub struct Mapping {
-    /// Differs between all mappings of a process, so that raw keys of one mean nothing to another.
+    /// Differs between all mappings of a process, so that raw keys of one mapping never match
+    /// another.
     id: u64,
     rules: HashMap<Box<str>, Named, RandomState>,
     others: Named,
@@ -38,22 +40,23 @@ pub struct Mapping {
 struct Named {
     /// Name of the source in raw keys.
     key: Box<str>,
-    /// Name of the rule in raw keys, where sources that have it in common share their series.
+    /// Name of the rule in raw keys, for protocols in which all sources of a rule share their
+    /// series.
     rule_key: Box<str>,
     rule: Rule,
 }
 
-/// Knowledge of a reader of another protocol beside the bytes.
+/// What a reader of another protocol needs in addition to the bytes.
 #[derive(Clone, Copy)]
 pub struct Adapter<'c> {
-    /// Names as they are stored.
+    /// Maps names to stored names.
     pub mapping: &'c Mapping,
     /// Names that are known to be stored.
     pub catalog: &'c Catalog,
 }
 
 impl Adapter<'_> {
-    /// Type of a field of a measurement, if it is known to be stored.
+    /// Returns the type of a field of a measurement, if it is known to be stored.
     pub(super) fn known_type(&self, measurement: &str, field: &str) -> Option<FieldType> {
         let measurement = self.catalog.measurement(measurement)?;
         self.catalog.find_field(measurement, field).map(|(_, field_type)| field_type)
@@ -63,8 +66,8 @@ impl Adapter<'_> {
 static IDS: AtomicU64 = AtomicU64::new(0);
 
 impl Mapping {
-    /// A mapping of sources by these rules, of all others by `others`. Of two rules for one source
-    /// the last one counts.
+    /// Returns a mapping with these rules by source, and `others` for all other sources. If a
+    /// source has two rules, the last rule counts.
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = (String, Rule)>, others: Rule) -> Self {
         let id = IDS.fetch_add(1, Ordering::Relaxed);
@@ -78,7 +81,7 @@ impl Mapping {
         Self { id, rules, others }
     }
 
-    /// The rule of a source, and the name of the source in raw keys.
+    /// Returns the rule of a source, and the name of the source in raw keys.
     pub(super) fn find(&self, source: &str) -> (Cow<'_, str>, &Rule) {
         match self.rules.get(source) {
             Some(named) => (Cow::Borrowed(&named.key), &named.rule),
@@ -86,7 +89,7 @@ impl Mapping {
         }
     }
 
-    /// The rule of a source, and the name of the rule in raw keys.
+    /// Returns the rule of a source, and the name of the rule in raw keys.
     pub(super) fn find_rule(&self, source: &str) -> (&str, &Rule) {
         let named = self.rules.get(source).unwrap_or(&self.others);
         (&named.rule_key, &named.rule)
@@ -100,18 +103,18 @@ impl Default for Mapping {
 }
 
 impl Rule {
-    /// The measurement of records of `source`.
+    /// Returns the measurement of records of `source`.
     pub(super) fn measurement<'n>(&self, source: Cow<'n, str>) -> Cow<'n, str> {
         self.measurement.as_ref().map_or(source, |name| Cow::Owned(name.clone()))
     }
 
-    /// The name of a field that is sent as `name`, which is not empty.
+    /// Returns the stored name of a field that is sent as `name`, which is not empty.
     pub(super) fn field<'n>(&self, name: Cow<'n, str>) -> Cow<'n, str> {
         if self.prefix.is_empty() { name } else { Cow::Owned([&self.prefix, &*name].concat()) }
     }
 
-    /// Has the tag of the entity called so: that of the rule, else the first of `defaults` that is
-    /// there with a value.
+    /// Renames the tag of the entity to `entity_id`. This is the tag of the rule, or the first tag
+    /// in `defaults` that has a value.
     pub(super) fn name_entity(&self, tags: &mut Tags<'_>, defaults: &[&str]) {
         if tags.iter().any(|(key, _)| key == ENTITY_ID) {
             return;

@@ -1,11 +1,13 @@
 //! Wire formats: bytes of a batch in, [`Batch`](crate::model::batch::Batch) or
 //! [`Refusal`](crate::model::fault::Refusal) out.
 //!
-//! Every format finds a known series by the raw bytes of its tags, checks the rest of a record by the
-//! same rules, and gives its accepted cells to the columns of a batch. The order of what is refused
-//! first is that of stages 9 to 13 in `docs/contract.md`. A record that differs from an earlier one in
-//! its values only is read by a template, which is only speed: every doubt is left to the rules
-//! (`docs/decisions/0014-record-template.md`). Each module may use those listed above it.
+//! Every format finds a known series by the raw bytes of its tags. It checks the rest of a record
+//! by the same rules, and hands accepted cells to the columns of a batch. Refusals have the order
+//! of stages 9 to 13 in `docs/contract.md`.
+//!
+//! A record that differs from an earlier record only in its values is read by a template. Templates
+//! only save time: in any doubt the rules read the record
+//! (`docs/decisions/0014-record-template.md`). Each module may use the modules listed above it.
 
 mod context;
 mod faults;
@@ -63,7 +65,7 @@ pub enum Format {
     Protobuf,
     /// Lines that are a JSON object each.
     JsonLines,
-    /// Lines of `InfluxDB`'s line protocol, their times in these units.
+    /// Lines of `InfluxDB`'s line protocol, with times in these units.
     Lines(Precision),
 }
 
@@ -72,10 +74,10 @@ impl Format {
     /// does.
     ///
     /// # Errors
-    /// Theirs.
+    /// Returns the errors of these functions.
     ///
     /// # Panics
-    /// As they do.
+    /// Panics as these functions do.
     pub fn parse(self, body: &[u8], context: ParseContext<'_>) -> ParseResult {
         match self {
             Self::Json => parse_json(body, context),
@@ -89,9 +91,9 @@ impl Format {
 /// Protocol of a body whose names are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Lines of `InfluxDB`'s line protocol, their times in these units, by the rules of a version.
+    /// Lines of `InfluxDB`'s line protocol, with times in these units, by the rules of a version.
     Lines(Precision, Backslashes),
-    /// A `WriteRequest` of Prometheus's remote write 1.0, unpacked.
+    /// A decompressed `WriteRequest` of Prometheus's remote write 1.0.
     RemoteWrite,
     /// An `ExportMetricsServiceRequest` of OpenTelemetry.
     Otlp,
@@ -101,10 +103,10 @@ impl Protocol {
     /// Reads `body` as [`parse_adapted_lines`], [`parse_remote_write`] or [`parse_otlp`] does.
     ///
     /// # Errors
-    /// Theirs.
+    /// Returns the errors of these functions.
     ///
     /// # Panics
-    /// As they do.
+    /// Panics as these functions do.
     pub fn parse(
         self,
         body: &[u8],

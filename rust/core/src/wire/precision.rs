@@ -2,7 +2,8 @@
 
 use crate::model::time::SECOND_NS;
 
-/// Times of any unit below which they are of the unit behind, in nanoseconds: about 158 years each.
+/// Bounds of `Auto`, and nanoseconds of the unit of smaller times: each bound is about 158 years
+/// after 1970. Example: 1,769,860,800 is in seconds, and 1,769,860,800,000 is in milliseconds.
 const AUTO_UNITS: [(u64, i64); 3] =
     [(5_000_000_000, SECOND_NS), (5_000_000_000_000, 1_000_000), (5_000_000_000_000_000, 1_000)];
 
@@ -21,12 +22,12 @@ pub enum Precision {
     Minutes,
     /// Hours.
     Hours,
-    /// By the size of each time: seconds, milliseconds, microseconds or nanoseconds.
+    /// Decided by the size of each time: seconds, milliseconds, microseconds or nanoseconds.
     Auto,
 }
 
 impl Precision {
-    /// The precision of this name.
+    /// Returns the precision with this name. Example: `ms`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match name {
@@ -38,7 +39,7 @@ impl Precision {
         }
     }
 
-    /// Nanoseconds of one unit; of times of any unit, those of the smallest.
+    /// Returns the nanoseconds of a unit. [`Self::Auto`] has the smallest unit.
     #[must_use]
     pub const fn unit_ns(self) -> i64 {
         match self {
@@ -51,7 +52,7 @@ impl Precision {
         }
     }
 
-    /// The instant of a time, nanoseconds since 1970.
+    /// Returns the instant of a time, in nanoseconds since 1970.
     #[inline]
     pub(crate) fn instant_ns(self, time: i64) -> i64 {
         let unit_ns = if self == Self::Auto { auto_unit_ns(time) } else { self.unit_ns() };
@@ -59,7 +60,7 @@ impl Precision {
     }
 }
 
-/// Nanoseconds of the unit that a time is probably in.
+/// Returns the nanoseconds of the unit that a time is probably in.
 fn auto_unit_ns(time: i64) -> i64 {
     let units = AUTO_UNITS.iter().find(|(below, _)| time.unsigned_abs() < *below);
     units.map_or(1, |(_, unit_ns)| *unit_ns)

@@ -1,18 +1,18 @@
 //! Text that probably comes next.
 
-/// Bytes in one comparison.
+/// Bytes per comparison.
 const WINDOW: usize = 16;
 
-/// Bytes to compare with the start of a text, fast where they are few.
+/// Bytes to compare with the start of a text. Comparing a few bytes is fast.
 #[derive(PartialEq)]
 pub(super) struct Prefix {
-    /// The first and the last bytes, and a mask of the bits that count. They overlap, and are the same
-    /// bytes where one window holds all.
+    /// The first and the last bytes, and a mask of the bits that count. They overlap. If a window
+    /// holds all bytes, they are equal.
     first: u128,
     last: u128,
     mask: u128,
     last_at: usize,
-    /// All of them.
+    /// All bytes of the prefix.
     bytes: Box<[u8]>,
 }
 
@@ -37,7 +37,7 @@ impl Prefix {
         &self.bytes
     }
 
-    /// The length of this prefix if `text` begins with it.
+    /// Returns the length of this prefix if `text` begins with it.
     #[inline]
     pub(super) fn length_in(&self, text: &[u8]) -> Option<usize> {
         let begins = match text.first_chunk::<{ 2 * WINDOW }>() {

@@ -9,25 +9,26 @@ use crate::model::time::YEAR_2000_NS;
 /// Keys and values of tags.
 pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
-/// Tags whose value is always the tenant's key, whoever sent them.
+/// Tags whose value is always the tenant's key, regardless of the value that was sent.
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
 
-/// Tells whether a record with nothing wrong in it is rejected by itself: it has no fields, or a time
-/// that is not stored.
+/// Returns true if a record without faults is rejected: it has no fields, or its time is not
+/// stored.
 pub(super) fn is_rejected(has_fields: bool, time_ns: Option<i64>) -> bool {
     !has_fields || time_ns.is_some_and(|time_ns| !is_stored(time_ns))
 }
 
-/// Tells whether records of this time are stored: of 2000 or later.
+/// Returns true if records of this time are stored: from the year 2000 on.
 pub(super) const fn is_stored(time_ns: i64) -> bool {
     time_ns >= YEAR_2000_NS
 }
 
-/// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
+/// Returns the name of the series of `measurement` and `tags`: tenant tags get the tenant's key,
+/// and tags are sorted. Example: `b=2,a=1,tenant=x` from the tenant `acme` becomes
+/// `a=1,b=2,tenant=acme`.
 ///
-/// `None` where the content of the tags refuses the batch: an empty key, or more keys than
-/// allowed, stamped ones not counted. `None` also where a key occurs twice, which callers exclude or
-/// treat as they must.
+/// Returns `None` if the tags refuse the batch: an empty key, or too many keys (tenant tags do not
+/// count). Also returns `None` if a key appears twice, which the caller excludes or handles.
 pub(super) fn series_name<'t>(
     measurement: &str,
     mut tags: Tags<'t>,

@@ -8,25 +8,25 @@ use crate::model::names::{EncodedName, EncodedText, SeriesName};
 use crate::model::new_series::{NewEntry, NewSeries};
 use crate::model::raw_keys::RawKeyCache;
 
-/// Finds the series of records: those that the cache knows, and those that are new in the batch.
+/// Finds the series of records: series that the cache knows, and series that are new in the batch.
 pub(super) struct SeriesFinder<'c> {
     format: u8,
     raw_keys: &'c RawKeyCache,
-    /// Series that the cache does not know, in the order in which they came; and their indices.
+    /// Series that the cache does not know, in the order of arrival, and their indices.
     new: NewSeries,
     new_index: HashTable<u32>,
     /// Index in `raw_keys` and in `new` of the series that the next record probably has.
     next: usize,
     next_new: usize,
-    /// Length of the tags that were looked for last.
+    /// Length of the tags of the last lookup.
     tags_length: usize,
     /// Bytes of names and raw keys that the new series may have.
     bytes_max: usize,
-    /// Tells whether they had more, so that the batch is not to be stored.
+    /// If true, there were more bytes, and the batch must not be stored.
     is_full: bool,
 }
 
-/// Hash of a raw key under which no series is known.
+/// Hash of a raw key without a known series.
 #[derive(Clone, Copy)]
 pub(super) struct Unknown(u64);
 
@@ -46,17 +46,17 @@ impl<'c> SeriesFinder<'c> {
         }
     }
 
-    /// Tells whether the new series have more bytes than they may. Those beyond are left out.
+    /// Returns true if the new series have too many bytes. Series beyond the bound are left out.
     pub(super) const fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Has series found under raw keys of another format. Call it before any is looked for.
+    /// Sets another format for raw keys. Call it before the first lookup.
     pub(super) fn set_format(&mut self, format: u8) {
         self.format = format;
     }
 
-    /// The series of `measurement` whose tags are these bytes.
+    /// Finds the series of `measurement` whose tags have these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
         self.tags_length = tags.len();
         let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
@@ -77,18 +77,19 @@ impl<'c> SeriesFinder<'c> {
         Ok(NEW_SERIES_BASE + at)
     }
 
-    /// Length that the tags of a fleet often share: that of those looked for last.
+    /// Returns the length of the tags of the last lookup. The tags of a fleet often have the same
+    /// length.
     pub(super) const fn tags_length(&self) -> usize {
         self.tags_length
     }
 
-    /// Beginning of every raw key of `measurement`, for [`Self::find_next`].
+    /// Returns the beginning of every raw key of `measurement`, for [`Self::find_next`].
     pub(super) fn raw_key_start(&self, measurement: &str) -> Prefix {
         Prefix::new(&RawKeyCache::key_of(self.format, measurement.as_bytes(), b""))
     }
 
-    /// The series whose raw keys have this beginning, and the length of its tags, if `text` begins
-    /// with the tags of the series that stands after the one found before.
+    /// Returns the next series and the length of its tags if `text` begins with these tags. The
+    /// next series follows the series found last, and its raw key has this beginning.
     #[inline]
     pub(super) fn find_next(
         &mut self,
@@ -111,11 +112,11 @@ impl<'c> SeriesFinder<'c> {
         Some((number(at), length))
     }
 
-    /// Adds a new series, to be found under this raw key, which is unknown; its number, or that of
-    /// the last where there are too many bytes.
+    /// Adds a new series under this unknown raw key. Returns its number, or the last number if
+    /// there are too many bytes.
     ///
     /// # Panics
-    /// If there are more new series than a batch can have records.
+    /// Panics if there are more new series than a batch can have records.
     pub(super) fn add(
         &mut self,
         name: &SeriesName,
@@ -137,7 +138,7 @@ impl<'c> SeriesFinder<'c> {
         number
     }
 
-    /// As [`Self::add`], of a name that is not made yet.
+    /// Adds a series as [`Self::add`] does, from an encoded name.
     pub(super) fn add_encoded<'t>(
         &mut self,
         name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
@@ -155,21 +156,21 @@ impl<'c> SeriesFinder<'c> {
         number
     }
 
-    /// The new series of a number.
+    /// Returns the new series with this number.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is no such series.
     pub(super) fn get(&self, number: u32) -> NewEntry<'_> {
         self.new.get((number - NEW_SERIES_BASE) as usize).expect("a number of this batch")
     }
 
-    /// The new series, by their numbers.
+    /// Returns the new series in the order of their numbers.
     pub(super) fn into_new(self) -> NewSeries {
         self.new
     }
 }
 
-/// The number that a batch has for its new series at this index.
+/// Returns the number that a batch has for its new series at this index.
 fn number(at: usize) -> u32 {
     NEW_SERIES_BASE + u32::try_from(at).expect("as many series as records")
 }

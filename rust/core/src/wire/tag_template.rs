@@ -1,4 +1,4 @@
-//! The template of the tags of new series: those of a fleet differ in their values only.
+//! The template of the tags of new series: tags of a fleet differ only in their values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,8 @@ use crate::wire::rules::{TENANT_TAGS, Tags};
 use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
 
-/// Tags that may match no template beyond those that match one, before templates are given up.
+/// Templates are given up if more tags than the matches plus this number match no template.
+/// Example: after 10 matches and 19 misses.
 const MISSES_MAX: usize = 8;
 
 /// Learns how the tags of new series are written.
@@ -23,8 +24,8 @@ pub(super) struct TagsTemplates {
     values: Vec<Range<usize>>,
 }
 
-/// An object of strings, the values left out. Its keys are complete, each is there once, and they are no
-/// more than allowed.
+/// An object of strings without its values. Its keys are complete and distinct, and their number is
+/// allowed.
 struct TagsTemplate {
     /// Text before each value.
     texts: Vec<Prefix>,
@@ -32,20 +33,21 @@ struct TagsTemplate {
     last: Prefix,
     /// Keys in ascending order.
     keys: Vec<Key>,
-    /// Index in `keys` of that of the entity.
+    /// Index in `keys` of the key of the entity.
     entity: Option<usize>,
-    /// Tells that the keys need no escapes; values have none.
+    /// If true, the keys need no escapes. Values never need escapes.
     are_plain: bool,
 }
 
 struct Key {
     text: EncodedText,
-    /// Index of its value; `None` where that is the tenant's key.
+    /// Index of its value. `None` if the value is the tenant's key.
     value: Option<usize>,
 }
 
 impl TagsTemplates {
-    /// Adds the series of these `tags`, an object, if they match the template; its number.
+    /// Adds the series of the object `tags` if it matches the template. Returns the number of the
+    /// series.
     pub(super) fn add(
         &mut self,
         (measurement, tags): (&str, &str),
@@ -83,7 +85,8 @@ impl TagsTemplates {
 }
 
 impl TagsTemplate {
-    /// The template of these tags, each key of which is there once; `None` where a value has escapes.
+    /// Returns the template of these tags, whose keys are distinct. Returns `None` if a value has
+    /// escapes.
     fn of(tags: &str, pairs: &Tags<'_>) -> Option<Self> {
         let (mut texts, mut keys, mut at) = (Vec::new(), Vec::new(), 0);
         for (index, (key, value)) in pairs.iter().enumerate() {
@@ -108,14 +111,14 @@ impl TagsTemplate {
         })
     }
 
-    /// Reads the values of `tags`; false where they do not match.
+    /// Reads the values of `tags`. Returns false if `tags` does not match.
     fn read(&self, tags: &str, values: &mut Vec<Range<usize>>) -> bool {
         values.clear();
         let mut scan = Scanner::new(tags, 0);
         for text in &self.texts {
             let Some(length) = text.length_in(scan.rest()) else { return false };
             let start = scan.at + length;
-            // The text after it begins with the quote that ends it.
+            // The text after the value begins with its closing quote.
             scan.at = scan.plain_end(start);
             values.push(start..scan.at);
         }

@@ -27,11 +27,11 @@ impl Value<'_> {
     }
 }
 
-/// One field of a record on its way into a column.
+/// A field of a record on its way into a column.
 #[derive(Clone, Debug)]
 pub(super) struct Cell<'a> {
     pub(super) name: Cow<'a, str>,
-    /// Column of the table for which the cells were read, if known: saves looking up the name.
+    /// Column of the table for which the cells were read, if known. Saves a lookup of the name.
     pub(super) column: u32,
     pub(super) value: Value<'a>,
 }
@@ -44,7 +44,7 @@ pub(super) struct RowColumns {
 }
 
 impl RowColumns {
-    /// Becomes the first columns of `other`, so many of doubles and of others.
+    /// Copies the first columns of `other`: this many doubles and others.
     pub(super) fn copy_beginning(&mut self, other: &Self, (doubles, others): (usize, usize)) {
         self.doubles.clear();
         self.doubles.extend_from_slice(other.doubles.get(..doubles).unwrap_or_default());
@@ -66,12 +66,12 @@ impl RowColumns {
     }
 }
 
-/// Values of a record whose columns are known: doubles, as nearly all are, and others.
+/// Values of a record whose columns are known. Nearly all are doubles.
 #[derive(Default)]
 pub(super) struct RowValues<'a> {
     pub(super) doubles: Vec<f64>,
     pub(super) others: Vec<Value<'a>>,
-    /// Their columns, of a record that has fields in another order than its template.
+    /// Columns of the values, if a record has its fields in another order than its template.
     pub(super) columns: RowColumns,
 }
 

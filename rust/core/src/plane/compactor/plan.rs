@@ -87,10 +87,10 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
 /// it. Growing segments are merged if together they are nearly four times as large as the largest
 /// of them. The factor is eight if the day is over: such a day is read less and filled fast.
 ///
-/// While a day grows, a merge makes a segment about four times as large, so a row is rewritten
-/// about log4(day / first segment) times, and once more when the day ends. Example: a day that
-/// grows from 1 MB to 64 MB rewrites its first rows three times. The number of a day's segments
-/// grows with the logarithm of its size.
+/// While a day grows, a merge makes a segment about four times as large. A row is therefore
+/// rewritten about log4(day / first segment) times, and once more when the day ends. Example: a day
+/// that grows from 1 MB to 64 MB rewrites its first rows three times. The number of a day's
+/// segments grows with the logarithm of its size.
 ///
 /// Segments of several days that may share a segment come last.
 pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {

@@ -1,11 +1,11 @@
-//! Rows that are accepted, once nothing refuses them all.
+//! Decides which rows are accepted, if no fault refuses the whole batch.
 
 use super::input::{InputRows, InputValues};
 use crate::wire::rules::{is_rejected, is_stored};
 
-/// Rows that are accepted; all where it is `None`.
+/// Returns which rows are accepted, or `None` if all are.
 pub(super) fn accepted(rows: &InputRows<'_>) -> Option<Vec<bool>> {
-    // Without an early end, so that it takes wide instructions.
+    // Do not stop early, so that the compiler uses wide instructions.
     let are_stored = rows.times_ns.iter().fold(true, |all, time_ns| all & is_stored(*time_ns));
     let has_all = rows.fields.iter().any(|field| field.present.is_none());
     if are_stored && has_all {
@@ -23,7 +23,7 @@ pub(super) fn accepted(rows: &InputRows<'_>) -> Option<Vec<bool>> {
     accepted.contains(&false).then_some(accepted)
 }
 
-/// Tells whether a row has more than so many fields.
+/// Returns true if a row has more than `fields_max` fields.
 pub(super) fn has_more_fields(rows: &InputRows<'_>, fields_max: usize) -> bool {
     if rows.fields.len() <= fields_max {
         return false;
@@ -37,12 +37,13 @@ pub(super) fn has_more_fields(rows: &InputRows<'_>, fields_max: usize) -> bool {
     counts.iter().any(|count| *count > fields_max)
 }
 
-/// Columns with a number that no field can have, by index, and the rows of each.
+/// Returns the indices of columns with a number that no field can have, and the rows of these
+/// numbers.
 pub(super) fn not_finite(rows: &InputRows<'_>) -> Vec<(usize, Vec<usize>)> {
     let mut found = Vec::new();
     for (index, field) in rows.fields.iter().enumerate() {
         let InputValues::Float(values) = &field.values else { continue };
-        // Without an early end, so that it takes wide instructions.
+        // Do not stop early, so that the compiler uses wide instructions.
         if values.iter().fold(true, |finite, value| finite & value.is_finite()) {
             continue;
         }

@@ -12,7 +12,7 @@ use crate::model::batch::{
 /// Table of a row that is rejected.
 pub(super) const NO_TABLE: u32 = u32::MAX;
 
-/// Table of each row, and its row there.
+/// By row: its table, and its row in this table.
 #[derive(Default)]
 pub(super) struct Places {
     pub(super) table_of: Vec<u32>,
@@ -26,7 +26,7 @@ impl Places {
     }
 }
 
-/// A column of one table that has a value, and its first cell.
+/// A column of one table that has at least one value, and its first cell.
 struct Found<'a> {
     table: u32,
     name: &'a str,
@@ -36,9 +36,9 @@ struct Found<'a> {
     values: Values,
 }
 
-/// Puts the values of `input` into the tables of `batch`, whose rows are there: all of them in its
-/// only table as they come, or at their `places`. Of columns of one name and different types, the one
-/// with the first cell counts, and the others are a conflict.
+/// Puts the values of `input` into the tables of `batch`, which have their rows already. Without
+/// `places` all rows go into the only table, in their order. If columns with the same name have
+/// different types, the column with the first cell counts. The other columns are a conflict.
 pub(super) fn put_fields(
     batch: &mut Batch,
     input: &InputRows<'_>,
@@ -84,7 +84,7 @@ pub(super) fn put_fields(
     batch.conflict = conflict.map(|(at, field)| Conflict { at, field: field.to_owned() });
 }
 
-/// A column whose rows are those of the only table. Its rows are empty where all have a value.
+/// Returns a column for the only table. Its rows are empty if every row has a value.
 fn whole<'a>(field: &InputField<'a>, key: u32, row_count: usize) -> Option<Found<'a>> {
     let (first_row, rows, values) = match &field.present {
         None => ((row_count > 0).then_some(0)?, Vec::new(), all(&field.values)),
@@ -103,7 +103,7 @@ fn all(values: &InputValues<'_>) -> Values {
     }
 }
 
-/// Values of some rows.
+/// Returns the values of some rows.
 fn taken(values: &InputValues<'_>, rows: &[u32]) -> Values {
     let rows = rows.iter().map(|row| *row as usize);
     match values {
@@ -113,7 +113,7 @@ fn taken(values: &InputValues<'_>, rows: &[u32]) -> Values {
     }
 }
 
-/// A column whose rows lie in several tables, or some in none.
+/// Splits a column over several tables. Some of its rows may have no table.
 fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec<Found<'a>>) {
     // By table: rows of the table, and rows of the input.
     let mut of_tables: Vec<(u32, Vec<u32>, Vec<u32>)> = Vec::new();

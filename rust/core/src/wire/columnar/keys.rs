@@ -1,4 +1,4 @@
-//! Keys of rows as series.
+//! Finds the series of the keys of rows.
 
 use super::input::InputRows;
 use super::tags::{RAW_KEY_FORMAT, TagFault, put_raw, tags_of};
@@ -10,19 +10,19 @@ use crate::wire::series::SeriesFinder;
 /// Series of keys.
 #[derive(Default)]
 pub(super) struct KeySeries {
-    /// Number of the series of each key; anything for one of which no row is accepted.
+    /// Number of the series of each key. Any number for a key without an accepted row.
     pub(super) of_key: Vec<u32>,
     /// Series that were not known.
     pub(super) new: NewSeries,
-    /// Keys whose tags no series can have, and what is wrong with each.
+    /// Keys whose tags no series can have, each with its fault.
     pub(super) faults: Vec<(usize, TagFault)>,
-    /// Tells whether there are tags that refuse the batch.
+    /// If true, some tags refuse the batch.
     pub(super) is_refused: bool,
 }
 
 impl KeySeries {
-    /// Finds the series of all keys of `rows`. One that is not known is a new one where a row of its
-    /// key is accepted, which `is_wanted` tells of the index of a key.
+    /// Finds the series of all keys of `rows`. An unknown series becomes a new series if a row of
+    /// its key is accepted. `is_wanted` tells this for the index of a key.
     pub(super) fn find(
         rows: &InputRows<'_>,
         is_wanted: impl Fn(usize) -> bool,

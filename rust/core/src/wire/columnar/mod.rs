@@ -1,5 +1,5 @@
-//! Records that come as columns, such as those of Arrow: they are checked by the rules of all
-//! formats, series by series, and column by column for times and values.
+//! Records that come as columns, as in Arrow. The rules of all formats check their tags series by
+//! series, and their times and values column by column.
 
 mod groups;
 mod input;

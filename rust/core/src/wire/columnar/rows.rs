@@ -1,4 +1,4 @@
-//! Rows of columns as a batch.
+//! Turns rows of columns into a batch.
 
 use super::accepted::{accepted, has_more_fields, not_finite};
 use super::fields::{NO_TABLE, Places, put_fields};
@@ -10,15 +10,15 @@ use crate::model::limits::BLOCK_ROWS_MAX;
 use crate::wire::ParseContext;
 use crate::wire::faults::Faults;
 
-/// Reads `rows` into a batch, by the rules of a JSON document of the same records.
+/// Reads `rows` into a batch, by the rules of a JSON document with the same records.
 ///
 /// # Errors
-/// [`Refusal::Faults`] or [`Refusal::InvalidInput`], as of such a document; locations begin with
-/// the index of a row.
+/// Returns [`Refusal::Faults`] or [`Refusal::InvalidInput`] as for such a document. Locations begin
+/// with the index of a row.
 ///
 /// # Panics
-/// When there are more than [`BLOCK_ROWS_MAX`] rows, a column has another number of them, or the
-/// ends of tags do not ascend to their number.
+/// Panics if there are more than [`BLOCK_ROWS_MAX`] rows, if a column has another number of rows,
+/// or if the ends of tags do not ascend to the number of tags.
 pub fn parse_rows(rows: &InputRows<'_>, context: ParseContext<'_>) -> ParseResult {
     assert!(rows.row_count <= BLOCK_ROWS_MAX, "a batch must fit one block");
     assert_eq!(rows.times_ns.len(), rows.row_count, "a time for each row");
@@ -52,7 +52,7 @@ pub fn parse_rows(rows: &InputRows<'_>, context: ParseContext<'_>) -> ParseResul
     Ok(batch)
 }
 
-/// Tells of each key if one of its rows is accepted.
+/// Returns for each key whether one of its rows is accepted.
 fn wanted_keys(rows: &InputRows<'_>, accepted: &[bool]) -> Vec<bool> {
     let mut wanted = vec![false; rows.keys.len()];
     for (row, is_accepted) in accepted.iter().enumerate() {
@@ -65,7 +65,7 @@ fn has_one_measurement(keys: &[InputKey<'_>]) -> bool {
     keys.iter().all(|key| key.measurement == keys[0].measurement)
 }
 
-/// Faults of the rows, in their order.
+/// Returns the faults of the rows, in the order of the rows.
 fn faults(rows: &InputRows<'_>, series: &KeySeries) -> Vec<Fault> {
     let not_finite = not_finite(rows);
     let is_named = |key: &InputKey<'_>| key.measurement.is_some_and(|name| !name.is_empty());
@@ -100,7 +100,7 @@ fn faults(rows: &InputRows<'_>, series: &KeySeries) -> Vec<Fault> {
     faults.into_list()
 }
 
-/// Puts rows that are all accepted and of one measurement into a table as they come.
+/// Puts rows into a single table in their order. All are accepted and have the same measurement.
 fn put_whole(batch: &mut Batch, rows: &InputRows<'_>, series: &[u32]) {
     let Some(measurement) = rows.keys.first().and_then(|key| key.measurement) else { return };
     let ingest_ns = batch.ingest_ns;
@@ -119,7 +119,7 @@ fn put_whole(batch: &mut Batch, rows: &InputRows<'_>, series: &[u32]) {
     });
 }
 
-/// Puts the rows that are accepted into the tables of their measurements.
+/// Puts the accepted rows into the tables of their measurements.
 fn put_rows(
     batch: &mut Batch,
     rows: &InputRows<'_>,
@@ -129,7 +129,7 @@ fn put_rows(
     let mut places = Places::default();
     places.table_of.reserve(rows.row_count);
     places.row_of.reserve(rows.row_count);
-    // Table of each key, once it has a row.
+    // Table of each key, if it has a row already.
     let mut table_of_key = vec![NO_TABLE; rows.keys.len()];
     for (row, time_ns) in rows.times_ns.iter().enumerate() {
         if !is_accepted(row) {
@@ -151,7 +151,7 @@ fn put_rows(
     places
 }
 
-/// The table of a measurement, which is added where it is not there yet.
+/// Returns the table of a measurement. Adds the table if it does not exist.
 fn table_of(batch: &mut Batch, measurement: &str) -> u32 {
     let known = batch.measurements.iter().position(|other| other == measurement);
     number(known.unwrap_or_else(|| {

@@ -7,11 +7,11 @@ use crate::wire::rules::Tags;
 /// First byte of every raw key of a series in columns.
 pub(in crate::wire) const RAW_KEY_FORMAT: u8 = b'a';
 
-/// Fault of tags, and the key of the tag.
+/// Fault of a tag, and the tag's key.
 pub(in crate::wire) type TagFault = (FaultCode, String);
 
-/// Puts `tags` into `raw`: length and bytes of each key and value. A missing one has a length that
-/// no text has.
+/// Puts `tags` into `raw`: length and bytes of each key and value. A missing text has a length that
+/// no text can have.
 pub(super) fn put_raw(tags: &[InputTag<'_>], raw: &mut Vec<u8>) {
     raw.clear();
     for InputTag { key, value } in tags {
@@ -20,7 +20,7 @@ pub(super) fn put_raw(tags: &[InputTag<'_>], raw: &mut Vec<u8>) {
     }
 }
 
-/// Puts one tag into `raw`.
+/// Puts a tag into `raw`.
 pub(in crate::wire) fn put_tag(raw: &mut Vec<u8>, key: &str, value: &str) {
     put(raw, Some(key.as_bytes()));
     put(raw, Some(value.as_bytes()));
@@ -32,7 +32,7 @@ fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
     raw.extend_from_slice(text.unwrap_or_default());
 }
 
-/// The tags of `raw`, as [`put_raw`] puts them.
+/// Reads the tags of `raw`, as [`put_raw`] wrote them.
 pub(in crate::wire) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
     let mut tags = Tags::new();
     let mut rest = raw;

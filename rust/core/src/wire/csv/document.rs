@@ -8,20 +8,26 @@ use crate::wire::ParseContext;
 use crate::wire::tokens::line::line_ends;
 use crate::wire::tokens::utf8::replaced;
 
-/// Reads rows, less their header, into a batch, by the rules of a JSON document of the same records.
-/// A cell without text is no value, and so is `nan` among numbers; `""` is an empty text. The types of
-/// `header` that are not known become those of the first cells with a text.
+/// Reads rows, without their header, into a batch, by the rules of a JSON document with the same
+/// records. A cell without a text is no value, and neither is `nan` among numbers. `""` is an empty
+/// text. Unknown types in `header` become the types of the first cells with a text.
+///
+/// Example: with a header of time, `entity_id` and `snr_db`, the row `2026-01-01T00:00:00Z,e1,` has
+/// no value.
 ///
 /// # Errors
-/// As of such a document, the first fault of each row, of
-/// [`crate::model::limits::IMPORT_FAULTS_MAX`] rows at most: they are located by the index of the row,
-/// empty lines not counted. A row that has too few cells or too many is
-/// [`crate::model::fault::FaultCode::RecordType`], one that is not UTF-8, or whose quotes are closed
-/// within a cell or not at all, `LineInvalid`. A cell of another type than its column, or with a number
-/// that is out of range, is located by `cell` and its index.
+/// Returns the errors of such a document: the first fault of each row, of at most
+/// [`crate::model::limits::IMPORT_FAULTS_MAX`] rows. A fault is located by the index of its row.
+/// Empty lines do not count.
+///
+/// - A row with too few or too many cells is [`crate::model::fault::FaultCode::RecordType`].
+/// - A row that is not UTF-8 is `LineInvalid`, and so is a row whose quotes are closed within a
+///   cell or not at all.
+/// - A cell of another type than its column, or with a number out of range, is located by `cell`
+///   and its index.
 ///
 /// # Panics
-/// As [`crate::wire::parse_json`].
+/// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_csv(body: &[u8], header: &mut CsvColumns, context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
     let mut parser = Parser::new(&text, header, context.of_shared_names(body));
@@ -32,8 +38,9 @@ pub fn parse_csv(body: &[u8], header: &mut CsvColumns, context: ParseContext<'_>
     Ok(batch)
 }
 
-/// Offsets of the rows of `body` as [`parse_csv`] counts them: start, end, and the number of the
-/// line, from 0; and the start of the first whose quotes are open at the end, if there is one.
+/// Returns the offsets of the rows of `body` as [`parse_csv`] counts them: start, end, and the
+/// number of the line, from 0. Also returns the start of the first row whose quotes are still open
+/// at the end, if there is such a row.
 #[must_use]
 pub fn csv_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) {
     let (text, _) = replaced(body);
@@ -53,7 +60,8 @@ pub fn csv_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) {
     (rows, open_at)
 }
 
-/// The cells of a row, `None` where its quotes are wrong.
+/// Returns the cells of a row, or `None` if its quotes are wrong. Example: `a,"b,c"` has the cells
+/// `a` and `b,c`.
 #[must_use]
 pub fn csv_cells(row: &str) -> Option<Vec<String>> {
     let mut cells = Vec::new();
@@ -62,7 +70,7 @@ pub fn csv_cells(row: &str) -> Option<Vec<String>> {
 }
 
 impl Parser<'_, '_> {
-    /// Reads all rows; the numbers of rows and of lines.
+    /// Reads all rows. Returns the number of rows and of lines.
     fn rows(&mut self, wrong: &[usize]) -> (usize, usize) {
         let bytes = self.text.as_bytes();
         let (mut count, mut at, mut line) = (0, 0, 0);
@@ -78,7 +86,7 @@ impl Parser<'_, '_> {
                     line += line_ends(bytes.get(start..end).unwrap_or_default());
                     end
                 }
-                // Beyond the bound the batch is refused, whatever is there.
+                // Too many rows refuse the batch, so the other rows need no reading.
                 None => bytes.len(),
             };
             count += 1;

@@ -1,4 +1,4 @@
-//! Series of rows by the bytes of their tags, within one text.
+//! Finds series of rows by the bytes of their tags, within one text.
 
 use std::hash::BuildHasher;
 
@@ -19,7 +19,7 @@ struct Key {
     known: Known,
 }
 
-/// Keys in the order in which they came: files often go through their entities again and again.
+/// Keys in the order of their first rows: files often repeat their entities in the same order.
 #[derive(Default)]
 pub(super) struct Keys {
     arena: Vec<u8>,
@@ -31,14 +31,14 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The key that probably comes next.
+    /// Returns the key that probably comes next.
     #[inline]
     pub(super) fn expected(&self) -> Option<&[u8]> {
         let key = self.list.get(self.next)?;
         self.arena.get(key.start..key.end)
     }
 
-    /// Series and table of `key`, if it is known.
+    /// Returns series and table of `key`, if it is known.
     #[inline]
     pub(super) fn find(&mut self, key: &[u8]) -> Option<Known> {
         let at = if self.expected() == Some(key) { self.next } else { self.position(key)? };

@@ -1,8 +1,8 @@
-//! Comma-separated values (RFC 4180): rows of cells, to which a header has given their roles.
+//! Comma-separated values (RFC 4180): rows of cells whose roles a header defines.
 //!
-//! A row is read cell by cell in one pass over its bytes (`quick`) where nothing about it is unusual:
-//! no quotes, fields that are known, tags that a row before had, values of the columns' types. Every
-//! doubt is left to the rules (`row`), which read it from its start.
+//! A row without anything unusual is read cell by cell in one pass over its bytes (`quick`). Such a
+//! row has no quotes, only known fields, the tags of an earlier row, and values of the columns'
+//! types. Any other row is read from its start by the rules (`row`).
 
 mod columns;
 mod split;

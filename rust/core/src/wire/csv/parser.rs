@@ -1,4 +1,4 @@
-//! State of one parse of rows.
+//! State while rows are parsed.
 
 use super::columns::CsvColumns;
 use super::keys::Keys;
@@ -19,7 +19,7 @@ pub(super) struct QuickRow<'a> {
     pub(super) cells: RowColumns,
     pub(super) columns: RowColumns,
     pub(super) values: RowValues<'a>,
-    /// Bytes of the measurement and the tags where they do not stand side by side.
+    /// Bytes of the measurement and the tags, if their cells are not neighbours.
     pub(super) key: Vec<u8>,
 }
 
@@ -31,18 +31,18 @@ impl QuickRow<'_> {
     }
 }
 
-/// State of a text that is being read; `'a` is the text, `'c` the caller's knowledge.
+/// State of a text that is being read. `'a` is the text, `'c` the caller's context.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) times: TimeReader,
     pub(super) batch: BatchBuilder<'c>,
     pub(super) header: &'c mut CsvColumns,
-    /// `None` where no row is read quickly.
+    /// `None` if rows cannot be read quickly.
     pub(super) steps: Option<Vec<(Step, usize)>>,
     /// Number of steps that are keys.
     pub(super) key_count: usize,
     pub(super) keys: Keys,
-    /// Column of each cell in each table, [`UNKNOWN_COLUMN`] where it has none.
+    /// By table and cell: the column of the cell, or [`UNKNOWN_COLUMN`].
     pub(super) columns_of: Vec<Vec<u32>>,
     pub(super) quick: QuickRow<'a>,
     /// Cells of the current row, and the fields among them.
@@ -77,7 +77,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         parser
     }
 
-    /// Plans how rows are read quickly, if they can be.
+    /// Plans how rows are read quickly, if this is possible.
     pub(super) fn plan(&mut self) {
         let is_narrow = self.header.cells.len() <= self.batch.limits.fields_max;
         self.steps = steps(self.header).filter(|_| is_narrow);
@@ -85,13 +85,13 @@ impl<'a, 'c> Parser<'a, 'c> {
         self.key_count = self.steps.iter().flatten().filter(is_key).count();
     }
 
-    /// Tells whether nothing refuses the batch so far, so that rows must be kept.
+    /// Returns true if the batch is not refused so far, so that rows must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         self.faults.refuse_nothing()
     }
 
-    /// Learns the columns of the cells in a table that has got a row by the rules.
+    /// Learns the columns of the cells in a table after the rules have added a row to it.
     pub(super) fn learn(&mut self, table: u32) {
         let at = table as usize;
         if self.columns_of.len() <= at {

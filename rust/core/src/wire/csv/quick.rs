@@ -1,4 +1,4 @@
-//! Rows about which nothing is unusual.
+//! Reads rows without anything unusual.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ use crate::wire::tokens::line::{integer, is_end};
 use crate::wire::value::Value;
 
 impl Parser<'_, '_> {
-    /// Accepts the row that begins at `start`; the offset of the end of its line. `None` leaves it to
-    /// the rules, and no trace of it.
+    /// Accepts the row that begins at `start`. Returns the offset of the end of its line. Returns
+    /// `None` to leave the row to the rules; it has changed no state then.
     #[inline]
     pub(super) fn quick_row(&mut self, start: usize) -> Option<usize> {
         let (sent_ns, key, end) = self.read(start)?;
@@ -38,7 +38,7 @@ impl Parser<'_, '_> {
         Some(end)
     }
 
-    /// Reads a row that would be accepted: its time, the range of its key, and its end.
+    /// Reads a row that would be accepted. Returns its time, the range of its key, and its end.
     #[inline]
     fn read(&mut self, start: usize) -> Option<(i64, Range<usize>, usize)> {
         let Self { text, times, header, steps, key_count, keys, quick, .. } = self;
@@ -91,10 +91,10 @@ impl Parser<'_, '_> {
     }
 }
 
-/// A cell that is left to the rules.
+/// Marks a cell that is left to the rules.
 struct Unusual;
 
-/// The number of a cell, if it has one.
+/// Returns the number in a cell, if there is a number.
 #[inline]
 fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, Unusual> {
     if matches!(scan.peek(), b'0'..=b'9' | b'-') {
@@ -111,7 +111,7 @@ fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, Unusual> {
     if cell.eq_ignore_ascii_case(b"nan") { Ok(None) } else { Err(Unusual) }
 }
 
-/// The value of a cell that is no number, if it has one.
+/// Returns the value of a cell that is not a number, if there is a value.
 #[inline]
 fn other<'a>(
     scan: &mut Scanner<'a>,
@@ -131,7 +131,7 @@ fn other<'a>(
     value.map(Some).ok_or(Unusual)
 }
 
-/// The time of a cell, nanoseconds since 1970.
+/// Returns the time in a cell, in nanoseconds since 1970.
 #[inline]
 fn time(scan: &mut Scanner<'_>, times: &mut TimeReader, unit_ns: Option<i64>) -> Option<i64> {
     let (time_ns, length) = match unit_ns {
@@ -153,7 +153,8 @@ fn time(scan: &mut Scanner<'_>, times: &mut TimeReader, unit_ns: Option<i64>) ->
     is_cell_end(scan.bytes(), scan.at).then_some(time_ns)
 }
 
-/// Length of `count` cells, which are probably those of `expected`; `None` where one has quotes.
+/// Returns the length of `count` cells, which probably equal `expected`. Returns `None` if a cell
+/// has quotes.
 #[inline]
 fn key_length(rest: &[u8], count: usize, expected: Option<&[u8]>) -> Option<usize> {
     if let Some(key) = expected

@@ -1,4 +1,4 @@
-//! Rows by the rules.
+//! Reads rows by the rules.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,8 +24,9 @@ struct Parts {
 }
 
 impl Parser<'_, '_> {
-    /// Reads row `index`, which begins at `start`, and accepts or rejects it unless something is wrong
-    /// with the batch; the offset of the end of its line. Bytes from `wrong` on are no text.
+    /// Reads row `index`, which begins at `start`. Accepts or rejects it, unless the batch is
+    /// already refused. Returns the offset of the end of its line. Bytes from `wrong` on are not
+    /// UTF-8.
     pub(super) fn row(&mut self, start: usize, index: usize, wrong: Option<usize>) -> usize {
         let mut raw = std::mem::take(&mut self.raw);
         let end = match split(self.text, start, &mut raw) {
@@ -89,7 +90,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Decides on a row whose fields are read.
+    /// Decides on a row after its fields are read.
     fn end_row(&mut self, range: Range<usize>, index: usize) {
         let parts = self.parts(index);
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
@@ -116,7 +117,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Time and measurement of the row.
+    /// Reads time and measurement of the row.
     fn parts(&mut self, index: usize) -> Parts {
         let mut parts = Parts { time_ns: None, measurement: self.header.measurement.clone() };
         for (at, (column, raw)) in self.header.cells.iter().zip(&self.raw).enumerate() {
@@ -158,8 +159,9 @@ impl Parser<'_, '_> {
         parts
     }
 
-    /// The series of a row, which becomes a new one of the batch if it is unknown and the row is
-    /// `accepted`. `None` where the row has faults or its tags refuse the batch; both are noted.
+    /// Returns the series of a row. An unknown series becomes a new series of the batch if the row
+    /// is `accepted`. Returns `None` if the row has faults or its tags refuse the batch; both are
+    /// noted.
     fn series_of(&mut self, measurement: &str, index: usize, accepted: bool) -> Option<u32> {
         let raw_tags = &mut self.raw_tags;
         raw_tags.clear();
@@ -215,7 +217,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// The whole number that a cell is.
+/// Returns the whole number in a cell, if there is one.
 fn whole(cell: &str) -> Option<i64> {
     let digits = cell.strip_prefix('+').filter(|rest| !rest.starts_with('-')).unwrap_or(cell);
     match integer(digits.as_bytes()) {

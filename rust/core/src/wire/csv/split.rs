@@ -1,11 +1,11 @@
-//! Cells of a row.
+//! Splits a row into cells.
 
 use std::borrow::Cow;
 
 use crate::model::swar::equal_bytes;
 use crate::wire::tokens::line::{is_end, line_length};
 
-/// A cell as it stands in a row.
+/// A cell as it is written in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RawCell<'a> {
     pub(super) text: Cow<'a, str>,
@@ -13,7 +13,7 @@ pub(super) struct RawCell<'a> {
 }
 
 impl RawCell<'_> {
-    /// The text, `None` for a cell without one: `""` is an empty text.
+    /// Returns the text, or `None` for a cell without a text. `""` is an empty text.
     pub(super) fn value(&self) -> Option<&str> {
         (self.is_quoted || !self.text.is_empty()).then_some(&*self.text)
     }
@@ -21,13 +21,13 @@ impl RawCell<'_> {
 
 /// A row whose quotes are not closed, or are closed within a cell.
 pub(super) struct Unclosed {
-    /// Tells whether the text ends before the quotes do.
+    /// If true, the text ends before the quotes are closed.
     pub(super) is_open: bool,
     /// Offset of the end of the line.
     pub(super) end: usize,
 }
 
-/// Reads the cells of the row that begins at `at`; the offset of the end of its line.
+/// Reads the cells of the row that begins at `at`. Returns the offset of the end of its line.
 pub(super) fn split<'a>(
     text: &'a str,
     mut at: usize,
@@ -51,7 +51,7 @@ pub(super) fn split<'a>(
     }
 }
 
-/// The cell in quotes that begins at `start`, and the offset after it.
+/// Reads the quoted cell that begins at `start`. Returns the cell and the offset after it.
 fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), Unclosed> {
     let bytes = text.as_bytes();
     let line_end = |at: usize| at + line_length(bytes.get(at..).unwrap_or_default());
@@ -77,7 +77,7 @@ fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), Unclosed> {
     Err(Unclosed { is_open: false, end: line_end(at) })
 }
 
-/// Length of the cell without quotes at the start of `rest`.
+/// Returns the length of the cell without quotes at the start of `rest`.
 #[inline]
 pub(super) fn cell_length(rest: &[u8]) -> usize {
     for (at, chunk) in rest.as_chunks::<8>().0.iter().enumerate() {
@@ -94,20 +94,21 @@ pub(super) fn cell_length(rest: &[u8]) -> usize {
     without_return(rest, tail + length.unwrap_or(in_tail.len()))
 }
 
-/// The length of a cell without the carriage return before the end of its line.
+/// Returns the length of a cell without the carriage return at the end of its line.
 #[inline]
 fn without_return(rest: &[u8], length: usize) -> usize {
     let ends_line = length > 0 && rest.get(length) != Some(&b',');
     length - usize::from(ends_line && rest.get(length - 1) == Some(&b'\r'))
 }
 
-/// Tells whether a cell ends at this offset.
+/// Returns true if a cell ends at this offset.
 #[inline]
 pub(super) fn is_cell_end(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b',') || is_end(bytes, at)
 }
 
-/// Goes to the next row and counts the ends of lines before it; `None` where there is none.
+/// Goes to the next row and counts the ends of lines before it. Returns `None` if there is no more
+/// row.
 #[inline]
 pub(super) fn to_row(bytes: &[u8], mut at: usize, line: &mut usize) -> Option<usize> {
     while at < bytes.len() {

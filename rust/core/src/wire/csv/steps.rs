@@ -3,19 +3,19 @@
 use super::columns::CsvColumns;
 use crate::model::batch::FieldType;
 
-/// One step: some cells side by side.
+/// A step over one cell or several neighbouring cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Time,
-    /// So many cells of the measurement and of tags.
+    /// This many cells of the measurement and of tags.
     Key(usize),
-    /// A field of this type; `None` while no cell has told it.
+    /// A field of this type. `None` until a cell has shown the type.
     Field(Option<FieldType>),
     Ignored,
 }
 
-/// Steps through a row, with the index of the first cell of each; `None` where a column has several
-/// roles or two columns are one field: such rows are read by the rules.
+/// Returns the steps through a row, each with the index of its first cell. Returns `None` if a
+/// column has several roles or two columns hold the same field: the rules read such rows.
 pub(super) fn steps(columns: &CsvColumns) -> Option<Vec<(Step, usize)>> {
     let mut steps: Vec<(Step, usize)> = Vec::new();
     let mut names: Vec<&str> = Vec::new();

@@ -10,13 +10,14 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 /// Reads the JSON document `body` into a batch.
 ///
 /// # Errors
-/// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of
-/// the pipeline: syntax of the whole document, array, count, schema, content of tags, number of
-/// fields. A type conflict inside the batch is not an error here but
-/// [`crate::model::batch::Batch::conflict`], and neither are more fields than a tenant may have.
+/// Returns [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the
+/// order of the pipeline: syntax of the whole document, array, count, schema, content of tags,
+/// number of fields. A type conflict inside the batch is not an error here but
+/// [`crate::model::batch::Batch::conflict`]. Too many fields for the tenant are not an error here
+/// either.
 ///
 /// # Panics
-/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_json(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
@@ -29,14 +30,14 @@ pub fn parse_json(body: &[u8], context: ParseContext<'_>) -> ParseResult {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// The batch of all `received` records, or why it is refused.
+    /// Returns the batch of all `received` records, or its refusal.
     pub(super) fn finish(self, received: usize) -> ParseResult {
         self.faults.check(received, self.batch.limits.batch_records_max)?;
         self.batch.finish()
     }
 
-    /// Passes the document that begins at `start`; the number of elements, or `None` if it is
-    /// not an array.
+    /// Reads the document that begins at `start`. Returns the number of elements, or `None` if it
+    /// is not an array.
     fn document(&mut self, start: usize) -> Scan<Option<usize>> {
         let mut scan = Scanner::new(self.text, start);
         scan.skip_space();
@@ -52,7 +53,8 @@ impl<'a> Parser<'a, '_> {
         if scan.at < scan.text.len() { scan.error() } else { Ok(count) }
     }
 
-    /// Passes the array that begins here; the number of elements, and the offset after it.
+    /// Reads the array that begins here. Returns the number of elements, and the offset after the
+    /// array.
     fn array(&mut self, mut scan: Scanner<'a>) -> Scan<(usize, usize)> {
         let records_max = self.batch.limits.batch_records_max;
         let mut count = 0;
@@ -60,7 +62,7 @@ impl<'a> Parser<'a, '_> {
         let mut more = scan.first(b']');
         while more {
             if count >= records_max {
-                // The batch is refused; only its syntax and its size still matter.
+                // The batch is refused: only its syntax and its size still matter.
                 scan.at = scan.value_end(1)?;
             } else if let Some(end) = self.record_by_template(scan) {
                 scan.at = end;
@@ -78,7 +80,8 @@ impl<'a> Parser<'a, '_> {
         Ok((count, scan.at))
     }
 
-    /// Accepts the record that begins here if it matches a template; the offset after it.
+    /// Accepts the record that begins here if it matches a template. Returns the offset after the
+    /// record.
     #[inline]
     fn record_by_template(&mut self, scan: Scanner<'a>) -> Option<usize> {
         if !self.is_sound() {

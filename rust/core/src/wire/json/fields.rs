@@ -1,4 +1,4 @@
-//! The `fields` of a record.
+//! Reads the `fields` of a record.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use crate::wire::value::{Cell, Value};
 const FIELDS_DEPTH: usize = RECORD_DEPTH + 1;
 
 impl<'a> Parser<'a, '_> {
-    /// Reads the object `fields` of record `index` into `self.cells`; the offset after it.
+    /// Reads the object `fields` of record `index` into `self.cells`. Returns the offset after it.
     ///
-    /// `table` is the one into which the cells will probably go: senders repeat their keys in one order, so
-    /// each key is first compared with the name of the column after the one before.
+    /// The cells probably go into `table`. Senders repeat their keys in the same order, so each key
+    /// is first compared with the name of the next column.
     pub(super) fn fields(
         &mut self,
         mut scan: Scanner<'a>,
@@ -27,7 +27,7 @@ impl<'a> Parser<'a, '_> {
         self.cells_table = table;
         self.keys_of_cells = false;
         let mut column_next = 0;
-        // While columns ascend, no key can have come before.
+        // While the columns ascend, no key can have come before.
         let mut ascending = true;
         scan.expect(b'{')?;
         let mut more = scan.first(b'}');
@@ -54,7 +54,7 @@ impl<'a> Parser<'a, '_> {
                 self.faults.push(key_at, code, index, &["fields", &name]);
             }
             self.templates.note(value_at..scan.at, SlotKind::Field);
-            // Faulty ones too: their keys count as duplicates of later ones.
+            // Push faulty cells too: a later key may be a duplicate of their key.
             self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
         }
@@ -62,7 +62,7 @@ impl<'a> Parser<'a, '_> {
         Ok(scan.at)
     }
 
-    /// A key and its column in `table`, which is `expected` if all goes well.
+    /// Returns a key and its column in `table`, which is probably `expected`.
     #[inline]
     fn field_name(
         &self,
@@ -83,7 +83,7 @@ impl<'a> Parser<'a, '_> {
         Ok((name, column))
     }
 
-    /// A key, its column in `table`, and the offset after it.
+    /// Returns a key, its column in `table`, and the offset after the key.
     fn unexpected_name(
         &self,
         mut scan: Scanner<'a>,
@@ -95,7 +95,7 @@ impl<'a> Parser<'a, '_> {
         Ok((name, column, scan.at))
     }
 
-    /// Tells whether a key of this object came before; `self.cells` holds all of them.
+    /// Returns true if a key of this object came before. `self.cells` holds all earlier keys.
     #[cold]
     fn is_duplicate(&mut self, name: Cow<'a, str>) -> bool {
         if !self.keys_of_cells {
@@ -109,7 +109,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// A field value, or anything in its stead and the fault.
+/// Returns a field value. If the value is faulty, returns the fault and any value.
 #[inline]
 fn field_value<'a>(scan: &mut Scanner<'a>) -> Scan<(Value<'a>, Option<FaultCode>)> {
     let value = match scan.peek() {

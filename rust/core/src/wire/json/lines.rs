@@ -1,4 +1,4 @@
-//! Records that are a line of a text each.
+//! Records as lines of a text.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::wire::tokens::line::line_length;
 use crate::wire::tokens::utf8::{replaced, without_mark};
 
 /// Reads lines that are a JSON object each, as [`crate::wire::parse_json`] reads the elements of an
-/// array. Lines of nothing but white space are passed over and not counted.
+/// array. Lines with only white space are skipped and do not count.
 ///
 /// # Errors
-/// As of such an array. A line that is no JSON, or not UTF-8, is [`FaultCode::JsonInvalid`] at the
-/// index of its record. The first fault of each record is given, of
-/// [`crate::model::limits::IMPORT_FAULTS_MAX`] records at most.
+/// Returns the errors of such an array. A line that is not JSON or not UTF-8 is
+/// [`FaultCode::JsonInvalid`] at the index of its record. The first fault of each record is
+/// returned, of at most [`crate::model::limits::IMPORT_FAULTS_MAX`] records.
 ///
 /// # Panics
-/// As [`crate::wire::parse_json`].
+/// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_json_lines(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
     let mut parser = Parser::new((&text, Layout::Lines), context);
@@ -29,8 +29,8 @@ pub fn parse_json_lines(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     Ok(batch)
 }
 
-/// Offsets of the records of `body` as [`parse_json_lines`] counts them: start, end, and the number
-/// of the line, from 0.
+/// Returns the offsets of the records of `body` as [`parse_json_lines`] counts them: start, end,
+/// and the number of the line, from 0. Example: the record of `"\n{}\n"` is (1, 3, 1).
 #[must_use]
 pub fn json_records(body: &[u8]) -> Vec<(usize, usize, usize)> {
     let mut records = Vec::new();
@@ -47,8 +47,8 @@ pub fn json_records(body: &[u8]) -> Vec<(usize, usize, usize)> {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// Reads all lines, of which those that hold `wrong` offsets are no text; the number of records,
-    /// and that of lines.
+    /// Reads all lines. Lines that contain an offset in `wrong` are not UTF-8. Returns the number
+    /// of records and of lines.
     fn lines(&mut self, wrong: &[usize]) -> (usize, usize) {
         let records_max = self.batch.limits.batch_records_max;
         let mut scan = Scanner::new(self.text, without_mark(self.text));
@@ -65,7 +65,7 @@ impl<'a> Parser<'a, '_> {
                 let end = scan.at + line_length(scan.rest());
                 let is_text = wrong.next_if(|at| *at < end).is_none();
                 while wrong.next_if(|at| *at < end).is_some() {}
-                // Beyond the bound the batch is refused, whatever is there.
+                // Too many records refuse the batch, so the other lines need no reading.
                 if count < records_max {
                     self.line((scan.at, end), count, is_text);
                 }
@@ -77,8 +77,8 @@ impl<'a> Parser<'a, '_> {
         (count, line + usize::from(!is_ended))
     }
 
-    /// Accepts the line that begins here if it matches a template; an offset within it after its
-    /// record.
+    /// Accepts the line that begins here if it matches a template. Returns an offset between its
+    /// record and the end of the line.
     #[inline]
     fn line_by_template(&mut self, scan: Scanner<'a>) -> Option<usize> {
         if !self.is_sound() {
@@ -112,13 +112,14 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Checks that a line is one value.
+/// Checks that a line is exactly one value.
 fn is_value(mut scan: Scanner<'_>) -> Scan<()> {
     scan.at = scan.value_end(1)?;
     if ends_line(scan.bytes(), scan.at) { Ok(()) } else { scan.error() }
 }
 
-/// Goes to the next record and counts the ends of lines before it; false where there is none.
+/// Goes to the next record and counts the ends of lines before it. Returns false if there is no
+/// more record.
 #[inline]
 fn to_record(scan: &mut Scanner<'_>, line: &mut usize) -> bool {
     loop {
@@ -131,7 +132,7 @@ fn to_record(scan: &mut Scanner<'_>, line: &mut usize) -> bool {
     }
 }
 
-/// Tells whether nothing but white space comes before the end of the line.
+/// Returns true if only white space comes before the end of the line.
 #[inline]
 pub(super) fn ends_line(bytes: &[u8], mut at: usize) -> bool {
     loop {

@@ -3,8 +3,8 @@
 //!
 //! Stricter than JSON: no duplicate keys in a record or in its `tags` and `fields`, no nesting
 //! deeper than [`crate::model::limits::JSON_DEPTH_MAX`], no lone surrogates. A leading byte order
-//! mark is skipped. Values of unknown keys of a record are only checked for syntax: inside them keys
-//! may repeat and numbers may overflow, since nothing is kept of them.
+//! mark is skipped. Values of unknown keys of a record are only checked for syntax. Inside them
+//! keys may repeat and numbers may overflow, because the values are not kept.
 
 mod parser;
 

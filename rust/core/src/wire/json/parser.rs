@@ -1,4 +1,4 @@
-//! State of one parse of a JSON document.
+//! State while a JSON document is parsed.
 
 use crate::model::batch::FieldType;
 use crate::model::time::TimeReader;
@@ -9,8 +9,8 @@ use crate::wire::key_set::KeySet;
 use crate::wire::template::Templates;
 use crate::wire::value::Cell;
 
-/// First byte of every raw key of a series in JSON, and in lines of JSON, whose tags hold no end of a
-/// line.
+/// First byte of every raw key of a series in JSON, and in lines of JSON. Tags in lines contain no
+/// line feed.
 const RAW_KEY_FORMAT: u8 = b'j';
 const LINES_RAW_KEY_FORMAT: u8 = b'n';
 
@@ -20,13 +20,13 @@ pub(super) const RECORD_DEPTH: usize = 2;
 /// The text around the records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// An array has them.
+    /// The records are elements of an array.
     Array,
-    /// Each is a line of its own.
+    /// Each record is a line.
     Lines,
 }
 
-/// State of a document that is being read; `'a` is the document, `'c` the caller's knowledge.
+/// State of a document that is being read. `'a` is the document, `'c` the caller's context.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) layout: Layout,
@@ -37,7 +37,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) cells_table: Option<u32>,
     /// Keys of the object `fields` or `tags` that is being read.
     pub(super) keys: KeySet<'a>,
-    /// Tells whether `keys` holds those of `cells`.
+    /// If true, `keys` holds the keys of `cells`.
     pub(super) keys_of_cells: bool,
     /// Unknown keys of the current record.
     pub(super) other_keys: KeySet<'a>,
@@ -66,7 +66,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         }
     }
 
-    /// Tells whether nothing refuses the batch so far, so that records must be kept.
+    /// Returns true if the batch is not refused so far, so that records must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         self.faults.refuse_nothing()

@@ -1,4 +1,4 @@
-//! One record of the array.
+//! Reads a record of the array.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ enum Key<'a> {
 }
 
 impl Key<'_> {
-    /// Bit of a known key in a set of them.
+    /// Returns the bit of a known key in a set of keys.
     const fn bit(&self) -> u8 {
         match self {
             Self::Measurement => 1,
@@ -53,8 +53,8 @@ struct Parts<'a> {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// Reads record `index`, an object, and accepts or rejects it unless something is wrong with
-    /// the batch; the offset after it.
+    /// Reads record `index`, an object. Accepts or rejects it, unless the batch is already refused.
+    /// Returns the offset after it.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> Scan<usize> {
         let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
         let start = scan.at;
@@ -101,7 +101,8 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Reads the value of `key` into `parts`; its own fault, and the offset after it.
+    /// Reads the value of `key` into `parts`. Returns the fault of the value itself, and the offset
+    /// after it.
     #[inline]
     fn value(
         &mut self,
@@ -123,7 +124,7 @@ impl<'a> Parser<'a, '_> {
             Key::Time => match string_value(&mut scan)? {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
-                    // Escapes are left to the rules.
+                    // Leave a time with escapes to the rules.
                     if matches!(text, Cow::Borrowed(_)) {
                         self.templates.note(start + 1..scan.at - 1, SlotKind::Time);
                     }
@@ -152,7 +153,7 @@ impl<'a> Parser<'a, '_> {
         Ok((fault, scan.at))
     }
 
-    /// Decides on a record that is read, and tells whether it is accepted.
+    /// Decides on a record after it is read. Returns true if the record is accepted.
     fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
@@ -206,7 +207,7 @@ fn record_key<'a>(scan: &mut Scanner<'a>) -> Scan<Key<'a>> {
     })
 }
 
-/// A string, or `None` and after the value if it is another value.
+/// Returns a string. If the value is not a string, skips it and returns `None`.
 #[inline]
 fn string_value<'a>(scan: &mut Scanner<'a>) -> Scan<Option<Cow<'a, str>>> {
     if scan.peek() == b'"' {

@@ -1,4 +1,4 @@
-//! The `tags` of a record, which make its series.
+//! Reads the `tags` of a record and finds its series.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::model::fault::FaultCode;
 use crate::wire::rules::{self, series_name};
 use crate::wire::tokens::json::{Scan, Scanner};
 
-/// The bytes that stand for the tags of a record that has none.
+/// Stands for the tags of a record without tags.
 const NO_TAGS: &str = "{}";
 
 /// Tags of a record, as far as they have been read.
@@ -17,17 +17,16 @@ pub(super) enum Tags<'a> {
     Absent,
     /// The value is not an object.
     Faulty,
-    /// Those of a known series of the record's measurement, byte for byte.
+    /// Tags of a known series of the record's measurement, byte for byte.
     Known(u32),
-    /// An object that starts at this offset, of which only the syntax has been checked.
+    /// An object that starts at this offset. Only its syntax has been checked.
     Unchecked(usize, &'a str),
 }
 
 impl<'a> Parser<'a, '_> {
-    /// The value of `tags`, and the offset after it. Where it is byte for byte the tags of a known
-    /// series of `measurement`, it is taken without looking inside: what was accepted once under
-    /// these very bytes is a complete and valid object, so an object that begins with them also ends
-    /// with them.
+    /// Reads the value of `tags`. Returns it with the offset after it. If its bytes equal the tags
+    /// of a known series of `measurement`, they are not parsed. Bytes that were accepted once are a
+    /// complete and valid object, so an object that begins with them also ends with them.
     #[inline]
     pub(super) fn tags(
         &mut self,
@@ -49,8 +48,8 @@ impl<'a> Parser<'a, '_> {
         Ok((Tags::Unchecked(scan.at, scan.span(scan.at, end)?), end))
     }
 
-    /// The series of a record, which becomes a new one of the batch if it is unknown and the
-    /// record is `accepted`. `None` where the record has faults or its tags refuse the batch;
+    /// Returns the series of a record. An unknown series becomes a new series of the batch if the
+    /// record is `accepted`. Returns `None` if the record has faults or its tags refuse the batch;
     /// both are noted.
     #[inline]
     pub(super) fn series_of(
@@ -91,7 +90,7 @@ impl<'a> Parser<'a, '_> {
         Ok(Some(self.batch.series.add(&name, unknown, measurement, tags.as_bytes())))
     }
 
-    /// Keys and values of the tags object at `start`; faults of record `index` are noted.
+    /// Returns keys and values of the tags object at `start`. Notes faults of record `index`.
     #[cold]
     fn parse_tags(&mut self, index: usize, start: usize) -> Scan<rules::Tags<'a>> {
         let mut scan = Scanner::new(self.text, start);

@@ -15,12 +15,12 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 /// Reads lines whose times are in units of `precision` into a batch.
 ///
 /// # Errors
-/// [`crate::model::fault::Refusal`]: too many records, faults, the content of tags or the number of
-/// fields, in this order. Faults are located by the index of their record: lines that hold none are
-/// not counted.
+/// Returns [`crate::model::fault::Refusal`] for too many records, faults, the content of tags or
+/// the number of fields, in this order. Faults are located by the index of their record. Lines
+/// without a record do not count.
 ///
 /// # Panics
-/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>) -> ParseResult {
     let (text, is_text) = text(body);
     let mut parser = Parser::new(text, precision, context);
@@ -38,14 +38,14 @@ pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>)
     Ok(batch)
 }
 
-/// As [`parse_lines`], of a client whose names are mapped. A fault rejects its record alone, and is
-/// noted in [`Batch::dropped`](crate::model::batch::Batch::dropped).
+/// Reads lines as [`parse_lines`] does, from a client whose names are mapped. A fault rejects only
+/// its record, and is noted in [`Batch::dropped`](crate::model::batch::Batch::dropped).
 ///
 /// # Errors
-/// [`crate::model::fault::Refusal::TooManyRecords`].
+/// Returns [`crate::model::fault::Refusal::TooManyRecords`].
 ///
 /// # Panics
-/// As [`parse_lines`].
+/// Panics as [`parse_lines`] does.
 pub fn parse_adapted_lines(
     body: &[u8],
     (precision, backslashes): (Precision, Backslashes),
@@ -76,14 +76,14 @@ pub fn parse_adapted_lines(
     Ok(batch)
 }
 
-/// Length of the mark that `body` begins with, if it does.
+/// Returns the length of the byte order mark at the start of `body`, 0 without a mark.
 fn mark_length(body: &[u8]) -> usize {
     utf8(body.get(..3).unwrap_or_default()).map_or(0, without_mark)
 }
 
-/// Offsets of the records of `body` as [`parse_lines`] counts them: start, end, and the number of the
-/// line, from 0; and the start of the first that has a text without an end, if one has. A line that
-/// is not UTF-8 is a record.
+/// Returns the offsets of the records of `body` as [`parse_lines`] counts them: start, end, and the
+/// number of the line, from 0. Also returns the start of the first record with a text that does not
+/// end, if there is such a record. A line that is not UTF-8 counts as a record.
 #[must_use]
 pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) {
     let limits = WriteLimits { batch_records_max: 0, ..WriteLimits::default() };
@@ -111,7 +111,8 @@ pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) 
     (records, open_at)
 }
 
-/// The body, or the lines before the first that is not UTF-8, and true where that is all.
+/// Returns the body and true if all of it is UTF-8. Otherwise returns the lines before the first
+/// line that is not, and false.
 fn text(body: &[u8]) -> (&str, bool) {
     let (text, is_text) = match utf8(body) {
         Ok(text) => (text, true),
@@ -130,7 +131,8 @@ impl Parser<'_, '_> {
         self.lines_with(|_, _| ());
     }
 
-    /// Reads all lines, and tells of each record its start and end and the number of its line.
+    /// Reads all lines. Calls `tell` for each record with its start, its end and the number of its
+    /// line.
     #[inline]
     fn lines_with(&mut self, mut tell: impl FnMut((usize, usize), usize)) {
         let mut scan = Scanner::new(self.text, 0);
@@ -153,7 +155,8 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Goes to the next record and counts the ends of lines before it; false where there is none.
+/// Goes to the next record and counts the ends of lines before it. Returns false if there is no
+/// more record.
 #[inline]
 fn to_record(scan: &mut Scanner<'_>, line_count: &mut usize) -> bool {
     loop {

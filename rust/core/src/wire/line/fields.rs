@@ -1,4 +1,4 @@
-//! The fields of a record.
+//! Reads the fields of a record.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,9 @@ use crate::wire::value::{Cell, Value};
 
 /// State of the fields of one record.
 struct Fields {
-    /// The column after the one before: senders repeat their keys in one order.
+    /// The column after the previous column: senders repeat their keys in the same order.
     column_next: u32,
-    /// Tells whether a key may have come before: not while columns ascend.
+    /// If true, a key may have come before. While columns ascend, no key can have come before.
     unordered: bool,
 }
 
@@ -53,7 +53,8 @@ impl<'a> Parser<'a, '_> {
         if is_unquoted_end(scan.bytes(), scan.at) { Ok(()) } else { Err(Broken) }
     }
 
-    /// Notes one field, or its fault. A faulty one counts too: its key is a duplicate of later ones.
+    /// Notes a field, or its fault. A faulty field counts too: a later key may be a duplicate of
+    /// its key.
     fn field(
         &mut self,
         fields: &mut Fields,
@@ -90,8 +91,8 @@ impl<'a> Parser<'a, '_> {
         self.batch.columns.find_column(table, name)
     }
 
-    /// Tells whether a field of this name came before; `self.keys` holds those of `self.cells` if
-    /// `keys_known`.
+    /// Returns true if a field of this name came before. If `keys_known`, `self.keys` holds the
+    /// keys of `self.cells`.
     #[cold]
     fn is_duplicate(&mut self, keys_known: bool, name: Cow<'a, str>) -> bool {
         if !keys_known {
@@ -104,7 +105,7 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// A field value, or anything in its stead and the fault.
+/// Returns a field value. If the value is faulty, returns the fault and any value.
 #[inline]
 fn field_value<'a>(scan: &mut Scanner<'a>) -> Result<(Value<'a>, Option<FaultCode>), Broken> {
     if scan.peek() == b'"' {
@@ -121,7 +122,7 @@ fn field_value<'a>(scan: &mut Scanner<'a>) -> Result<(Value<'a>, Option<FaultCod
     Ok(other_value(unquoted(scan)))
 }
 
-/// A value that is not written as JSON writes numbers.
+/// Returns a value that is not written as JSON writes numbers.
 fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
     if let Some(value) = boolean(text) {
         return (Value::Bool(value), None);
@@ -138,7 +139,7 @@ fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
     }
 }
 
-/// An integer, which is stored as the nearest double as all numbers are.
+/// Returns an integer as the nearest double, because all numbers are stored as doubles.
 #[expect(clippy::cast_precision_loss, reason = "integers are stored as the nearest double")]
 fn whole(digits: &[u8]) -> Result<f64, FaultCode> {
     match integer(digits) {
@@ -148,7 +149,7 @@ fn whole(digits: &[u8]) -> Result<f64, FaultCode> {
     }
 }
 
-/// An integer from 2^63 to 2^64 - 1.
+/// Returns an integer from 2^63 to 2^64 - 1.
 #[expect(clippy::cast_precision_loss, reason = "integers are stored as the nearest double")]
 fn beyond_signed(digits: &[u8]) -> Option<f64> {
     let is_number = digits.iter().all(u8::is_ascii_digit);
@@ -156,7 +157,7 @@ fn beyond_signed(digits: &[u8]) -> Option<f64> {
     text.parse::<u64>().ok().map(|value| value as f64)
 }
 
-/// A number with a sign, a point or zeros where JSON has none.
+/// Returns a number with a sign, a point or zeros that JSON does not allow. Example: `+.5`.
 fn decimal(text: &str) -> Result<f64, FaultCode> {
     let is_number =
         text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));

@@ -1,10 +1,11 @@
 //! Telemetry records as lines of `InfluxDB`'s line protocol, read by the rules in one pass.
 //!
-//! `measurement,tag=value field=1.5,other="text" 1769860800000000000`: names and tags escape what
-//! would end them with a backslash, and fields are floats, integers (`1i`, `1u`), booleans or strings
-//! in quotes. Lines without a time have the ingest instant. Empty lines and those that begin with `#`
-//! are passed over and not counted. What JSON may say is accepted where the protocol has a way to say
-//! it: an empty tag value, and no fields, which rejects the record.
+//! Example: `measurement,tag=value field=1.5,other="text" 1769860800000000000`. In names and tags a
+//! backslash escapes a byte that would end them. Fields are floats, integers (`1i`, `1u`), booleans
+//! or strings in quotes. A line without a time has the ingest instant.
+//!
+//! Empty lines and lines that begin with `#` are skipped and do not count. An empty tag value is
+//! accepted, as in JSON. A line without fields is accepted too, and its record is rejected.
 
 mod parser;
 

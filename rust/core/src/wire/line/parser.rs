@@ -1,4 +1,4 @@
-//! State of one parse of lines.
+//! State while lines are parsed.
 
 use std::borrow::Cow;
 
@@ -13,54 +13,55 @@ use crate::wire::template::line::Kind;
 use crate::wire::tokens::line::Backslashes;
 use crate::wire::value::Cell;
 
-/// First byte of every raw key of a series in line protocol, and where names are mapped.
+/// First byte of every raw key of a series in line protocol: plain, and with mapped names by
+/// version.
 const RAW_KEY_FORMAT: u8 = b'l';
 const ADAPTED_RAW_KEY_FORMAT: u8 = b'L';
 const APART_RAW_KEY_FORMAT: u8 = b'M';
 
-/// The rest of a line is no line protocol.
+/// The rest of a line is not line protocol.
 pub(super) struct Broken;
 
-/// The parts of a record that come before its fields and after them.
+/// The parts of a record before and after its fields.
 pub(super) struct Parts<'a, 'c> {
-    /// As it is stored.
+    /// Measurement as it is stored.
     pub(super) measurement: Cow<'a, str>,
-    /// Its name in raw keys, and its rule, where names are mapped.
+    /// Name of the measurement in raw keys, and its rule, if names are mapped.
     pub(super) mapped: Option<(Cow<'c, str>, &'c Rule)>,
     /// The bytes of its tags, from the comma before them to the space after them.
     pub(super) tags: &'a str,
-    /// `None` where the time is none.
+    /// `None` if the time is not valid.
     pub(super) time_ns: Option<i64>,
 }
 
 impl Parts<'_, '_> {
-    /// Name of the measurement in raw keys.
+    /// Returns the name of the measurement in raw keys.
     pub(super) fn key(&self) -> &str {
         self.mapped.as_ref().map_or(&self.measurement, |(key, _)| key)
     }
 }
 
-/// State of a body that is being read; `'a` is the body, `'c` the caller's knowledge.
+/// State of a body that is being read. `'a` is the body, `'c` the caller's context.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) precision: Precision,
     pub(super) backslashes: Backslashes,
-    /// `Some` where names are mapped and faults reject their records alone.
+    /// `Some` if names are mapped and a fault rejects only its record.
     pub(super) adapter: Option<Adapter<'c>>,
-    /// Time of the lines that have none.
+    /// Time of lines without a time.
     pub(super) default_ns: i64,
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) cells_table: Option<u32>,
-    /// Keys of the fields or tags that are being read, once one may have come before.
+    /// Keys of the current fields or tags. Filled when a key may have come before.
     pub(super) keys: KeySet<'a>,
     pub(super) templates: Templates<'a, Kind>,
     pub(super) faults: Faults,
     /// Number of records so far, and of ends of lines.
     pub(super) received: usize,
     pub(super) line_count: usize,
-    /// Tells whether a record had a text, which may hold ends of lines.
+    /// If true, a record had a text, which may contain line feeds.
     pub(super) has_texts: bool,
     /// Start of the first record with a text that does not end.
     pub(super) open_at: Option<usize>,
@@ -88,7 +89,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         }
     }
 
-    /// Has names mapped and faults reject their records alone.
+    /// Maps names, and lets a fault reject only its record.
     pub(super) fn adapted(mut self, adapter: Adapter<'c>, backslashes: Backslashes) -> Self {
         self.adapter = Some(adapter);
         self.backslashes = backslashes;
@@ -99,7 +100,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         self
     }
 
-    /// Tells whether nothing refuses the batch so far, so that records must be kept.
+    /// Returns true if the batch is not refused so far, so that records must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
         self.faults.refuse_nothing() && self.received < self.batch.limits.batch_records_max

@@ -1,4 +1,4 @@
-//! One record: a line.
+//! Reads a record, which is a line.
 
 use super::parser::{Broken, Parser, Parts};
 use crate::model::fault::{Fault, FaultCode, Step};
@@ -14,8 +14,8 @@ use crate::wire::tokens::line::{
 use crate::wire::value::Cell;
 
 impl<'a, 'c> Parser<'a, 'c> {
-    /// Reads the record that begins here, and accepts or rejects it unless something is wrong with
-    /// the batch; the offset of the end of its line.
+    /// Reads the record that begins here. Accepts or rejects it, unless the batch is already
+    /// refused. Returns the offset of the end of its line.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>) -> usize {
         let start = scan.at;
         self.cells.clear();
@@ -93,7 +93,8 @@ impl<'a, 'c> Parser<'a, 'c> {
         Ok(Parts { measurement, mapped, tags, time_ns })
     }
 
-    /// The time that begins here, nanoseconds since 1970; `None` and a fault where it is none.
+    /// Reads the time that begins here, in nanoseconds since 1970. If it is not a time, notes a
+    /// fault and returns `None`.
     fn time(&mut self, scan: &mut Scanner<'a>) -> Option<i64> {
         let start = scan.at;
         let text = unquoted(scan);
@@ -109,7 +110,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         None
     }
 
-    /// Decides on a record that is read, and tells whether it is accepted.
+    /// Decides on a record after it is read. Returns true if the record is accepted.
     fn end_record(&mut self, parts: &Parts<'a, 'c>) -> bool {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
@@ -141,8 +142,8 @@ impl<'a, 'c> Parser<'a, 'c> {
 }
 
 impl Parser<'_, '_> {
-    /// Notes as faults of the record what would refuse the batch only at its end, or what rejects
-    /// the record without a word.
+    /// Notes faults of the record that would otherwise refuse the batch only at its end, or reject
+    /// the record without a fault.
     fn check_alone(&mut self, parts: &Parts<'_, '_>) {
         if self.cells.is_empty() {
             self.faults.push(NOWHERE, FaultCode::NoFields, self.received, &[]);
@@ -154,7 +155,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The first field of the record that was written with another type before.
+    /// Returns the first field of the record that was written with another type before.
     fn conflict(&self, measurement: &str) -> Option<String> {
         let adapter = self.adapter?;
         let known = |cell: &Cell<'_>| {
@@ -169,7 +170,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// Length of the rest of a line, without what ends it.
+/// Returns the length of the rest of a line, without its line ending.
 fn rest_length(scan: Scanner<'_>) -> usize {
     let length = line_length(scan.rest());
     let has_return = length > 0 && is_end(scan.rest(), length - 1);

@@ -1,4 +1,4 @@
-//! The tags of a record, which make its series.
+//! Reads the tags of a record and finds its series.
 
 use super::parser::{Parser, Parts};
 use crate::model::fault::FaultCode;
@@ -6,12 +6,14 @@ use crate::wire::rules::{TENANT_TAGS, Tags, series_name};
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::tag;
 
-/// The tag that names the entity of a line whose rule names none, before the first by name.
+/// Tag that names the entity if the rule of a line names no tag. Preferred to the first tag by
+/// name.
 const HOST: &str = "host";
 
 impl<'a> Parser<'a, '_> {
-    /// The series of a record, which becomes a new one of the batch if it is unknown and the record
-    /// is `accepted`. `None` where the record has faults or its tags refuse the batch; both are noted.
+    /// Returns the series of a record. An unknown series becomes a new series of the batch if the
+    /// record is `accepted`. Returns `None` if the record has faults or its tags refuse the batch;
+    /// both are noted.
     pub(super) fn series_of(&mut self, parts: &Parts<'a, '_>, accepted: bool) -> Option<u32> {
         let Parts { measurement, tags, .. } = parts;
         let unknown = match self.batch.series.find(parts.key(), tags.as_bytes()) {
@@ -31,14 +33,14 @@ impl<'a> Parser<'a, '_> {
             self.faults.tags_refused = true;
             return None;
         };
-        // Beyond the bound on records nothing is kept.
+        // After the greatest number of records no record is kept.
         if !accepted || !self.is_sound() {
             return None;
         }
         Some(self.batch.series.add(&name, unknown, parts.key(), tags.as_bytes()))
     }
 
-    /// Keys and values of `tags`; faults are noted.
+    /// Returns keys and values of `tags`. Notes faults.
     #[cold]
     fn parse_tags(&mut self, tags: &'a str) -> Tags<'a> {
         let mut pairs = Vec::new();
@@ -59,8 +61,8 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// The key of the tag that comes first in the order of bytes, of those that may name an entity: they
-/// have a name and a value, and are not stamped by us.
+/// Returns the key of the first tag, in the order of bytes, that may name an entity. Such a tag has
+/// a name and a value, and its value is not replaced by the tenant's key.
 fn first_by_name(tags: &Tags<'_>) -> Option<String> {
     let may_name = |key: &str, value: &str| {
         !key.is_empty() && !value.is_empty() && !TENANT_TAGS.contains(&key)

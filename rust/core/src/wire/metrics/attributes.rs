@@ -23,11 +23,12 @@ const ARRAY: u32 = delimited(5);
 const LIST: u32 = delimited(6);
 const BYTES: u32 = delimited(7);
 
-/// Bytes of a resource from which on raw keys have its SHA-256 instead: copies of fewer bytes cost no
-/// more than the digest, and tags of a resource are often some hundred bytes for each of its points.
+/// Bytes of a resource from which on raw keys contain its SHA-256 instead. Copying fewer bytes
+/// costs no more than the digest. Tags of a resource often have some hundred bytes, which each
+/// point would repeat.
 pub(super) const DIGESTED_BYTES_MIN: usize = 256;
 
-/// Begins a raw key with what stands for a resource.
+/// Begins a raw key with the resource or its digest.
 pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
     key.clear();
     key.extend_from_slice(&(resource.len() as u64).to_le_bytes());
@@ -38,7 +39,7 @@ pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
     }
 }
 
-/// The attributes of a resource that become tags, as they are, and their number.
+/// Returns the encoded attributes of a resource that become tags, and their number.
 pub(super) fn tags_of_resource(resource: &[u8]) -> Scan<(Vec<u8>, usize)> {
     let (mut kept, mut tags) = (Vec::new(), Tags::new());
     let mut reader = Reader::new(resource);
@@ -56,8 +57,8 @@ pub(super) fn tags_of_resource(resource: &[u8]) -> Scan<(Vec<u8>, usize)> {
     Ok((kept, tags.len()))
 }
 
-/// The tags of a resource, and the entries of a point, which go before those of the same name.
-/// Lists, maps and bytes are left out.
+/// Returns the tags of a resource and of a point. If both have an attribute, the point's value
+/// counts. Lists, maps and bytes are left out.
 pub(super) fn read<'t>(resource: &'t [u8], own: &'t [u8]) -> Scan<Tags<'t>> {
     let mut tags = Vec::new();
     let mut reader = Reader::new(own);
@@ -92,7 +93,7 @@ fn push<'t>(tags: &mut Tags<'t>, entry: &'t [u8]) -> Scan<()> {
     Ok(())
 }
 
-/// The value as a tag has it; `None` where it is not one value.
+/// Returns the value as a tag has it, or `None` if it is not a single value.
 fn any_value(bytes: &[u8]) -> Scan<Option<Cow<'_, str>>> {
     let mut value = None;
     let mut reader = Reader::new(bytes);

@@ -1,8 +1,8 @@
 //! Metrics of Prometheus and OpenTelemetry, read in one pass over the protobuf wire format.
 //!
-//! Both send values by name, tags and time. A metric is a field of that name, and all values of one
-//! set of tags and one time are a row. As for the service's own messages, nothing is allocated for a
-//! length that is claimed, only for bytes that came. A fault rejects its value alone.
+//! Both send values by name, tags and time. A metric is a field with its name. All values with the
+//! same tags and time are one row. Memory is allocated only for bytes that arrived, never for a
+//! claimed length. A fault rejects only its value.
 
 mod series_by_name;
 

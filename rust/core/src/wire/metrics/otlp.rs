@@ -1,9 +1,10 @@
 //! Metrics of OpenTelemetry's protocol.
 //!
-//! Gauges and sums are a field of the metric's name. A histogram is `NAME_count`, `NAME_sum`,
+//! Gauges and sums are a field with the metric's name. A histogram is `NAME_count`, `NAME_sum`,
 //! `NAME_min`, `NAME_max`, and for each bound `NAME_bucket_BOUND`, the number of values not above
-//! it. Exponential histograms and summaries are rejected. Points without a recorded value are passed
-//! over.
+//! it. Example: the counts 2, 3, 1 with the bounds 10 and 20 give `NAME_bucket_10` = 2 and
+//! `NAME_bucket_20` = 5. Exponential histograms and summaries are rejected. Points without a
+//! recorded value are skipped.
 
 use std::borrow::Cow;
 
@@ -53,7 +54,7 @@ const HISTOGRAM_FLAGS: u32 = varint(10);
 const MIN: u32 = fixed64(11);
 const MAX: u32 = fixed64(12);
 
-/// Texts behind the name of a metric that name its fields, and their indices.
+/// Texts after the name of a metric that name its fields, and their indices.
 const ENDS: [&str; 5] = ["", "_count", "_sum", "_min", "_max"];
 const END_COUNT: usize = 1;
 const END_SUM: usize = 2;
@@ -67,10 +68,11 @@ const KIND: Kind =
 /// Reads an `ExportMetricsServiceRequest` into a batch.
 ///
 /// # Errors
-/// As [`crate::wire::parse_remote_write`]; a fault rejects its data point alone, with its number.
+/// Returns the errors of [`crate::wire::parse_remote_write`]. A fault rejects only its data point,
+/// with the number of the point.
 ///
 /// # Panics
-/// As [`crate::wire::parse_json`].
+/// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) -> ParseResult {
     let points = Points::new(&KIND, adapter, context.of_shared_names(body));
     let mut reading = Reading {
@@ -88,7 +90,7 @@ pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) 
     reading.points.finish()
 }
 
-/// Hands each field `wanted` of a message on; others are passed over.
+/// Calls `take` for each field `wanted` of a message. Skips other fields.
 fn each<'a>(bytes: &'a [u8], wanted: u32, mut take: impl FnMut(&'a [u8]) -> Scan<()>) -> Scan<()> {
     let mut reader = Reader::new(bytes);
     while !reader.is_empty() {
@@ -105,22 +107,22 @@ struct Reading<'a, 'c> {
     points: Points<'a, 'c>,
     /// Attributes of the resource that is being read.
     resource: Cow<'a, [u8]>,
-    /// It has more tags than a series may have, in bytes or by number.
+    /// If true, the resource has more tags than a series may have, in bytes or by number.
     is_refused: bool,
-    /// Raw key of the series of a point: what stands for its resource, then its own attributes.
+    /// Raw key of the series of a point: the resource or its digest, then the point's attributes.
     key: Vec<u8>,
-    /// Offset of its own attributes.
+    /// Offset of the point's attributes.
     key_start: usize,
     /// Fields of the metric that is being read.
     fields: Fields,
 }
 
-/// Fields of one metric that its points had before, so that each name is put together once.
+/// Fields of one metric that earlier points had, so that each name is built once.
 #[derive(Default)]
 struct Fields {
     /// By index in [`ENDS`].
     plain: [Option<u32>; ENDS.len()],
-    /// Bound and field of each bucket of the point before.
+    /// Bound and field of each bucket of the previous point.
     buckets: Vec<(u64, u32)>,
 }
 
@@ -136,7 +138,7 @@ type Part = (usize, f64);
 
 impl<'a, 'c> Reading<'a, 'c> {
     fn resource_metrics(&mut self, bytes: &'a [u8]) -> Scan<()> {
-        // A message that comes twice is one, and wherever it stands.
+        // A message that appears twice is merged, wherever its parts are.
         let mut resource = Cow::Borrowed(&[][..]);
         each(bytes, RESOURCE, |part| {
             if resource.is_empty() {
@@ -146,8 +148,8 @@ impl<'a, 'c> Reading<'a, 'c> {
             }
             Ok(())
         })?;
-        // Each point of a new series reads them: what is no tag is left out before, and so are all
-        // that are more than a series may have.
+        // Each point of a new series reads the tags of the resource. Leave out attributes that are
+        // no tags, and refuse more tags than a series may have, before that.
         self.is_refused = resource.len() > TAGS_BYTES_MAX;
         if resource.len() >= DIGESTED_BYTES_MIN && !self.is_refused {
             let (tags, count) = tags_of_resource(&resource)?;
@@ -213,7 +215,7 @@ impl<'a, 'c> Reading<'a, 'c> {
 
     fn histogram(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> Scan<()> {
         self.key.truncate(self.key_start);
-        // An encoder leaves out a number that is 0 unless the definition calls it optional.
+        // An encoder leaves out a number that is 0, unless the definition calls it optional.
         let (mut time, mut flags, mut count) = (0, 0, 0);
         let (mut counts, mut bounds) = (Vec::new(), Vec::new());
         let mut parts: Vec<Part> = Vec::new();
@@ -250,14 +252,14 @@ impl<'a, 'c> Reading<'a, 'c> {
         self.store(metric, time, &parts, &buckets)
     }
 
-    /// Adds an attribute to the raw key: `start` less its last bytes.
+    /// Adds an attribute to the raw key: `start` without its last `rest_bytes` bytes.
     fn add_attribute(&mut self, start: &[u8], rest_bytes: usize) {
         let entry = start.get(..start.len() - rest_bytes).unwrap_or_default();
         self.key.extend_from_slice(entry);
     }
 
-    /// Takes the parts of the point that was read and the counts of its buckets behind their bounds,
-    /// or rejects it.
+    /// Takes the parts of the point that was read, and the counts of its buckets by their bounds,
+    /// or rejects the point.
     fn store(
         &mut self,
         metric: Metric<'a, 'c>,
@@ -313,7 +315,7 @@ impl<'a, 'c> Reading<'a, 'c> {
         Ok(())
     }
 
-    /// The field of a metric with an index in [`ENDS`].
+    /// Returns the field of a metric with an index in [`ENDS`].
     fn field(&mut self, metric: Metric<'a, 'c>, end: usize) -> u32 {
         if let Some(field) = self.fields.plain[end] {
             return field;
@@ -327,7 +329,7 @@ impl<'a, 'c> Reading<'a, 'c> {
         field
     }
 
-    /// The field of the bucket at this index, up to this bound.
+    /// Returns the field of the bucket at this index, up to this bound.
     fn bucket(&mut self, metric: Metric<'a, 'c>, at: usize, bound: u64) -> u32 {
         if let Some(&(before, field)) = self.fields.buckets.get(at)
             && before == bound
@@ -346,7 +348,7 @@ impl<'a, 'c> Reading<'a, 'c> {
     }
 }
 
-/// Words of a packed list.
+/// Reads the words of a packed list.
 fn words(bytes: &[u8], list: &mut Vec<u64>) -> Scan<()> {
     let (chunks, rest) = bytes.as_chunks::<8>();
     list.extend(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)));

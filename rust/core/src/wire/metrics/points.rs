@@ -18,10 +18,10 @@ use crate::wire::rules::{TENANT_TAGS, Tags, is_stored, series_name};
 use crate::wire::tokens::protobuf::Scan;
 use crate::wire::value::{Cell, Value};
 
-/// Measurement of metrics whose rule names none.
+/// Measurement of metrics whose rule names no measurement.
 const MEASUREMENT: &str = "telemetry";
 
-/// A protocol: first byte of its raw keys, and tags that name an entity where no rule does.
+/// A protocol: first byte of its raw keys, and tags that name an entity if no rule does.
 pub(super) struct Kind {
     pub(super) raw_key_format: u8,
     pub(super) entities: &'static [&'static str],
@@ -35,26 +35,26 @@ pub(super) struct Names<'c> {
     measurement: &'c str,
 }
 
-/// A value that is sound so far.
+/// A value without a fault so far.
 struct Point {
     series: u32,
     time_ns: i64,
     /// Index of its field.
     field: u32,
-    /// Number of the value, and its place among all that came.
+    /// Number of the value in the order of arrival.
     record: u32,
     value: f64,
 }
 
-/// A field of the values of a body, whose name is kept once.
+/// A field of the values of a body. Its name is kept once.
 struct Field<'a, 'c> {
     name: Cow<'a, str>,
     measurement: &'c str,
-    /// Its type, if it is known to be stored.
+    /// Type of the field, if it is known to be stored.
     known_type: Option<FieldType>,
 }
 
-/// Values of a body while it is read; `'a` is the body, `'c` the caller's knowledge.
+/// Values of a body while it is read. `'a` is the body, `'c` the caller's context.
 pub(super) struct Points<'a, 'c> {
     kind: &'static Kind,
     adapter: Adapter<'c>,
@@ -64,12 +64,12 @@ pub(super) struct Points<'a, 'c> {
     fields: Vec<Field<'a, 'c>>,
     field_index: HashTable<u32>,
     hasher: RandomState,
-    /// Field that was asked for last: the next one is most likely the same.
+    /// Field of the last lookup: the next lookup most likely asks for the same field.
     last_field: u32,
-    /// Bytes of names that were put together, and at most.
+    /// Bytes of names that were built: so far, and at most.
     made_bytes: usize,
     made_bytes_max: usize,
-    /// Number of values so far; several may be of one point.
+    /// Number of values so far. Several may belong to one point.
     pub(super) received: usize,
 }
 
@@ -96,23 +96,23 @@ impl<'a, 'c> Points<'a, 'c> {
         }
     }
 
-    /// Names of the metric `name`.
+    /// Returns the names of the metric `name`.
     pub(super) fn names(&self, name: &str) -> Names<'c> {
         let (rule_key, rule) = self.adapter.mapping.find_rule(name);
         Names { rule_key, rule, measurement: rule.measurement.as_deref().unwrap_or(MEASUREMENT) }
     }
 
-    /// Tells whether values are kept, or only counted.
+    /// Returns true if values are kept, false if they are only counted.
     pub(super) fn keeps(&self) -> bool {
         self.received < self.batch.limits.batch_records_max && !self.is_full()
     }
 
-    /// Tells whether the names are too long, so that the body is refused.
+    /// Returns true if the names are too long, so that the body is refused.
     const fn is_full(&self) -> bool {
         self.made_bytes > self.made_bytes_max || self.batch.series.is_full()
     }
 
-    /// The field that is sent as `name`, which is not empty.
+    /// Returns the field that is sent as `name`, which is not empty.
     pub(super) fn field(&mut self, names: Names<'c>, name: Cow<'a, str>) -> u32 {
         let measurement = names.measurement;
         let name = names.rule.field(name);
@@ -142,18 +142,19 @@ impl<'a, 'c> Points<'a, 'c> {
         at
     }
 
-    /// Fields that a record may have.
+    /// Returns the number of fields that a record may have.
     pub(super) fn fields_max(&self) -> usize {
         self.batch.limits.fields_max
     }
 
-    /// Tags that a series may have, those that are stamped over included.
+    /// Returns the number of tags that a series may have, including tags whose value the tenant's
+    /// key replaces.
     pub(super) fn tags_max(&self) -> usize {
         self.batch.limits.tags_max + TENANT_TAGS.len()
     }
 
-    /// The series of tags with these bytes, which `read` reads where they are new; `None` where they
-    /// are not acceptable.
+    /// Returns the series of tags with these bytes. `read` parses them if they are new. Returns
+    /// `None` if they are not acceptable.
     pub(super) fn series<'t>(
         &mut self,
         names: Names<'c>,
@@ -176,7 +177,7 @@ impl<'a, 'c> Points<'a, 'c> {
     /// Takes a value of the record that is being read.
     ///
     /// # Errors
-    /// The fault for which the record is to be rejected.
+    /// Returns the fault for which the record is to be rejected.
     pub(super) fn take(
         &mut self,
         series: u32,
@@ -199,8 +200,8 @@ impl<'a, 'c> Points<'a, 'c> {
         Ok(())
     }
 
-    /// Rejects the record that is being read, `number` of which comes with the fault, and takes back
-    /// what was taken of it.
+    /// Rejects the record that is being read, and removes its values that were taken. The fault
+    /// comes with the number of the value in the record.
     #[cold]
     pub(super) fn reject(&mut self, fault: Option<(usize, FaultCode, &str)>) {
         if !self.keeps() {
@@ -221,8 +222,8 @@ impl<'a, 'c> Points<'a, 'c> {
         u32::try_from(self.received).expect("bounded by the records of a batch")
     }
 
-    /// The batch of rows: a row for all values of one series and time. Of two values of one field
-    /// the one that came last counts.
+    /// Returns the batch of rows: a row for all values of one series and time. If a field has two
+    /// values in a row, the value that came last counts.
     pub(super) fn finish(mut self) -> ParseResult {
         let (received, max) = (self.received, self.batch.limits.batch_records_max);
         if received > max {

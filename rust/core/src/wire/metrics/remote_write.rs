@@ -1,7 +1,8 @@
 //! Remote write 1.0 of Prometheus.
 //!
-//! Values that are no number, with which Prometheus says among other things that a series has ended,
-//! and native histograms are left out without a word. Exemplars and metadata are passed over.
+//! Values that are not a number and native histograms are left out without a fault. Prometheus
+//! sends such values among other things to mark the end of a series. Exemplars and metadata are
+//! skipped.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,19 +28,20 @@ const VALUE: u32 = delimited(2);
 const SAMPLE_VALUE: u32 = fixed64(1);
 const TIMESTAMP: u32 = varint(2);
 
-/// The label that is the name of the metric.
+/// The label that holds the name of the metric.
 const METRIC: &str = "__name__";
 const NS_PER_MS: i64 = 1_000_000;
 const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"] };
 
-/// Reads a `WriteRequest`, unpacked, into a batch.
+/// Reads a decompressed `WriteRequest` into a batch.
 ///
 /// # Errors
-/// [`Refusal::InvalidInput`] for `payload` where the bytes are no message, then
-/// [`Refusal::TooManyRecords`]. A fault rejects its sample alone, with the number of its series.
+/// Returns [`Refusal::InvalidInput`] for `payload` if the bytes are not a message, then
+/// [`Refusal::TooManyRecords`]. A fault rejects only its sample, with the number of the sample's
+/// series.
 ///
 /// # Panics
-/// As [`crate::wire::parse_json`].
+/// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_remote_write(
     body: &[u8],
     adapter: Adapter<'_>,
@@ -57,7 +59,7 @@ pub fn parse_remote_write(
 struct Reading<'a, 'c> {
     points: Points<'a, 'c>,
     series_count: usize,
-    /// Values of the series that is being read, and their times in milliseconds; `None` for a
+    /// Values of the series that is being read, and their times in milliseconds. `None` for a
     /// histogram.
     samples: Vec<Option<(f64, i64)>>,
 }
@@ -134,7 +136,7 @@ struct Labels<'a> {
     metric: Option<&'a str>,
     /// Entries of all other labels.
     raw: Cow<'a, [u8]>,
-    /// Range of `bytes` that `raw` is, as long as it is one.
+    /// Range of `bytes` that equals `raw`, as long as `raw` is one range.
     range: Range<usize>,
 }
 
@@ -143,7 +145,7 @@ impl<'a> Labels<'a> {
         Self { bytes, metric: None, raw: Cow::Borrowed(&[]), range: 0..0 }
     }
 
-    /// Adds the label `entry`, which lies there in the message.
+    /// Adds the label `entry`, which is at `at` in the message.
     fn add(&mut self, entry: &'a [u8], at: Range<usize>) -> Scan<()> {
         if self.metric.is_none()
             && let (METRIC, value) = label(entry)?

@@ -1,4 +1,4 @@
-//! The `fields` of a record.
+//! Reads the `fields` of a record.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::wire::value::Cell;
 const KEY: u32 = delimited(1);
 const VALUE: u32 = delimited(2);
 impl<'a> Parser<'a, '_> {
-    /// Reads one entry of `fields` of a record that is probably of `measurement`.
+    /// Reads an entry of `fields` of a record that is probably of `measurement`.
     pub(super) fn field(&mut self, measurement: &str, entry: &'a [u8]) -> Scan<()> {
         if self.cells.is_empty() {
             self.cells_table = if measurement.is_empty() {
@@ -60,7 +60,7 @@ impl<'a> Parser<'a, '_> {
         self.batch.columns.find_column(table, name)
     }
 
-    /// Index in `cells` of an earlier key `name`.
+    /// Returns the index in `cells` of an earlier key `name`.
     fn earlier_cell(&mut self, name: &'a str) -> Option<usize> {
         if !self.fields.keys_known {
             self.fields.keys_known = true;
@@ -72,14 +72,15 @@ impl<'a> Parser<'a, '_> {
         self.keys.earlier(Cow::Borrowed(name))
     }
 
-    /// Tells whether the record has more fields than it may have; of those beyond, one is kept.
+    /// Returns true if the record has too many fields. Of the fields beyond the bound, a single
+    /// field is kept.
     #[inline]
     fn has_too_many_fields(&self) -> bool {
         self.cells.len() > self.batch.limits.fields_max
     }
 
-    /// Tells whether the record has too many fields, or one without a name, without a value, or with
-    /// one that is not finite.
+    /// Returns true if the record has too many fields, or a field without a name, without a value,
+    /// or with a value that is not finite.
     #[inline]
     pub(super) fn has_faulty_field(&self) -> bool {
         let faulty = |cell: &Cell<'_>| cell.name.is_empty() || cell.value.is_not_finite();

@@ -14,20 +14,20 @@ const RECORDS: u32 = delimited(1);
 /// Reads a serialized `WriteRequest` into a batch.
 ///
 /// # Errors
-/// In this order: [`Refusal::InvalidInput`] for `payload` where the bytes are no
-/// message, [`Refusal::TooManyRecords`], and [`Refusal::InvalidInput`] for the content of the first
-/// faulty record: `entity_id`, `tags`, `fields`, `measurement`, `time`.
+/// Returns the first that applies: [`Refusal::InvalidInput`] for `payload` if the bytes are not a
+/// message, [`Refusal::TooManyRecords`], or [`Refusal::InvalidInput`] for the content of the first
+/// faulty record. The order of its fields is `entity_id`, `tags`, `fields`, `measurement`, `time`.
 ///
 /// # Panics
-/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let mut parser = Parser::new(context);
     parser.whole(body)?;
     parser.batch.finish()
 }
 
-/// Tells whether a tenant without a series or a field could write `body`, under bounds on its tags
-/// and fields: records that are rejected one by one can be.
+/// Returns true if a tenant without any series or field could write `body`, under bounds on its
+/// tags and fields. Records that are rejected one by one do not make it false.
 #[must_use]
 pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
     let raw_keys = RawKeyCache::default();
@@ -37,7 +37,7 @@ pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// Reads the whole `body`; the refusal if there is one.
+    /// Reads the whole `body`, or returns its refusal.
     fn whole(&mut self, body: &'a [u8]) -> Result<(), Refusal> {
         if self.message(body).is_err() {
             return Err(Refusal::InvalidInput { field: "payload" });

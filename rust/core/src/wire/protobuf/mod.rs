@@ -1,9 +1,10 @@
 //! Telemetry records as a `WriteRequest` (`protos/fleet/telemetry/v1/telemetry.proto`), read by the
 //! rules in one pass over the protobuf wire format.
 //!
-//! It accepts what the generated classes accept: fields in any order, unknown ones skipped, of a
-//! repeated singular field or map key the last one, messages merged. Groups, which proto3 cannot
-//! write, are refused. Nothing is allocated for a length that is claimed, only for bytes that came.
+//! The reader accepts the messages that the generated classes accept. Fields may come in any order,
+//! and unknown fields are skipped. If a singular field or a map key is repeated, the last one
+//! counts, and messages are merged. Groups are refused, because proto3 cannot write them. Memory is
+//! allocated only for bytes that arrived, never for a claimed length.
 
 mod parser;
 

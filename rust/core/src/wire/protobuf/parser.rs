@@ -1,4 +1,4 @@
-//! State of one parse of a message.
+//! State while a message is parsed.
 
 use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
@@ -10,17 +10,17 @@ use crate::wire::value::Cell;
 /// First byte of every raw key of a series in protobuf.
 pub(super) const RAW_KEY_FORMAT: u8 = b'p';
 
-/// State of a message that is being read; `'a` is the message, `'c` the caller's knowledge.
+/// State of a message that is being read. `'a` is the message, `'c` the caller's context.
 pub(super) struct Parser<'a, 'c> {
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) cells_table: Option<u32>,
     pub(super) fields: FieldsState,
-    /// Keys of `cells`, once a key may have come before.
+    /// Keys of `cells`. Filled when a key may have come before.
     pub(super) keys: KeySet<'a>,
     pub(super) templates: Templates<'a, Entry>,
-    /// Tells whether records are kept, or only checked.
+    /// If true, records are kept. If false, they are only checked.
     pub(super) keeps: bool,
     /// Number of records so far.
     pub(super) received: usize,
@@ -31,13 +31,13 @@ pub(super) struct Parser<'a, 'c> {
 /// State of the fields of one record.
 #[derive(Default)]
 pub(super) struct FieldsState {
-    /// The column after the one before: senders repeat their keys in one order.
+    /// The column after the previous column: senders repeat their keys in the same order.
     pub(super) column_next: u32,
-    /// Tells whether a key may have come before: not while columns ascend.
+    /// If true, a key may have come before. While columns ascend, no key can have come before.
     pub(super) unordered: bool,
-    /// Tells whether `Parser::keys` holds those of `Parser::cells`.
+    /// If true, `Parser::keys` holds the keys of `Parser::cells`.
     pub(super) keys_known: bool,
-    /// Tells whether some value was not acceptable when it was read.
+    /// If true, some value was not acceptable when it was read.
     pub(super) suspect: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'c> Parser<'_, 'c> {
         }
     }
 
-    /// Tells whether nothing refuses the call so far, so that records must be kept.
+    /// Returns true if the call is not refused so far, so that records must be kept.
     pub(super) const fn is_sound(&self) -> bool {
         self.fault.is_none() && self.received < self.batch.limits.batch_records_max
     }

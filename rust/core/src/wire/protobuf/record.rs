@@ -1,4 +1,4 @@
-//! One record of the list.
+//! Reads a record of the list.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::wire::rules::is_rejected;
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::protobuf::{Reader, Scan, TAGS, Timestamp, delimited, tags_run, text};
 
-/// Fields of `TelemetryRecord`, beside its tags.
+/// Fields of `TelemetryRecord`, in addition to its tags.
 const MEASUREMENT: u32 = delimited(1);
 const TIME: u32 = delimited(2);
 const FIELDS: u32 = delimited(4);
@@ -17,12 +17,12 @@ const FIELDS: u32 = delimited(4);
 struct Parts<'a> {
     measurement: &'a str,
     time: Timestamp,
-    /// The bytes of all entries of `tags`, their tags and lengths included.
+    /// The bytes of all entries of `tags`, including their field tags and lengths.
     tags: Cow<'a, [u8]>,
 }
 
 impl<'a> Parser<'a, '_> {
-    /// Reads one record, and accepts or rejects it unless something refuses the call.
+    /// Reads a record. Accepts or rejects it, unless the call is already refused.
     pub(super) fn record(&mut self, bytes: &'a [u8]) -> Scan<()> {
         let mut parts =
             Parts { measurement: "", time: Timestamp::default(), tags: Cow::Borrowed(&[]) };
@@ -71,7 +71,7 @@ impl<'a> Parser<'a, '_> {
     fn end_record(&mut self, bytes: &[u8], parts: &Parts<'a>) -> Scan<()> {
         let time_ns = parts.time.ns();
         let rejected = !self.keeps || is_rejected(!self.cells.is_empty(), time_ns);
-        // A series that was accepted before under these very bytes has nothing wrong with it.
+        // A series that was accepted before with these bytes has no fault.
         let series = match self.batch.series.find(parts.measurement, &parts.tags) {
             Ok(series) => Ok(Some(series)),
             Err(unknown) => self.new_series(parts.measurement, &parts.tags, unknown, !rejected)?,

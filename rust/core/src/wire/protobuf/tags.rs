@@ -1,4 +1,4 @@
-//! The `tags` of a record, which make its series.
+//! Reads the `tags` of a record and finds its series.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,14 @@ const VALUE: u32 = delimited(2);
 /// The tags of a record, each key once.
 struct TagMap<'t> {
     pairs: Vec<(&'t str, &'t str)>,
-    /// Tells whether there are more than can be right; `pairs` holds the first ones.
+    /// If true, there are more tags than a record may have. `pairs` holds the first tags.
     too_many: bool,
     has_entity_id: bool,
 }
 
 impl Parser<'_, '_> {
-    /// A new series of the batch if the record is `accepted`, or the field that refuses the call.
+    /// Adds a new series to the batch if the record is `accepted`. Returns its number, or the field
+    /// that refuses the call.
     #[cold]
     pub(super) fn new_series(
         &mut self,

@@ -1,7 +1,7 @@
 //! Record templates of JSON.
 //!
-//! A match means what the rules would give: the text around a value is the same, each value is a
-//! whole JSON value, and the text after it begins with what ends a value.
+//! A match has the result that the rules would have. The text around each value is the same, each
+//! value is a whole JSON value, and the text after it begins with a byte that ends a value.
 
 use std::borrow::Cow;
 
@@ -16,13 +16,13 @@ use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
 use crate::wire::value::{Cell, RowValues, Value};
 
-/// Tags for which there is room at first.
+/// Tags for which memory is reserved at first.
 const TAGS_EXPECTED: usize = 8;
 
 impl<'a> Templates<'a, FieldType> {
-    /// Accepts the record that begins here into `batch` if it matches a template and may end where it
-    /// does; the offset after it. `may_end` is also told whether it matches loosely: then it may hold
-    /// other white space than the template.
+    /// Accepts the record that begins here into `batch` if it matches a template and `may_end`
+    /// allows its end. Returns the offset after it. `may_end` also learns if the match is loose:
+    /// the record may then have other white space than the template.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -87,13 +87,13 @@ impl<'a> Templates<'a, FieldType> {
 }
 
 impl LooseFields {
-    /// The fields of a template, the first of which has this name.
+    /// Returns the fields of a template. `first` is the name of the first field.
     fn of(template: &Template<FieldType>, first: &str) -> Option<Self> {
         let is_field = |(_, part): &(Prefix, _)| matches!(part, Part::Double | Part::Other(_));
         let start = template.parts.iter().position(is_field)?;
         let count = template.columns.len();
         let text = template.parts.get(start)?.0.bytes().trim_ascii_end().strip_suffix(b":")?;
-        // A name with escapes is another in the text.
+        // A name with escapes differs in the text.
         let key = [b"\"", first.as_bytes(), b"\""].concat();
         let before = text.trim_ascii_end().strip_suffix(&*key)?;
         Some(Self { parts: start..start + count, start: Prefix::new(before) })
@@ -126,10 +126,10 @@ fn read<'a>(
     Some(found)
 }
 
-/// Knowledge that a record is read with: columns, series, and the minute of the last time.
+/// State for reading a record: columns, series, and the minute of the last time.
 type Known<'k, 'c> = (&'k Columns, &'k mut SeriesFinder<'c>, &'k mut TimeReader);
 
-/// Reads what one slot holds.
+/// Reads the content of one slot.
 #[expect(clippy::inline_always, reason = "its caller is a loop over few slots")]
 #[inline(always)]
 fn read_part<'a>(
@@ -168,8 +168,8 @@ fn read_part<'a>(
     Some(())
 }
 
-/// Goes on with a record that differs from `template` from the text before the part at `index` on, if
-/// it does so in the order of its fields, or in that some are absent.
+/// Continues with a record that differs from `template` at the text before the part at `index`.
+/// Only the order of its fields may differ, and some fields may be absent.
 #[inline(never)]
 fn read_loose<'a>(
     mut scan: Scanner<'a>,
@@ -190,11 +190,11 @@ fn read_loose<'a>(
     }
     values.columns.copy_beginning(&template.columns, (values.doubles.len(), values.others.len()));
     scan.at = other_fields(scan, more, (known.0, template.table), values)?;
-    // More fields than it has are a template of their own.
+    // More fields than the template has need a new template.
     if values.columns.len() > parts.len() {
         return None;
     }
-    // The text after the fields begins with the bracket that ends them.
+    // The text after the fields begins with their closing bracket.
     scan.at -= 1;
     for (text, part) in template.parts.get(parts.end..)? {
         scan.at += text.length_in(scan.rest())?;
@@ -205,8 +205,8 @@ fn read_loose<'a>(
     Some(found)
 }
 
-/// Reads the fields from here on, if there are `more`, whose keys are looked up in a table; the offset
-/// after their closing bracket.
+/// Reads the fields from here on, if there are `more`. Looks up their keys in a table. Returns the
+/// offset after their closing bracket.
 fn other_fields<'a>(
     mut scan: Scanner<'a>,
     mut more: bool,
@@ -238,26 +238,27 @@ fn other_fields<'a>(
     Some(scan.at)
 }
 
-/// The bit of a column in a set of them, if there is room for it.
+/// Returns the bit of a column in a set of columns, if there is room for it.
 #[inline]
 const fn column_bit(column: u32) -> Option<u64> {
     1_u64.checked_shl(column)
 }
 
-/// The time that begins here, which is in another minute than the one before, and its length.
+/// Reads the time that begins here, in another minute than the previous time. Returns the time and
+/// its length.
 fn any_time(scan: Scanner<'_>, times: &mut TimeReader) -> Option<(i64, usize)> {
     let text = scan.bytes().get(scan.at..scan.plain_end(scan.at))?;
     Some((times.parse_ns(text)?, text.len()))
 }
 
-/// The series of the tags that begin here, and their length. A known series has complete tags; of an
-/// unknown one they end at the first brace, which may be within a string.
+/// Finds the series of the tags that begin here. Returns it with the length of the tags. Tags of a
+/// known series are complete. Unknown tags end at the first brace, which may be within a string.
 fn find_tags(
     scan: Scanner<'_>,
     measurement: &str,
     series: &mut SeriesFinder<'_>,
 ) -> Option<(Result<u32, Unknown>, usize)> {
-    // Tags that are known and as long as those before are complete, whatever is in them.
+    // Known tags of the same length as the previous tags are complete, and need no parsing.
     let guessed = series.tags_length();
     let tags = scan.rest().get(..guessed).filter(|tags| tags.ends_with(b"}"));
     let guess = tags.map(|tags| series.find(measurement, tags));
@@ -270,10 +271,10 @@ fn find_tags(
     Some((found.unwrap_or_else(|| series.find(measurement, tags)), length))
 }
 
-/// Keys and values of the object that `text` is, if all values are strings and the syntax is right.
-/// The same key may come twice.
+/// Returns keys and values of the object in `text`, if all values are strings and the syntax is
+/// right. The same key may appear twice.
 ///
-/// They hold no end of a line: where each record is a line, it would be none.
+/// The text must not contain a line feed: if each record is a line, the line would end there.
 fn plain_tags(text: &str) -> Option<Tags<'_>> {
     if text.contains('\n') {
         return None;
@@ -291,7 +292,7 @@ fn plain_tags(text: &str) -> Option<Tags<'_>> {
     (scan.at == text.len()).then_some(pairs)
 }
 
-/// A field value of this type, which is not that of numbers.
+/// Returns a field value of this type, which is not a number.
 #[inline]
 fn simple_value<'a>(scan: &mut Scanner<'a>, field_type: FieldType) -> Option<Value<'a>> {
     let value = match scan.peek() {

@@ -1,7 +1,7 @@
 //! Record templates of line protocol.
 //!
-//! A match means what the rules would give: the text around the values is the same, each value is
-//! followed by what ends it, and the line ends after the last.
+//! A match has the result that the rules would have. The text around the values is the same, each
+//! value is followed by a byte that ends it, and the line ends after the last value.
 
 use super::{Match, Part, Template, Templates};
 use crate::model::raw_keys::RawKeyCache;
@@ -15,10 +15,10 @@ use crate::wire::tokens::line::{
 };
 use crate::wire::value::{Cell, RowValues, Value};
 
-/// Kind of a value that is no double as JSON writes it.
+/// Kind of a value that is not a double as JSON writes doubles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An integer; the `i` or `u` that ends it is text of the template.
+    /// An integer. The `i` or `u` after it is text of the template.
     Signed,
     Unsigned,
     /// `true` or `false`, as [`boolean`] reads them.
@@ -27,8 +27,8 @@ pub(crate) enum Kind {
 }
 
 impl<'a> Templates<'a, Kind> {
-    /// Accepts the record that begins here into `batch` if it matches a template; the offset of the
-    /// end of its line. Where names are `mapped`, a new series is left to the rules.
+    /// Accepts the record that begins here into `batch` if it matches a template. Returns the
+    /// offset of the end of its line. If names are `mapped`, a new series is left to the rules.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -123,8 +123,8 @@ fn read<'a>(
     is_end(scan.bytes(), found.end).then_some(found)
 }
 
-/// The series of the tags that begin here, unless the name of the measurement goes on, and their
-/// length.
+/// Finds the series of the tags that begin here, unless the name of the measurement continues.
+/// Returns it with the length of the tags.
 fn find_tags(
     scan: Scanner<'_>,
     template: &Template<Kind>,
@@ -137,7 +137,7 @@ fn find_tags(
     Some((series.find(measurement, scan.rest().get(..length)?), length))
 }
 
-/// Keys and values of `tags`, if the syntax is right. The same key may come twice.
+/// Returns keys and values of `tags`, if the syntax is right. The same key may appear twice.
 fn all_tags(tags: &str, backslashes: Backslashes) -> Option<Tags<'_>> {
     let mut scan = Scanner::new(tags, 0);
     let mut pairs = Vec::new();

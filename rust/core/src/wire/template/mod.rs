@@ -1,12 +1,16 @@
-//! Record templates: records that differ from an earlier one in their values only.
+//! Record templates: for records that differ from an earlier record only in their values.
 //!
-//! A producer's records differ in their time, their tags and the values of their fields, and in
-//! little else. The [`Template`] of an accepted record is the text between those. Where a later
-//! record has the same text between values of the same kinds, all rules about its keys, their order
-//! and their duplicates are known to hold, and only the values are left to read. Whenever anything is
-//! different, the record is read from its start by the rules; it has left no trace until then.
+//! Records of a producer differ in their time, their tags and the values of their fields, and
+//! rarely in more. The [`Template`] of an accepted record is the text between these values. If a
+//! later record has the same text between values of the same kinds, all rules about its keys hold.
+//! Only its values are left to read. If any byte of the text differs, the rules read the record
+//! from its start; the template has changed no state by then.
 //!
-//! Each format says what a slot of another type than double holds, `O`, and reads the values.
+//! Example: after
+//! `{"time":"2026-01-01T00:00:00Z","tags":{"entity_id":"e1"},"fields":{"snr_db":1.5}}` the template
+//! reads the same record with another time, entity and number.
+//!
+//! `O` is the content of a slot that is not a double. Each format defines it, and reads the values.
 
 pub(super) mod json;
 pub(super) mod line;
@@ -19,12 +23,13 @@ use super::prefix::Prefix;
 use super::series::Unknown;
 use super::value::{Cell, RowColumns, RowValues};
 
-/// Templates of one batch that are remembered: bounds the cost of trying them.
+/// Templates of a batch that are remembered: bounds the time to try them.
 const TEMPLATES_MAX: usize = 8;
-/// Records that may match no template beyond those that match one, before templates are given up.
+/// Templates are given up if more records than the matches plus this number match no template.
+/// Example: after 100 matches and 133 misses.
 const MISSES_MAX: usize = 32;
 
-/// One record with its values left out.
+/// A record without its values.
 struct Template<O> {
     table: u32,
     /// Beginning of the raw keys of its series.
@@ -33,23 +38,23 @@ struct Template<O> {
     parts: Vec<(Prefix, Part<O>)>,
     /// Text after the last slot.
     last: Prefix,
-    /// Its fields, if they may stand in another order or be fewer.
+    /// Its fields, if they may have another order or be absent.
     loose: Option<LooseFields>,
     columns: RowColumns,
-    /// Index of the template that the record after one of this template matched.
+    /// Index of the template that the next record matched after a record of this template.
     next: usize,
 }
 
-/// The fields of a template whose keys can be told from the text around them.
+/// The fields of a template whose keys can be separated from the text around them.
 struct LooseFields {
     /// Indices of their parts.
     parts: Range<usize>,
-    /// Text from the slot before them to the first key.
+    /// Text from the slot before the fields to the first key.
     start: Prefix,
 }
 
-/// Content of a slot of a template. A tag byte of its own is the fastest to branch on, which is done
-/// for every value.
+/// Content of a slot of a template. A separate tag byte makes the branch fast that each value
+/// takes.
 #[derive(PartialEq)]
 #[repr(u8)]
 enum Part<O> {
@@ -71,16 +76,17 @@ pub(super) enum SlotKind {
     Field,
 }
 
-/// Content of a record that matches a template, apart from the values of its fields.
+/// Content of a record that matches a template, without the values of its fields.
 struct Match {
-    /// An unknown series still needs its tags checked.
+    /// The tags of an unknown series are not checked yet.
     series: Result<u32, Unknown>,
     /// Range of its tags in the body.
     tags: Range<usize>,
     sent_ns: i64,
     /// Offset after the record.
     end: usize,
-    /// Tells whether [`RowValues::columns`] are those of its values, not the template's.
+    /// If true, [`RowValues::columns`] has the columns of its values. If false, the template has
+    /// them.
     is_loose: bool,
 }
 
@@ -90,18 +96,18 @@ impl Match {
     }
 }
 
-/// The templates of one batch so far; `'a` is its body.
+/// The templates of a batch so far. `'a` is its body.
 pub(super) struct Templates<'a, O> {
     list: Vec<Template<O>>,
-    /// Index of the template that the record before matched.
+    /// Index of the template that the previous record matched.
     current: usize,
-    /// Tells whether the record that was read last matched a template.
+    /// If true, the last record matched a template.
     is_match: bool,
     hit_count: usize,
     miss_count: usize,
-    /// Ranges of the body, in order, that vary in the record being read by the rules.
+    /// Ranges of the body, in order, that vary in the record that the rules are reading.
     slots: Vec<(Range<usize>, SlotKind)>,
-    /// Field values of the record being read by a template.
+    /// Field values of the record that a template is reading.
     values: RowValues<'a>,
 }
 
@@ -120,7 +126,8 @@ impl<O> Default for Templates<'_, O> {
 }
 
 impl<'a, O: PartialEq> Templates<'a, O> {
-    /// The first template by which `read` finds a match, the likeliest one tried first; its values.
+    /// Returns the first template for which `read` finds a match, and the values. Tries the most
+    /// likely template first.
     #[inline]
     fn find(
         &mut self,
@@ -169,7 +176,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
     }
 
     /// Learns the template of the record at `start` of the body, which was just accepted with these
-    /// `cells`, and gives it back. `field` narrows the slot of a field, given within the record, to what varies in it.
+    /// `cells`, and returns it. `field` narrows the slot of a field, as a range in the record, to
+    /// its varying part.
     fn learn_from(
         &mut self,
         (record, start): (&[u8], usize),
@@ -178,8 +186,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
         cells: &[Cell<'_>],
         field: impl Fn(Range<usize>, &Cell<'_>) -> Option<(Range<usize>, Part<O>)>,
     ) -> Option<&mut Template<O>> {
-        // Without its own time and tags, a record says too little for the fast way; with them in
-        // pieces, or a key that comes twice, too much.
+        // Without a time and tags of its own, a record has too little to match. Times or tags in
+        // pieces, or a repeated key, are left to the rules.
         let count = |wanted| self.slots.iter().filter(|(_, kind)| *kind == wanted).count();
         if self.is_match
             || self.list.len() >= TEMPLATES_MAX
@@ -208,8 +216,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
         self.list.get_mut(at)
     }
 
-    /// Remembers a template; its index. It may be known all the same: not every record of a known template has
-    /// values that are read by it.
+    /// Remembers a template. Returns its index. The template may be known already: some records of
+    /// a known template have values that it cannot read.
     fn add(&mut self, template: Template<O>) -> usize {
         let is_same = |other: &Template<O>| {
             (other.table, &other.parts, &other.last)
@@ -236,8 +244,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
 }
 
 impl<O> Template<O> {
-    /// The template of `record`, whose slots are given in order, those of fields with their columns;
-    /// `None` where a slot does not fit.
+    /// Returns the template of `record`. Slots come in order, field slots with their columns.
+    /// Returns `None` if a slot does not fit.
     fn new(
         record: &[u8],
         slots: impl Iterator<Item = Option<(Range<usize>, Part<O>, u32)>>,

@@ -1,7 +1,8 @@
 //! Record templates of protobuf.
 //!
-//! A match means what the rules would give: the bytes around the values are the same, each value is
-//! as long as it was or tells its own length, and the record ends after the last.
+//! A match has the result that the rules would have. The bytes around the values are the same. Each
+//! value has the same length as before or contains its length, and the record ends after the last
+//! value.
 
 use std::ops::Range;
 
@@ -18,14 +19,14 @@ use crate::wire::value::{Cell, RowValues, Value};
 
 const DOUBLE_BYTES: usize = 8;
 
-/// An entry of `fields` without its tag: its length, then these bytes, which are its key and the tag
-/// of its value, then the value, which is of this type.
+/// An entry of `fields` without its field tag. It has a length, then these bytes (the key and the
+/// field tag of the value), then a value of this type.
 #[derive(PartialEq)]
 pub(crate) struct Entry(Prefix, FieldType);
 
 impl<'a> Templates<'a, Entry> {
-    /// Accepts the record of `length` bytes at the start of `text` into `batch`, and tells so, if it
-    /// matches a template.
+    /// Accepts the record of `length` bytes at the start of `text` into `batch` if it matches a
+    /// template. Returns true if it matched.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -59,8 +60,9 @@ impl<'a> Templates<'a, Entry> {
     }
 }
 
-/// The part of an entry of `fields`, at `slot` from its length on, that holds the value of `cell`;
-/// `None` where it is not its key and its value and nothing else, with lengths of a byte each.
+/// Returns the part of an entry of `fields` that holds the value of `cell`. `slot` begins at the
+/// length of the entry. Returns `None` if the entry is not exactly its key and its value with
+/// lengths of a byte each.
 fn field_part(
     entry: &[u8],
     slot: Range<usize>,
@@ -116,7 +118,7 @@ fn read<'a>(
                     found.series = Ok(known);
                     reader.take(length).ok()?;
                 } else {
-                    // No series has a raw key that is no tags.
+                    // A raw key that is not tags belongs to no series.
                     let tags = tags_run(&mut reader).ok()?;
                     found.series = series.find(measurement, tags);
                 }
@@ -128,7 +130,7 @@ fn read<'a>(
     Some(found)
 }
 
-/// The value of an entry of `fields` whose key is as it was before, and which holds nothing else.
+/// Returns the value of an entry of `fields` that has the same key as before and no other content.
 fn entry_value<'a>(entry: &'a [u8], key: &Prefix) -> Option<Value<'a>> {
     let mut reader = Reader::new(entry);
     reader.take(key.length_in(entry)?).ok()?;

@@ -1,4 +1,4 @@
-//! Tokens of the formats: where a value ends, and which value it is.
+//! Tokens of the formats: find the end of a value and decode it.
 
 pub(crate) mod utf8;
 

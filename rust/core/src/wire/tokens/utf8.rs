@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::str::Utf8Error;
 
-/// Mark that editors put before a text, no part of it.
+/// Mark that editors put before a text. It is not part of the text.
 pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The body as UTF-8. Most bodies are ASCII, which is checked several times as fast.
+/// Returns the body as UTF-8. Most bodies are ASCII, and checking for ASCII is several times as
+/// fast.
 #[expect(unsafe_code, reason = "the standard library has no stable safe way from ASCII to text")]
 pub(crate) fn utf8(body: &[u8]) -> Result<&str, Utf8Error> {
     if body.is_ascii() {
@@ -17,7 +18,8 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, Utf8Error> {
     std::str::from_utf8(body)
 }
 
-/// The body with a question mark for each byte that is no UTF-8, and the offsets of those.
+/// Replaces each byte that is not UTF-8 by a question mark. Returns the text and the offsets of
+/// these marks.
 pub(crate) fn replaced(body: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     if let Ok(text) = utf8(body) {
         return (text.into(), Vec::new());
@@ -33,7 +35,7 @@ pub(crate) fn replaced(body: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
     (text.into(), wrong)
 }
 
-/// The offset at which `text` begins, after a byte order mark.
+/// Returns the offset at which `text` begins after a byte order mark.
 pub(crate) fn without_mark(text: &str) -> usize {
     if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
 }

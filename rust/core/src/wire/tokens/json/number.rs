@@ -9,20 +9,21 @@ const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_
 
 /// Digits that always fit a `u64`.
 const DIGITS_MAX: usize = 19;
-/// Beyond this, an exponent is as good as infinite; keeps arithmetic on it from overflowing.
+/// Beyond this bound an exponent acts as infinite. The bound prevents overflow of arithmetic on it.
 const EXPONENT_MAX: i64 = 1 << 32;
 
-/// A number as it is written: `mantissa * 10^exponent`, negated if `negative`.
+/// A number as it is written: `mantissa * 10^exponent`, negated if `negative`. Example: `-1.25` is
+/// 125 * 10^-2, negated.
 struct Number {
     mantissa: u64,
     exponent: i64,
     negative: bool,
-    /// Tells whether `mantissa` holds every digit.
+    /// If true, `mantissa` holds every digit.
     exact: bool,
 }
 
 impl Scanner<'_> {
-    /// A number as the nearest double, ties to even; infinite where it is too large.
+    /// Reads a number as the nearest double, ties to even. Infinite if it is too large.
     #[inline]
     pub(crate) fn double(&mut self) -> Scan<f64> {
         if let Some((value, length)) = short_decimal(word(self.rest())) {
@@ -43,8 +44,9 @@ impl Scanner<'_> {
         })
     }
 
-    /// A number of one to seven digits on both sides of a point, and the offset after it. As in
-    /// [`short_decimal`], nothing branches on what varies from one to the next.
+    /// Reads a number with one to seven digits on both sides of a point. Returns it with the offset
+    /// after it. As in [`short_decimal`], no branch depends on a property that varies between
+    /// numbers.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
     fn middling_decimal(self) -> Option<(f64, usize)> {
@@ -67,7 +69,7 @@ impl Scanner<'_> {
         Some((quotient(mantissa, unit, negative as u64), self.at + negative + end))
     }
 
-    /// Any number, and the offset after it.
+    /// Reads any number. Returns it with the offset after it.
     fn any_double(mut self) -> Scan<(f64, usize)> {
         let start = self.at;
         let number = self.number()?;
@@ -79,12 +81,12 @@ impl Scanner<'_> {
         }
     }
 
-    /// The offset after the number that begins here.
+    /// Returns the offset after the number that begins here.
     pub(crate) fn number_end(mut self) -> Scan<usize> {
         self.number().map(|_| self.at)
     }
 
-    /// The number from `start` to here; the standard library rounds every form correctly.
+    /// Reads the number from `start` to here. The standard library rounds every form correctly.
     #[cold]
     fn rare_double(self, start: usize) -> Scan<f64> {
         Ok(self.span(start, self.at)?.parse().unwrap_or(f64::INFINITY))
@@ -122,9 +124,9 @@ impl Scanner<'_> {
         Ok(Number { mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
     }
 
-    /// `mantissa` with the digits from here on appended, and the offset after them. It wraps
-    /// around when they are too many. How many they are is not branched on where they are few:
-    /// it varies from value to value, and a wrong guess costs as much as ten digits.
+    /// Appends the digits from here on to `mantissa`. Returns it with the offset after them. The
+    /// value wraps around if there are too many digits. Few digits are read without a branch on
+    /// their number: it varies from value to value, and a wrong guess costs as much as ten digits.
     #[inline]
     fn digits(self, mut mantissa: u64) -> (u64, usize) {
         let mut at = self.at;
@@ -141,7 +143,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads an exponent from the letter on; also the offset after it.
+    /// Reads an exponent from the letter on. Returns it with the offset after it.
     #[cold]
     fn exponent(mut self) -> Scan<(i64, usize)> {
         self.at += 1;
@@ -162,14 +164,17 @@ impl Scanner<'_> {
     }
 }
 
-/// The exponent that `digit_count` digits after the point take away.
+/// Returns how far `digit_count` digits after the point lower the exponent.
 fn shift_of(digit_count: usize) -> i64 {
     i64::try_from(digit_count).unwrap_or(EXPONENT_MAX)
 }
 
-/// The number that a text begins with, if it has digits on both sides of a point and ends within
-/// these eight characters, as most measurements do; and how many characters it takes. Nothing in
-/// here branches on what varies from one to the next, and its end is known before any digit is read.
+/// Returns the number at the start of a text and its length, if it has digits on both sides of a
+/// point and ends within these eight characters. Most measurements are such numbers. Example:
+/// `-12.75,` in `text` gives -12.75 and 6.
+///
+/// No branch here depends on a property that varies between numbers, and the end is known before
+/// any digit is read.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
 fn short_decimal(text: u64) -> Option<(f64, usize)> {
@@ -179,7 +184,7 @@ fn short_decimal(text: u64) -> Option<(f64, usize)> {
     let (digits, others) = digits_and_others(text);
     // The second is right if the first is a point.
     let second = others & others.wrapping_sub(1);
-    // In bits: 0 where it comes first, 64 where it does not come.
+    // Positions in bits: 0 is the first byte, 64 means absent.
     let (point, end) = (others.trailing_zeros() & 0x78, second.trailing_zeros() & 0x78);
     let leading_zero = (point > 8) & (byte_at(text, 0) == b'0');
     let after = byte_at(text, end);
@@ -193,7 +198,7 @@ fn short_decimal(text: u64) -> Option<(f64, usize)> {
     Some((quotient(mantissa, unit, negative), (end / 8) as usize + usize::from(negative != 0)))
 }
 
-/// Does as [`short_decimal`] for a number of digits alone, at most seven.
+/// Reads a number of at most seven digits without a point, as [`short_decimal`] does.
 #[inline]
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
 fn short_integer(text: u64) -> Option<(f64, usize)> {
@@ -210,21 +215,21 @@ fn short_integer(text: u64) -> Option<(f64, usize)> {
     Some((quotient(few_digits(text, count), 1, negative), length))
 }
 
-/// Tells whether a number goes on after its fraction.
+/// Returns true if a number continues after its fraction.
 #[inline]
 const fn ends_otherwise(byte: u8) -> bool {
     byte | 0x20 == b'e'
 }
 
-/// The byte that begins at bit `at`; any one for 64.
+/// Returns the byte that begins at bit `at`. Any byte for 64.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lowest byte is what is asked for")]
 const fn byte_at(text: u64, at: u32) -> u8 {
     text.wrapping_shr(at) as u8
 }
 
-/// `mantissa / unit`: both are exact doubles, fourteen digits and a small power of ten, so that one
-/// division gives the nearest double, see `power`.
+/// Returns `mantissa / unit`. Both are exact doubles (fourteen digits and a small power of ten), so
+/// one division gives the nearest double, see `power`.
 #[inline]
 #[expect(clippy::cast_precision_loss, reason = "below 2^53 nothing is lost")]
 const fn quotient(mantissa: u64, unit: u64, negative: u64) -> f64 {

@@ -1,8 +1,9 @@
-//! The double nearest to `mantissa * 10^exponent`, for the numbers that measurements have.
+//! Returns the double nearest to `mantissa * 10^exponent`, for the numbers that measurements have.
 //!
-//! Small ones are one exact multiplication or division of two exact doubles (Clinger, "How to
-//! read floating point numbers accurately", 1990); the rest of the range is a multiplication with
-//! 128 bits of the power of ten (Lemire, "Number parsing at a gigabyte per second", 2021).
+//! Small numbers are one exact multiplication or division of two exact doubles (Clinger, "How to
+//! read floating point numbers accurately", 1990). Example: 1.25 is 125 / 100. The rest of the
+//! range is a multiplication with 128 bits of the power of ten (Lemire, "Number parsing at a
+//! gigabyte per second", 2021).
 
 /// Powers of ten that a double holds exactly.
 const EXACT: [f64; 23] = [
@@ -14,10 +15,10 @@ const EXACT: [f64; 23] = [
 /// fits 64 bits, so Lemire's result is always final, and no result is denormal or infinite.
 const POWER_MAX: i64 = 27;
 
-/// Bits of a double's significand that are stored.
+/// Stored bits of a double's significand.
 const MANTISSA_BITS: u32 = 52;
 
-/// The 128 leading bits of 5^exponent, or just above for negative exponents.
+/// The 128 leading bits of 5^exponent, or slightly above for negative exponents.
 static POWERS: [u128; 55] = powers();
 
 const fn powers() -> [u128; 55] {
@@ -35,7 +36,7 @@ const fn powers() -> [u128; 55] {
     table
 }
 
-/// `2^b / power`, rounded down, plus one, where b is such that it has 128 bits.
+/// Returns `2^b / power`, rounded down, plus one. b is chosen so that the result has 128 bits.
 const fn reciprocal(power: u128) -> u128 {
     // 2^z is the smallest power of two that is not below `power`; the quotient of 2^(z + 127) has 128 bits.
     let mut remainder: u128 = power.next_power_of_two();
@@ -53,7 +54,7 @@ const fn reciprocal(power: u128) -> u128 {
     quotient + 1
 }
 
-/// The nearest double, ties to even; `None` where this is not for here to decide.
+/// Returns the nearest double, ties to even. Returns `None` if this function cannot decide.
 #[inline]
 pub(super) fn nearest(mantissa: u64, exponent: i64) -> Option<f64> {
     if mantissa == 0 {
@@ -94,7 +95,7 @@ fn multiplied(mantissa: u64, power: u128, exponent: i64) -> f64 {
     let upper = (high >> 63) as u32;
     let cut = upper + 64 - MANTISSA_BITS - 3;
     let mut significand = high >> cut;
-    // 217706 / 2^16 is log2(10) from above: exact floors for these exponents.
+    // 217706 / 2^16 is slightly above log2(10). It gives exact floors for these exponents.
     let binary = ((exponent * 217_706) >> 16) + 63;
     let mut biased = binary + i64::from(upper) - i64::from(shift) + 1_023;
     // Exactly between two doubles: only small powers of five can get there.

@@ -10,10 +10,10 @@ pub(crate) struct Syntax(pub(crate) usize);
 /// Result of a scan.
 pub(crate) type Scan<T> = Result<T, Syntax>;
 
-/// A position in a document; `at` is a character boundary between tokens.
+/// A position in a document. `at` is a character boundary between tokens.
 ///
-/// Small steps change it in place and are inlined; long ways take a copy and return the offset
-/// after them. So the offset stays in a register while a record is read.
+/// Small steps change the position in place and are inlined. Long steps take a copy and return the
+/// offset after them. So the offset stays in a register while a record is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Scanner<'a> {
     pub(crate) text: &'a str,
@@ -30,13 +30,13 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes()
     }
 
-    /// The bytes from here on.
+    /// Returns the bytes from here on.
     #[inline]
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes().get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte; 0 at the end, which is no token either.
+    /// Returns the next byte. Returns 0 at the end, which is not a token either.
     #[inline]
     pub(crate) fn peek(&self) -> u8 {
         self.bytes().get(self.at).copied().unwrap_or(0)
@@ -47,7 +47,7 @@ impl<'a> Scanner<'a> {
         Err(Syntax(self.at.min(self.text.len())))
     }
 
-    /// Takes `byte` if it is the next one.
+    /// Takes `byte` if it comes next.
     #[inline]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let taken = self.bytes().get(self.at) == Some(&byte);
@@ -72,7 +72,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(crate) fn skip_space(&mut self) {
-        // Most tokens follow each other directly, so that one comparison tells.
+        // Most tokens follow each other directly, so a single comparison is enough.
         while self.peek() <= b' ' && matches!(self.peek(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
         }
@@ -89,15 +89,16 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes from after an opening bracket to before the first element; false, and after `close`,
-    /// if there is none.
+    /// Goes from after an opening bracket to before the first element. If there is no element, goes
+    /// after `close` and returns false.
     #[inline]
     pub(crate) fn first(&mut self, close: u8) -> bool {
         self.skip_space();
         !self.take(close)
     }
 
-    /// Goes from after an element to before the next; false, and after `close`, if there is none.
+    /// Goes from after an element to before the next element. If there is no element, goes after
+    /// `close` and returns false.
     #[inline]
     pub(crate) fn next(&mut self, close: u8) -> Scan<bool> {
         self.skip_space();
@@ -109,7 +110,7 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
-    /// Length up to and with the first closing brace.
+    /// Returns the length up to and including the first closing brace.
     #[inline]
     pub(crate) fn first_brace_length(&self) -> Option<usize> {
         let rest = self.rest();
@@ -129,7 +130,7 @@ impl<'a> Scanner<'a> {
         if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
-    /// The offset after the value that begins here, inside of `depth` arrays and objects.
+    /// Returns the offset after the value that begins here, inside of `depth` arrays and objects.
     pub(crate) fn value_end(mut self, depth: usize) -> Scan<usize> {
         match self.peek() {
             b'"' => return self.string_end(),

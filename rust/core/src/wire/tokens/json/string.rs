@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::scan::{Scan, Scanner, Syntax};
 use crate::model::swar::{HIGH_BITS, ONES, equal_bytes};
 
-/// Does as [`equal_bytes`], for the first byte that ends a run of plain string bytes.
+/// Finds, as [`equal_bytes`] does, the first byte that ends a run of plain string bytes.
 #[inline]
 const fn string_bytes_end(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH_BITS;
@@ -13,8 +13,8 @@ const fn string_bytes_end(word: u64) -> u64 {
 }
 
 impl<'a> Scanner<'a> {
-    /// The first byte from `at` on that is a quote, a backslash or a control character, or the
-    /// end of the document.
+    /// Returns the offset of the first byte from `at` on that is a quote, a backslash or a control
+    /// character, or the end of the document.
     #[inline]
     pub(crate) fn plain_end(&self, mut at: usize) -> usize {
         let bytes = self.bytes();
@@ -30,7 +30,7 @@ impl<'a> Scanner<'a> {
         at + rest.iter().position(is_end).unwrap_or(rest.len())
     }
 
-    /// A string, unescaped.
+    /// Reads a string and unescapes it.
     #[inline]
     pub(crate) fn string(&mut self) -> Scan<Cow<'a, str>> {
         self.expect(b'"')?;
@@ -45,18 +45,19 @@ impl<'a> Scanner<'a> {
         Ok(Cow::Owned(string))
     }
 
-    /// The offset after the string that begins here.
+    /// Returns the offset after the string that begins here.
     pub(crate) fn string_end(mut self) -> Scan<usize> {
         self.string().map(|_| self.at)
     }
 
-    /// The text between two offsets that are ends of tokens or ASCII characters.
+    /// Returns the text between two offsets that are ends of tokens or ASCII characters.
     #[inline]
     pub(crate) fn span(&self, start: usize, end: usize) -> Scan<&'a str> {
         self.text.get(start..end).ok_or(Syntax(start))
     }
 
-    /// The string whose plain beginning reaches from `start` to `end`, and the offset after it.
+    /// Reads the string whose plain beginning reaches from `start` to `end`. Returns it with the
+    /// offset after it.
     #[cold]
     fn escaped_string(mut self, mut start: usize, mut end: usize) -> Scan<(String, usize)> {
         let mut out = String::new();
@@ -90,7 +91,8 @@ impl<'a> Scanner<'a> {
         Ok(plain)
     }
 
-    /// Reads from the `u` on; a pair of surrogates is one character, a lone one is refused.
+    /// Reads from the `u` on. A pair of surrogates is one character, and a lone surrogate is
+    /// refused. Example: `\ud83d\ude80` is one rocket.
     fn unicode_escape(&mut self) -> Scan<char> {
         let start = self.at;
         let unit = self.code_unit()?;

@@ -1,21 +1,23 @@
-//! Texts without quotes, in which a backslash takes its meaning from the byte after it.
+//! Texts without quotes, in which the byte after a backslash decides its meaning.
 
 use std::borrow::Cow;
 
 use crate::model::swar::equal_bytes;
 use crate::wire::tokens::json::Scanner;
 
-/// Meaning of two backslashes in a text without quotes, in which the versions of `InfluxDB` differ.
+/// Meaning of two backslashes in a text without quotes. It differs between versions of `InfluxDB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backslashes {
-    /// Versions 1 and 2: they are two, and the second may make a byte plain: `C:\\ x` is `C:\ x`.
+    /// Versions 1 and 2: two backslashes stay two, and the second may escape a byte. Example: `C:\\
+    /// x` is `C:\ x`.
     Apart,
-    /// Version 3: they are one, and the byte after them keeps its meaning: `C:\\\ x` is `C:\ x`.
+    /// Version 3: two backslashes are one, and the byte after them keeps its meaning. Example:
+    /// `C:\\\ x` is `C:\ x`.
     Paired,
 }
 
-/// A kind of text: the bytes that end it, and those that a backslash before them makes plain. Before
-/// any other byte a backslash is one itself.
+/// A kind of text: the bytes that end it, and the bytes that a backslash escapes. Before any other
+/// byte a backslash stands for itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
     ends: &'static [u8],
@@ -24,13 +26,13 @@ pub(crate) struct Text {
 
 /// The name of a measurement.
 pub(crate) const MEASUREMENT: Text = Text { ends: b", ", escaped: b", " };
-/// The key of a tag or of a field. A comma or a space that ends it leaves it without a value.
+/// The key of a tag or of a field. If a comma or a space ends it, it has no value.
 pub(crate) const NAME: Text = Text { ends: b"=, ", escaped: b",= " };
 /// The value of a tag.
 const TAG_VALUE: Text = Text { ends: b", ", escaped: b",= " };
 
 impl Text {
-    /// The text that begins here, which may be empty.
+    /// Reads the text that begins here, which may be empty.
     pub(crate) fn read<'a>(self, scan: &mut Scanner<'a>, backslashes: Backslashes) -> Cow<'a, str> {
         let (bytes, start) = (scan.bytes(), scan.at);
         let mut has_escapes = false;
@@ -74,7 +76,7 @@ impl Text {
     }
 }
 
-/// The key and the value of the tag that begins here; `None` where it is none.
+/// Reads the key and the value of the tag that begins here. Returns `None` if it is not a tag.
 pub(crate) fn tag<'a>(
     scan: &mut Scanner<'a>,
     backslashes: Backslashes,
@@ -83,8 +85,8 @@ pub(crate) fn tag<'a>(
     scan.take(b'=').then(|| (key, TAG_VALUE.read(scan, backslashes)))
 }
 
-/// Length of the backslash at `at` and of the byte whose meaning it may change. The byte may begin a
-/// longer character, whose other bytes mean nothing by themselves.
+/// Returns the length of the backslash at `at` and of the byte whose meaning it may change. The
+/// byte may begin a longer character, whose other bytes have no meaning alone.
 fn escape_length(bytes: &[u8], at: usize, backslashes: Backslashes) -> usize {
     match bytes.get(at + 1) {
         Some(b'\\') if backslashes == Backslashes::Apart => 1,
@@ -93,8 +95,8 @@ fn escape_length(bytes: &[u8], at: usize, backslashes: Backslashes) -> usize {
     }
 }
 
-/// Tells whether a line ends at this offset: before a line feed, with a carriage return before it or
-/// not, or at the end of the body.
+/// Returns true if a line ends at this offset: before a line feed, before a carriage return and a
+/// line feed, or at the end of the body.
 #[inline]
 pub(crate) fn is_end(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at) {
@@ -104,7 +106,7 @@ pub(crate) fn is_end(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Length of the rest of a line, without its line feed.
+/// Returns the length of the rest of a line, without its line feed.
 pub(crate) fn line_length(rest: &[u8]) -> usize {
     let (chunks, tail) = rest.as_chunks::<8>();
     for (at, chunk) in chunks.iter().enumerate() {
@@ -117,7 +119,7 @@ pub(crate) fn line_length(rest: &[u8]) -> usize {
     rest.len() - tail.len() + in_tail
 }
 
-/// Number of line feeds in `text`.
+/// Returns the number of line feeds in `text`.
 pub(crate) fn line_ends(text: &[u8]) -> usize {
     text.split(|byte| *byte == b'\n').count() - 1
 }
@@ -129,8 +131,8 @@ pub(crate) fn skip_spaces(scan: &mut Scanner<'_>) {
     }
 }
 
-/// Length of the tags at the start of `rest`, up to and with the space that ends them; `None` where
-/// the line ends first. With their space, no tags are the beginning of others.
+/// Returns the length of the tags at the start of `rest`, including the space that ends them.
+/// Returns `None` if the line ends first. With this space no tags are the beginning of other tags.
 #[inline]
 pub(crate) fn tags_length(rest: &[u8], backslashes: Backslashes) -> Option<usize> {
     for (at, chunk) in rest.as_chunks::<8>().0.iter().enumerate() {

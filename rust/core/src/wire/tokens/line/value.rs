@@ -9,19 +9,19 @@ use crate::wire::tokens::json::Scanner;
 /// Digits that always fit a `u64`.
 const DIGITS_MAX: usize = 19;
 
-/// Reason for which a text is no integer of 64 bits.
+/// Why a text is not an integer of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Invalid {
-    /// No integer.
+    /// Not an integer.
     Syntax,
-    /// One of more than 64 bits with a sign.
+    /// An integer that needs more than 64 bits with a sign.
     Size,
 }
 
 /// An integer and the number of its characters.
 pub(crate) type Number = (i64, usize);
 
-/// The integer at the start of `rest`.
+/// Reads the integer at the start of `rest`. Example: `-17i` gives -17 and 3.
 #[inline]
 pub(crate) fn integer(rest: &[u8]) -> Result<Number, Invalid> {
     let negative = rest.first() == Some(&b'-');
@@ -53,15 +53,15 @@ pub(crate) fn integer(rest: &[u8]) -> Result<Number, Invalid> {
     }
 }
 
-/// The integer of the first `length` bytes, which is negative or has many digits.
+/// Reads the integer in the first `length` bytes, which is negative or has many digits.
 fn signed(rest: &[u8], length: usize) -> Result<Number, Invalid> {
     let text = rest.get(..length).and_then(|text| std::str::from_utf8(text).ok());
     let value = text.and_then(|text| text.parse().ok()).ok_or(Invalid::Size)?;
     Ok((value, length))
 }
 
-/// The string in quotes that begins here, in which only a quote and a backslash are escaped; `None`
-/// where it does not end. It may hold ends of lines.
+/// Reads the quoted string that begins here. Only a quote and a backslash are escaped. Returns
+/// `None` if the string does not end. It may contain line feeds.
 pub(crate) fn string<'a>(scan: &mut Scanner<'a>) -> Option<Cow<'a, str>> {
     let start = scan.at + 1;
     let bytes = scan.bytes();
@@ -92,7 +92,7 @@ fn unescaped(raw: &str) -> String {
     out
 }
 
-/// The value without quotes that begins here, which may be empty.
+/// Reads the value without quotes that begins here, which may be empty.
 pub(crate) fn unquoted<'a>(scan: &mut Scanner<'a>) -> &'a str {
     let start = scan.at;
     while !is_unquoted_end(scan.bytes(), scan.at) {
@@ -101,7 +101,7 @@ pub(crate) fn unquoted<'a>(scan: &mut Scanner<'a>) -> &'a str {
     scan.text.get(start..scan.at).unwrap_or_default()
 }
 
-/// The boolean that `text` is, if it is one.
+/// Returns the boolean in `text`, if it is a boolean.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text {
         "t" | "T" | "true" | "True" | "TRUE" => Some(true),
@@ -110,7 +110,7 @@ pub(crate) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Tells whether a value without quotes ends at this offset.
+/// Returns true if a value without quotes ends at this offset.
 #[inline]
 pub(crate) fn is_unquoted_end(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at), Some(b',' | b' ')) || is_end(bytes, at)

@@ -1,4 +1,4 @@
-//! The messages within a record, as `protos/fleet/telemetry/v1/telemetry.proto` has them.
+//! The messages within a record, as `protos/fleet/telemetry/v1/telemetry.proto` defines them.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,8 @@ const BOOL_VALUE: u32 = varint(2);
 const STRING_VALUE: u32 = delimited(3);
 const INT_VALUE: u32 = varint(4);
 
-/// Stands for a value that is not set until the record ends; not a number is refused as well.
+/// Stands for a value that is not set before the record ends. It is not a number, so it is refused
+/// too.
 pub(crate) const UNSET: Value<'static> = Value::Float(f64::NAN);
 
 /// A `Timestamp`.
@@ -28,7 +29,7 @@ pub(crate) struct Timestamp {
 }
 
 impl Timestamp {
-    /// Merges the message `bytes` into this one.
+    /// Merges the message `bytes` into this message.
     #[inline]
     pub(crate) fn merge(&mut self, bytes: &[u8]) -> Scan<()> {
         let mut reader = Reader::new(bytes);
@@ -42,15 +43,15 @@ impl Timestamp {
         Ok(())
     }
 
-    /// Nanoseconds since 1970, or `None` where it is no instant.
+    /// Returns nanoseconds since 1970, or `None` if it is not an instant.
     #[inline]
     pub(crate) fn ns(&self) -> Option<i64> {
         timestamp_ns(self.seconds, self.nanos)
     }
 }
 
-/// Merges a `FieldValue` into `value`: the last of a oneof wins. Integers become doubles, to the
-/// nearest.
+/// Merges a `FieldValue` into `value`: the last field of a oneof counts. Integers become the
+/// nearest double.
 #[inline]
 pub(crate) fn merge_field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> Scan<()> {
     let mut reader = Reader::new(bytes);
@@ -69,7 +70,7 @@ pub(crate) fn merge_field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> S
     Ok(())
 }
 
-/// Adjacent entries of `tags`, unread but for their lengths.
+/// Takes adjacent entries of `tags`. Reads only their lengths.
 #[inline]
 pub(crate) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
     let start = reader.rest;
@@ -82,7 +83,7 @@ pub(crate) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
     Ok(start.get(..start.len() - reader.rest.len()).unwrap_or_default())
 }
 
-/// An `int32` is sent in 64 bits; the upper ones are its sign.
+/// An `int32` is sent in 64 bits. The upper bits repeat its sign.
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
 const fn low_half(value: u64) -> u32 {
     value as u32

@@ -14,7 +14,7 @@ const VARINT_BYTES_MAX: usize = 10;
 const TAG_BYTES_MAX: usize = 5;
 pub(crate) const LAST_BYTE_MAX: u8 = 0x7f;
 
-/// A field's number and wire type, as [`Reader::tag`] gives it.
+/// Returns a field's number and wire type, as [`Reader::tag`] reads it. Example: `varint(4)` is 32.
 pub(crate) const fn varint(number: u32) -> u32 {
     number << 3
 }
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// Number and wire type of the next field.
+    /// Reads number and wire type of the next field.
     #[inline]
     pub(crate) fn tag(&mut self) -> Scan<u32> {
         if let [byte, rest @ ..] = self.rest
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         let word = word(self.rest);
         let stops = !word & HIGH_BITS;
         if self.rest.len() >= 8 && stops != 0 {
-            // Up to and with the first byte that is the last of a varint.
+            // Bytes up to and including the last byte of a varint.
             let bits = word & (stops ^ (stops - 1));
             self.rest =
                 self.rest.get((stops.trailing_zeros() / 8) as usize + 1..).unwrap_or_default();
@@ -90,20 +90,20 @@ impl<'a> Reader<'a> {
         Err(Malformed)
     }
 
-    /// The length of a string or message.
+    /// Reads the length of a string or message.
     #[inline]
     pub(crate) fn length(&mut self) -> Scan<usize> {
         usize::try_from(self.varint()?).map_err(|_| Malformed)
     }
 
-    /// The bytes of a string or message.
+    /// Reads the bytes of a string or message.
     #[inline]
     pub(crate) fn delimited(&mut self) -> Scan<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
     }
 
-    /// A double.
+    /// Reads a double.
     #[inline]
     pub(crate) fn double(&mut self) -> Scan<f64> {
         let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(Malformed)?;
@@ -111,13 +111,13 @@ impl<'a> Reader<'a> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
-    /// Eight bytes, the lowest first.
+    /// Reads eight bytes, lowest byte first.
     #[inline]
     pub(crate) fn word(&mut self) -> Scan<u64> {
         Ok(self.double()?.to_bits())
     }
 
-    /// Passes the value of a field nobody asked for.
+    /// Skips the value of an unknown field.
     pub(crate) fn skip(&mut self, tag: u32) -> Scan<()> {
         if tag >> 3 == 0 {
             return Err(Malformed);
@@ -139,7 +139,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number whose groups of seven bits are the bytes of `word`, the lowest first.
+/// Joins the groups of seven bits in the bytes of `word`, lowest byte first. Example: the bytes ac
+/// 02 are 300.
 #[inline]
 const fn joined_sevens(word: u64) -> u64 {
     let sevens = word & !HIGH_BITS;
@@ -148,13 +149,13 @@ const fn joined_sevens(word: u64) -> u64 {
     fours & 0x0000_0000_0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A 64-bit integer as it is stored.
+/// Returns a 64-bit integer as it is stored.
 #[expect(clippy::cast_precision_loss, reason = "numbers are stored as doubles (contract)")]
 pub(crate) const fn nearest(value: i64) -> f64 {
     value as f64
 }
 
-/// A string, which proto3 wants in UTF-8.
+/// Returns a string, which must be UTF-8 in proto3.
 #[inline]
 pub(crate) fn text(bytes: &[u8]) -> Scan<&str> {
     std::str::from_utf8(bytes).map_err(|_| Malformed)
