@@ -1,4 +1,4 @@
-//! What every format needs in addition to the bytes of a body.
+//! Context in which every format reads the bytes of a body.
 
 use crate::model::limits::{BODY_NAMES_BYTES, NAMES_PER_BODY_BYTE_MAX, WriteLimits};
 use crate::model::raw_keys::RawKeyCache;

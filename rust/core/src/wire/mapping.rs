@@ -46,7 +46,7 @@ struct Named {
     rule: Rule,
 }
 
-/// What a reader of another protocol needs in addition to the bytes.
+/// Context in which a reader of another protocol reads the bytes of a body.
 #[derive(Clone, Copy)]
 pub struct Adapter<'c> {
     /// Maps names to stored names.

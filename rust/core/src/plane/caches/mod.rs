@@ -160,7 +160,7 @@ mod tests {
         fill(&planes[3], 1_500);
         assert_eq!(held(), [true, false, true, true], "1 was used before 2 and 0");
         assert!(BUDGET.bytes.load(Ordering::Relaxed) <= BUDGET.bytes_max);
-        // A plane that is alone gives up nothing but beyond its own bounds.
+        // The caches of a plane leave the budget with it.
         drop(planes);
         assert_eq!(BUDGET.bytes.load(Ordering::Relaxed), 0);
         assert!(BUDGET.planes.lock().unwrap().is_empty());

@@ -1,9 +1,9 @@
 //! The newest blocks of the log, decoded. Most reads ask for the last hour, and unsealing and
 //! decoding its blocks for every read is nearly all that such a read costs.
 //!
-//! Blocks that series were read from more than once are joined, up to 64 at a time, into tables in
-//! which the rows of an entity are neighbours. A read then finds the rows of an entity in a few
-//! places instead of in each block.
+//! Blocks that several reads of series needed are joined, up to 64 at a time. In a joined table the
+//! rows of an entity are neighbours. A read then finds the rows of an entity in a few places
+//! instead of in each block.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
     use crate::model::batch::{Column, Rows, Values};
 
-    /// A block of rows of entities that follow each other, its values `sequence` and more.
+    /// Returns a block with a row for each of `rows` entities, and values from `sequence` on.
     fn block(rows: u32, sequence: u64) -> Block {
         let value = f64::from(u32::try_from(sequence).unwrap());
         let values = Values::Float((0..rows).map(|row| value + f64::from(row) / 1e6).collect());
@@ -284,7 +284,7 @@ mod tests {
         true
     }
 
-    /// The values of a series, in the order in which a read finds them.
+    /// Returns the values of a series, in the order in which a read finds them.
     fn values(tables: &[RecentTables], series: u32) -> Vec<f64> {
         let rows = |table: &Table| {
             let Values::Float(values) = &table.columns[0].values else { panic!("a double") };

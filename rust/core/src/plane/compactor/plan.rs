@@ -173,14 +173,14 @@ mod tests {
     fn a_day_of_several_segments_is_merged_twice_the_age_after_its_end() {
         let segments = manifest(&[(0, 5), (1, DAY_NS), (1, DAY_NS + 5), (2, 2 * DAY_NS)]);
         assert_eq!(next_merge(&segments, &at(0)), Some(2 * DAY_NS + 2 * AGE_NS));
-        // Now, until they are.
+        // Now, until they are merged.
         let over_ns = 2 * DAY_NS + 2 * AGE_NS;
         assert_eq!(next_merge(&segments, &at(over_ns)), Some(over_ns));
         assert_eq!(next_merge(&manifest(&[(1, DAY_NS), (2, 2 * DAY_NS)]), &at(over_ns)), None);
     }
 
-    /// Segments of the first day, each with its bytes and the second its rows came in; they are
-    /// provisional.
+    /// Provisional segments of the first day. Each is given by its bytes and the second in which
+    /// its rows arrived.
     fn came(segments: &[(u64, i64)]) -> Manifest {
         let entry = |&(bytes, ingest_s): &(u64, i64)| SegmentEntry {
             bytes,
@@ -200,20 +200,21 @@ mod tests {
             let effort = mergeable(&segments, &rest).map(|(of, effort)| (of.len(), effort));
             assert_eq!(effort, is_due.then_some((2, Effort::High)), "{after_s}");
         }
-        // Nobody has to write: the next look is when the first of them rest, and then all.
+        // Without further writes the next look is when the first segments rest, and then when all
+        // rest.
         let next_s = |after_s| {
             next_merge(&segments, &at((start_s + after_s) * SECOND_NS))
                 .map(|next_ns| next_ns / SECOND_NS)
         };
         assert_eq!(next_s(15), Some(start_s + 20));
         assert_eq!(next_s(20), Some(start_s + 35));
-        // While rows come they are merged with little effort, and few times.
+        // While rows arrive they are merged with little effort, and only a few times.
         let eight = came(&[(9, start_s); 8]);
         let found =
             mergeable(&eight, &at(start_s * SECOND_NS)).map(|(of, effort)| (of.len(), effort));
         assert_eq!(found, Some((8, Effort::Low)));
         assert_eq!(at(start_s * SECOND_NS).effort(0, start_s), Effort::Low);
-        // By hand all of it is finished.
+        // A compaction by hand finishes all segments.
         let found =
             mergeable(&segments, &Rest::new(Due::Now, 0)).map(|(of, effort)| (of.len(), effort));
         assert_eq!(found, Some((2, Effort::High)));
@@ -230,7 +231,8 @@ mod tests {
         };
         assert_eq!(picked(&[(160, now_s - 20), (10, now_s)]), Some((vec![160], Effort::High)));
         assert_eq!(picked(&[(159, now_s - 20), (10, now_s)]), None);
-        // Rows that came before those of an earlier segment, by a clock that was behind, wait.
+        // Rows that came before the rows of an earlier segment, under a clock that was behind,
+        // wait.
         assert_eq!(picked(&[(160, now_s), (10, now_s - 20)]), None);
         assert_eq!(picked(&[(160, now_s), (10, now_s - 90)]), None);
     }
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(next_expiry(&Manifest::default(), 60), None);
     }
 
-    /// The instant from which on the first day is over, less so many days.
+    /// The first instant at which all days before `first_open_day` are over.
     fn over(first_open_day: i64) -> Rest {
         at((first_open_day * DAY_NS).saturating_add(2 * AGE_NS))
     }
@@ -305,7 +307,7 @@ mod tests {
         let last = |manifest: &Manifest| Some((manifest.segments[1..].to_vec(), Effort::High));
         assert_eq!(mergeable(&manifest, &over(0)), None);
         assert_eq!(mergeable(&manifest, &over(1)), last(&manifest));
-        // Alone, too.
+        // A single provisional segment is written again too.
         manifest.segments.truncate(2);
         assert_eq!(mergeable(&manifest, &over(1)), last(&manifest));
         manifest.segments.remove(0);
@@ -333,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Rows of a day of the past come for days, evenly or with most of them at first.
+    /// Rows of a past day arrive over several days: evenly, or most of them at first.
     #[test]
     fn a_day_that_is_filled_late_has_few_segments_and_is_rewritten_seldom() {
         let start_s = 10 * DAY_NS / SECOND_NS;

@@ -84,7 +84,7 @@ mod tests {
 
     const AGE_NS: i64 = 10 * SECOND_NS;
 
-    /// The end of a day, when all that came until then is at rest.
+    /// The end of a day, when all rows until then are at rest.
     fn after(day: i64) -> Rest {
         Rest::new(Due::LargeOrAged { age_ns: AGE_NS }, (day + 1) * DAY_NS + 2 * AGE_NS)
     }
@@ -104,7 +104,7 @@ mod tests {
         Manifest { segments: segments.to_vec(), ..Manifest::default() }
     }
 
-    /// The first and the last day of what is joined.
+    /// Returns the first and the last day of the segments that are joined.
     fn joined(segments: &[SegmentEntry], rest: &Rest) -> Option<(i64, i64)> {
         let run = joinable(&manifest(segments), rest)?;
         Some((run[0].day, run[run.len() - 1].last_day()))
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(joined(&unlike, &after(10)), None);
         let provisional = four.iter().map(|entry| SegmentEntry { is_provisional: true, ..*entry });
         assert_eq!(joined(&provisional.collect::<Vec<_>>(), &after(3)), None);
-        // A day of two segments is merged before.
+        // Two segments of a day are merged first.
         let two: Vec<_> = days(0..3).chain(days(2..6)).collect();
         assert_eq!(joined(&two, &after(5)), None);
     }
@@ -147,7 +147,8 @@ mod tests {
             assert!(manifest.segments.len() <= 15, "{:?}", manifest.segments);
         }
         assert_eq!(manifest.segments.iter().map(|entry| entry.values).sum::<u64>(), 32_000);
-        // A block a day, once for each of four times that it becomes four times as large.
+        // Each day costs a block for each of the four times that its segment becomes four times as
+        // large.
         assert!(rewritten <= 4 * days.cast_unsigned(), "{rewritten}");
     }
 

@@ -147,8 +147,8 @@ impl Plane {
     /// row since 1970.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::follow`], [`Error::Invalid`] if the stream would have too many
-    /// columns, or [`Error::DiskFull`] if there is no room to sort a long log.
+    /// Returns the errors of [`Self::follow`] or [`Error::Invalid`] if the stream would have too
+    /// many columns. Returns [`Error::DiskFull`] if there is no room to sort a long log.
     pub fn scan(&self, request: &ScanRequest, now: impl Into<Now>) -> Result<RowStream, Error> {
         self.reader.scan(request, now.into())
     }

@@ -25,7 +25,7 @@ impl Plane {
     }
 
     /// Returns a keyed hash to look up names that must not be written down. Example: a file name
-    /// made from the hash tells a reader of the disk nothing about the entity.
+    /// made from the hash hides the entity from a reader of the disk.
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
         self.sealed.sealer.name_hash(name)

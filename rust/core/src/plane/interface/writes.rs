@@ -51,9 +51,9 @@ impl Plane {
     /// a batch.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::write`], or
+    /// Returns the errors of [`Self::write`]. Returns
     /// [`Refusal::Dropped`](crate::model::fault::Refusal::Dropped) if a record is faulty and the
-    /// body is not to be written in part.
+    /// body must not be written in part.
     pub fn append_adapted(
         &self,
         body: AdaptedBody<'_>,

@@ -8,8 +8,8 @@ use crate::query::latest::LatestRest;
 
 pub(super) const LATEST_END: &[u8] = b"]}";
 
-/// A long answer, piece by piece. All of it is as of the instant at which it began, even if rows
-/// are written or removed, or the plane is closed, while it is sent. It holds the values that have
+/// A long answer, piece by piece. All of it is as of the instant at which it began. Later writes
+/// and removals do not change it, and neither does closing the plane. It holds the values that have
 /// not been sent, and no names.
 pub(super) struct LongLatest {
     registry: Arc<Registry>,

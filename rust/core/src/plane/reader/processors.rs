@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_read_counts_until_it_ends() {
-        // Tests of other modules may read meanwhile.
+        // Tests of other modules may read at the same time.
         let many: Vec<Reading> = (0..2 * processors()).map(|_| Reading::begin()).collect();
         assert_eq!(many[0].processors(), 1);
         assert!(UNDER_WAY.load(Ordering::Relaxed) >= many.len());

@@ -279,8 +279,8 @@ mod tests {
     const START_NS: i64 = 1_790_000_000 * SECOND_NS;
     const NOW_NS: i64 = START_NS + 7_200 * SECOND_NS;
 
-    /// A row each second, in an order far from that of time, of one of three entities, with some
-    /// of many fields; half of them in segments.
+    /// Writes a row each second for one of three entities, far from the order of time. Each has
+    /// some of many fields. Half of the rows are in segments.
     fn plane() -> Plane {
         let plane = Plane::in_memory("acme").unwrap();
         let mut rows = (0..1_200_i64).map(|at| at * 787 % 1_200);

@@ -28,7 +28,7 @@ pub(super) struct World {
     store: RwLock<Arc<MemoryStore>>,
     key: Mutex<Vec<u8>>,
     dice: Mutex<u64>,
-    /// One call in this many fails, none if 0.
+    /// Number of calls of which one fails. No call fails if it is 0.
     one_in: AtomicU64,
     /// Number of forks so far. A handle that knows an older history gets an error.
     pub(super) history: AtomicU64,

@@ -189,7 +189,7 @@ mod tests {
             value == other
         }
 
-        /// Many values that are not alike have one hash.
+        /// Many different values have the same hash.
         fn hash(value: u8, hasher: &mut impl Hasher) {
             hasher.write_u8(value % 2);
         }

@@ -17,8 +17,8 @@ use crate::wire::faults::Faults;
 /// with the index of a row.
 ///
 /// # Panics
-/// Panics if there are more than [`BLOCK_ROWS_MAX`] rows, if a column has another number of rows,
-/// or if the ends of tags do not ascend to the number of tags.
+/// Panics if there are more than [`BLOCK_ROWS_MAX`] rows, or if a column has another number of
+/// rows. Panics if the ends of tags do not ascend to the number of tags.
 pub fn parse_rows(rows: &InputRows<'_>, context: ParseContext<'_>) -> ParseResult {
     assert!(rows.row_count <= BLOCK_ROWS_MAX, "a batch must fit one block");
     assert_eq!(rows.times_ns.len(), rows.row_count, "a time for each row");

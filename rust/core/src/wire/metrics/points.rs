@@ -200,8 +200,8 @@ impl<'a, 'c> Points<'a, 'c> {
         Ok(())
     }
 
-    /// Rejects the record that is being read, and removes its values that were taken. The fault
-    /// comes with the number of the value in the record.
+    /// Rejects the record that is being read, and removes its values that were taken. `fault` comes
+    /// with the number that its location reports.
     #[cold]
     pub(super) fn reject(&mut self, fault: Option<(usize, FaultCode, &str)>) {
         if !self.keeps() {

@@ -79,8 +79,8 @@ impl<'a> Parser<'a, '_> {
         self.cells.len() > self.batch.limits.fields_max
     }
 
-    /// Returns true if the record has too many fields, or a field without a name, without a value,
-    /// or with a value that is not finite.
+    /// Returns true if the record has too many fields. Also returns true if a field has no name, no
+    /// value, or a value that is not finite.
     #[inline]
     pub(super) fn has_faulty_field(&self) -> bool {
         let faulty = |cell: &Cell<'_>| cell.name.is_empty() || cell.value.is_not_finite();

@@ -1,6 +1,6 @@
 //! Record templates of JSON.
 //!
-//! A match has the result that the rules would have. The text around each value is the same, each
+//! A match has the result that the rules would have. The text around each value is the same. Each
 //! value is a whole JSON value, and the text after it begins with a byte that ends a value.
 
 use std::borrow::Cow;

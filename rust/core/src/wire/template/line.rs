@@ -1,6 +1,6 @@
 //! Record templates of line protocol.
 //!
-//! A match has the result that the rules would have. The text around the values is the same, each
+//! A match has the result that the rules would have. The text around the values is the same. Each
 //! value is followed by a byte that ends it, and the line ends after the last value.
 
 use super::{Match, Part, Template, Templates};

@@ -38,7 +38,7 @@ struct Template<O> {
     parts: Vec<(Prefix, Part<O>)>,
     /// Text after the last slot.
     last: Prefix,
-    /// Its fields, if they may have another order or be absent.
+    /// Fields of the template, if they may have another order or be absent.
     loose: Option<LooseFields>,
     columns: RowColumns,
     /// Index of the template that the next record matched after a record of this template.

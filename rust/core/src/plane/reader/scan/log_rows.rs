@@ -53,8 +53,8 @@ impl<'r> LogRows<'r> {
     /// Takes the rows of the log of `snapshot`.
     ///
     /// # Errors
-    /// Returns [`Error::Stale`] if compaction took blocks away, [`Error::DiskFull`], or the errors
-    /// of the store.
+    /// Returns [`crate::model::error::Error::Stale`] if compaction took blocks away,
+    /// [`crate::model::error::Error::DiskFull`], or the errors of the store.
     pub(super) fn take(&mut self, snapshot: &Snapshot, selection: &ScanSelection) -> Result<()> {
         let mut round: Vec<Table> = Vec::new();
         let mut weight = 0;

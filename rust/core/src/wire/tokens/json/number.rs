@@ -169,9 +169,9 @@ fn shift_of(digit_count: usize) -> i64 {
     i64::try_from(digit_count).unwrap_or(EXPONENT_MAX)
 }
 
-/// Returns the number at the start of a text and its length, if it has digits on both sides of a
-/// point and ends within these eight characters. Most measurements are such numbers. Example:
-/// `-12.75,` in `text` gives -12.75 and 6.
+/// Returns the number at the start of a text and its length. The number must have digits on both
+/// sides of a point and end within these eight characters. Most measurements are such numbers.
+/// Example: `-12.75,` in `text` gives -12.75 and 6.
 ///
 /// No branch here depends on a property that varies between numbers, and the end is known before
 /// any digit is read.

@@ -1,4 +1,4 @@
-//! Returns the double nearest to `mantissa * 10^exponent`, for the numbers that measurements have.
+//! Finds the double nearest to `mantissa * 10^exponent`, for the numbers that measurements have.
 //!
 //! Small numbers are one exact multiplication or division of two exact doubles (Clinger, "How to
 //! read floating point numbers accurately", 1990). Example: 1.25 is 125 / 100. The rest of the
@@ -38,7 +38,8 @@ const fn powers() -> [u128; 55] {
 
 /// Returns `2^b / power`, rounded down, plus one. b is chosen so that the result has 128 bits.
 const fn reciprocal(power: u128) -> u128 {
-    // 2^z is the smallest power of two that is not below `power`; the quotient of 2^(z + 127) has 128 bits.
+    // 2^z is the smallest power of two that is not below `power`. The quotient of 2^(z + 127) has
+    // 128 bits.
     let mut remainder: u128 = power.next_power_of_two();
     let mut quotient: u128 = 0;
     let mut bit = 0;

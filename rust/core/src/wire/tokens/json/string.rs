@@ -13,8 +13,8 @@ const fn string_bytes_end(word: u64) -> u64 {
 }
 
 impl<'a> Scanner<'a> {
-    /// Returns the offset of the first byte from `at` on that is a quote, a backslash or a control
-    /// character, or the end of the document.
+    /// Returns the offset of the first quote, backslash or control character from `at` on, or of
+    /// the end of the document.
     #[inline]
     pub(crate) fn plain_end(&self, mut at: usize) -> usize {
         let bytes = self.bytes();

@@ -46,7 +46,7 @@ impl Text {
                 _ => scan.at += 1,
             }
         }
-        // Both are offsets of ASCII bytes or of the end.
+        // Both offsets are at ASCII bytes or at the end.
         let raw = scan.text.get(start..scan.at).unwrap_or_default();
         if has_escapes { self.unescaped(raw, backslashes).into() } else { raw.into() }
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::Backslashes::{Apart, Paired};
     use super::*;
 
-    /// The text at the start of `line`, and the rest.
+    /// Returns the text at the start of `line`, and the rest.
     fn read(kind: Text, line: &str, backslashes: Backslashes) -> (String, &str) {
         let mut scan = Scanner::new(line, 0);
         let text = kind.read(&mut scan, backslashes).into_owned();
