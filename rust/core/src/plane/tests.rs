@@ -1,5 +1,5 @@
-//! A plane whose files were damaged or that was opened with the wrong key, and one that
-//! acknowledges before it stores.
+//! A plane with damaged files or opened with the wrong key, and a plane that acknowledges before it
+//! stores.
 
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -14,7 +14,7 @@ use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
 
-/// A closed plane with two batches in it.
+/// Returns a closed plane with two batches.
 fn written(directory: &Path) -> PathBuf {
     let plane_directory = directory.join("plane");
     Plane::create(&Directory::new(directory), "plane", &MASTER_KEY).unwrap();
@@ -39,8 +39,8 @@ fn open(directory: &Path) -> Result<Plane, Error> {
     Plane::open(&planes, plane, &MASTER_KEY, "acme")
 }
 
-/// Opens the plane with a byte of `part` flipped, each in `places` in turn, and expects to be
-/// refused. Older pages of the file may hold copies of the part: all are flipped.
+/// Flips a byte of `part` at each of `places` in turn, and expects that opening the plane is
+/// refused. Older pages of the file may hold copies of the part, so all copies are flipped.
 fn assert_damage_is_found(
     directory: &Path,
     file: &Path,
@@ -78,11 +78,11 @@ fn a_damaged_block_page_of_names_or_head_is_reported() {
     let stored = std::fs::read(&file).unwrap();
     let log_file = plane.join("log").read_dir().unwrap().next().unwrap().unwrap().path();
     for sealed in log.iter().map(|entry| &entry.sealed) {
-        // The head, the first and the last bytes of the ciphertext, the tag.
+        // The head, the first and the last bytes of the ciphertext, and the tag.
         let places = (0..24).chain(sealed.len() - 20..sealed.len());
         assert_damage_is_found(&plane, &log_file, sealed, places);
     }
-    // Before the names of a page lie its ids and their counts, behind them its checksum.
+    // The ids of a page and their counts come before its names, and its checksum comes after them.
     for page in &pages {
         let names = &page.sealed_names;
         let first = (0..stored.len()).find(|at| stored[*at..].starts_with(names)).unwrap();
@@ -193,7 +193,7 @@ fn a_closed_plane_stores_what_it_acknowledged_and_acknowledges_nothing_more() {
     let refused =
         plane.write(Format::Json, &record("later"), &WriteLimits::default(), NOW_NS, BUFFERED);
     assert!(matches!(refused, Err(WriteError::Failed(Error::Closed))), "{refused:?}");
-    // As one that had its names before the plane was closed.
+    // A writer that looked up its names before the plane was closed.
     let refused =
         plane.write(Format::Json, &record("late"), &WriteLimits::default(), NOW_NS, BUFFERED);
     assert!(matches!(refused, Err(WriteError::Refused(Refusal::BufferFull))), "F10: {refused:?}");
@@ -201,7 +201,8 @@ fn a_closed_plane_stores_what_it_acknowledged_and_acknowledges_nothing_more() {
     assert_eq!(rows(&plane_directory), 3);
 }
 
-/// A batch of records that each have one field of `measurement`, which all have this type.
+/// Returns a batch of records with one field each. All fields belong to `measurement` and have the
+/// same type.
 fn named(measurement: &str, fields: std::ops::Range<usize>, value: &str) -> String {
     let records = fields.map(|field| {
         format!(
@@ -254,7 +255,7 @@ fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
     assert_eq!(refusal(&plane, &another, &limits), None, "N2");
 }
 
-/// O1: also after the store was opened anew, and in a process that follows what another one wrote.
+/// O1: this holds after the store is opened again, and in a process that follows another writer.
 #[test]
 fn o1_names_of_a_tenant_have_as_many_bytes_as_they_may_and_what_exists_goes_on() {
     let full = Some(Refusal::TenantFull { bound: "tenant_names_bytes_max" });

@@ -1,4 +1,4 @@
-//! Stores saved again and again, loaded and compared.
+//! Saves stores again and again, loads them and compares them.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), [7; 16])
 }
 
-/// A page of names and a block of `length` bytes with a row.
+/// Writes a page of names, and a block of `length` bytes with a row.
 fn write(store: &dyn Store, length: usize) {
     let last = store.snapshot().unwrap().names_last;
     let sealed_names = vec![3; length];
@@ -36,7 +36,7 @@ fn append(store: &dyn Store, length: usize) {
     store.append(vec![NewBlock { sealed, counts, cursor }]).unwrap();
 }
 
-/// Moves the log up to `compacted` into one more segment, and drops the others where `merge`.
+/// Moves the log up to `compacted` into one more segment. Drops the other segments if `merge`.
 fn compact(store: &dyn Store, compacted: u64, id: u8, merge: bool) {
     let snapshot = store.snapshot().unwrap();
     let old = snapshot.manifest.as_ref();
@@ -74,7 +74,7 @@ fn content_of(store: &dyn Store) -> [u8; 32] {
     read_content(store, hashes).unwrap()
 }
 
-/// Saves the store, and expects that a new store of each kind that is loaded from it is the same.
+/// Saves the store, loads new stores of each kind from it, and expects them to be equal.
 fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> Saved {
     let saved = save_store(store, &sealer(), KEY, folder, number, before).unwrap().unwrap();
     assert_eq!(saved.content, content_of(store));
@@ -98,7 +98,7 @@ fn names_of(saved: &Saved) -> Vec<&str> {
     names
 }
 
-/// The life of a store, with a backup after each step.
+/// Takes a store through its life, with a backup after each step.
 fn is_saved_at_each_step(store: &dyn Store) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -142,7 +142,7 @@ fn a_store_on_disk_is_saved_and_loaded_at_each_step() {
     is_saved_at_each_step(&LmdbStore::create(directory.path()).unwrap());
 }
 
-/// A plane restored to an earlier state goes on differently under the same positions.
+/// A plane that was restored to an earlier state may continue differently under the same positions.
 #[test]
 fn a_store_with_another_history_is_saved_anew() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use crate::wire::Format;
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 
-/// Rows of four entities at an instant, some of them late and some of them again.
+/// Returns rows of four entities at an instant. Some are late and some are repeated.
 fn body(step: i64) -> String {
     let record = |entity: i64| {
         let late = (step * entity) % 3;
@@ -46,8 +46,9 @@ fn holds_rows(plane: &Plane) -> bool {
     plane.follower.state().latest.is_some() || plane.sealed.caches.recent().bytes() > 0
 }
 
-/// Reads after compactions that followed no rows give what a process gives that followed them all
-/// (G1 to G4), whatever was compacted, deleted or still in the log when the first of them came.
+/// A process that compacted without following rows reads the same as a process that followed all
+/// rows (G1 to G4). This holds for rows that were compacted, deleted or still in the log at its
+/// first read.
 #[test]
 fn a_plane_that_was_only_compacted_reads_as_one_that_was_read_all_along() {
     for (seed, compacts_each) in [(1, 2), (2, 3), (5, 7)] {
@@ -90,8 +91,8 @@ fn rows_are_kept_between_compactions_only_where_somebody_reads() {
     assert_eq!(newest(&plane), read);
 }
 
-/// A sample that retention removed stays removed when retention is lifted, also for a process that stayed
-/// open, whatever times the rest of its log has (D14).
+/// A sample that retention removed stays removed after retention is lifted. This holds for a
+/// process that stayed open too, regardless of the times in the rest of its log (D14).
 #[test]
 fn a_newest_sample_that_retention_removed_does_not_come_back() {
     const DAY_NS: i64 = 86_400 * SECOND_NS;
@@ -110,7 +111,7 @@ fn a_newest_sample_that_retention_removed_does_not_come_back() {
     };
     write("removed", "2026-09-18T12:00:00Z");
     plane.compact(Due::Now, NOW_NS).unwrap();
-    // The log goes on both before and after the day that is removed.
+    // The log has rows both before and after the day that is removed.
     write("late", "2026-09-16T12:00:00Z");
     write("recent", "2026-09-21T12:00:00Z");
     assert!(newest().contains("removed"));

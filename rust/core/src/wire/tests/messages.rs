@@ -1,4 +1,4 @@
-//! Writes messages, for tests.
+//! Writes messages for tests.
 
 use crate::model::time::SECOND_NS;
 
@@ -62,7 +62,7 @@ impl Sent {
 }
 
 impl Record {
-    /// The fields of the record, each entry of a map for itself.
+    /// Returns the fields of the record. Each entry of a map is a separate field.
     pub(crate) fn parts(&self) -> Vec<Vec<u8>> {
         let (seconds, nanos) =
             (self.time_ns.div_euclid(SECOND_NS), self.time_ns.rem_euclid(SECOND_NS));

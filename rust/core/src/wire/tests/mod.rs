@@ -1,4 +1,4 @@
-//! Tests of what all formats do alike, and what several tests need.
+//! Tests of behaviour that all formats share, and helpers of several tests.
 
 pub(crate) mod messages;
 mod tag_template;

@@ -1,4 +1,4 @@
-//! Tags of new series that are read by those before them.
+//! Tags of new series that are read by the template of earlier tags.
 
 use crate::model::limits::WriteLimits;
 use crate::model::new_series::NewEntry;
@@ -6,7 +6,7 @@ use crate::model::raw_keys::RawKeyCache;
 use crate::wire::ParseContext;
 use crate::wire::json::parse_json;
 
-/// Names of the series of these tags, written in one body.
+/// Returns the names of the series of these tags, written in one body.
 fn names(tags: &[&str]) -> Vec<String> {
     let record = |tags: &&str| {
         format!(

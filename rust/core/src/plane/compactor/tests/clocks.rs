@@ -4,7 +4,7 @@ use super::*;
 use crate::model::clock::Now;
 use crate::query::scan::ScanRequest;
 
-/// Rows are kept for a day, and written in the tenth after the first of them.
+/// Rows are kept for a day, and written ten days after the first row.
 const WRITTEN_NS: i64 = START_NS + 10 * DAY_NS;
 const ROLLOVER_NS: i64 = 1_024 * 7 * DAY_NS;
 
@@ -12,7 +12,7 @@ fn doubted(ns: i64) -> Now {
     Now { ns, is_believed: false }
 }
 
-/// A plane with rows of ten days ago and of now, of which only the newer ones are to be kept.
+/// Returns a plane with rows of ten days ago and of now, of which only the newer rows are kept.
 fn kept_for_a_day(directory: &Path) -> Plane {
     let plane = new_plane(directory);
     write_at(&plane, &body(0, 10, 2), WRITTEN_NS);
@@ -22,7 +22,8 @@ fn kept_for_a_day(directory: &Path) -> Plane {
     plane
 }
 
-/// Rows that are stored after a compaction, whether it held some back, and rows that reads show.
+/// Returns the rows that are stored after a compaction, whether it held some back, and the rows
+/// that reads show.
 fn after(plane: &Plane, due: Due, now: impl Into<Now> + Copy) -> (u64, bool, u64) {
     let done = plane.compact(due, now).unwrap().unwrap();
     let request = ScanRequest {
@@ -46,16 +47,17 @@ fn o2_a_clock_that_jumped_removes_and_hides_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let plane = kept_for_a_day(directory.path());
         assert_eq!(after(&plane, due, doubted(WRITTEN_NS + ROLLOVER_NS)), (20, true, 10));
-        // Nor if gateways went on writing by that clock, and their rows are compacted.
+        // Expiry stays held if gateways keep writing under that clock, and their rows are
+        // compacted.
         write_at(&plane, &body(10 * 86_400, 10, 2), WRITTEN_NS + ROLLOVER_NS);
         plane.compact(Due::Now, doubted(WRITTEN_NS + ROLLOVER_NS)).unwrap().unwrap();
         assert_eq!(after(&plane, due, doubted(WRITTEN_NS + ROLLOVER_NS + 1)), (30, true, 20));
-        // By the right clock rows that are past expire as ever.
+        // Under the right clock past rows expire as usual.
         assert_eq!(after(&plane, due, doubted(WRITTEN_NS)), (20, false, 20));
     }
 }
 
-/// A tenant of one day: nothing but a mixed round of the log says when its rows came.
+/// A tenant of one day: only a mixed round of the log tells when its rows arrived.
 #[test]
 fn o2_compacting_what_a_clock_that_jumped_wrote_does_not_vouch_for_it() {
     for retention in [86_400, 0] {
@@ -69,7 +71,7 @@ fn o2_compacting_what_a_clock_that_jumped_wrote_does_not_vouch_for_it() {
             plane.compact(Due::Now, now).unwrap().unwrap();
             plane.set_retention(86_400).unwrap();
             assert_eq!(after(&plane, DUE, now), (u64::from(rows), true, u64::from(rows)));
-            // Late rows have the segment of their day written again.
+            // Late rows cause the segment of their day to be written again.
             write_at(&plane, &body(10 * rows, 10, 2), now.ns);
         }
     }
@@ -91,7 +93,7 @@ fn o5_a_log_written_by_a_clock_that_was_ahead_is_compacted_all_the_same() {
     write_at(&plane, &body(0, 10, 2), START_NS + 365 * DAY_NS);
     let compacted = |now_ns| plane.compact(DUE, now_ns).unwrap().unwrap().blocks;
     assert_eq!(compacted(START_NS), 1);
-    // A little ahead is not wrong: it waits for its age.
+    // A block slightly in the future is not wrong: it waits for its age.
     write_at(&plane, &body(0, 10, 2), START_NS + 30 * SECOND_NS);
     assert_eq!([compacted(START_NS), compacted(START_NS + 90 * SECOND_NS)], [0, 1]);
 }

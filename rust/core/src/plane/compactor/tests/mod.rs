@@ -23,8 +23,8 @@ fn new_plane(directory: &Path) -> Plane {
     Plane::open(&planes, "plane", &MASTER_KEY, "acme").unwrap()
 }
 
-/// Rows of a climate, number `first` and so on, a second apart, of `entities` in turn: short
-/// measurements, of which two are whole numbers and one never repeats.
+/// Returns rows of a climate from number `first` on, a second apart, of `entities` in turn. Two of
+/// their short measurements are whole numbers, and one never repeats.
 fn body(first: u32, rows: u32, entities: u32) -> String {
     let mut body = String::from("[");
     for row in first..first + rows {
@@ -59,12 +59,12 @@ fn write_at(plane: &Plane, body: &str, now_ns: i64) {
     plane.write(Format::Json, body.as_bytes(), &limits, now_ns, Acknowledge::Durable).unwrap();
 }
 
-/// Whatever a store holds, be it one row, names without end or a log that just fits its space, a
-/// compaction leaves it no larger, all its files counted.
+/// A compaction never makes a store larger, counting all its files. Examples: a store of one row,
+/// of very many names, or of a log that just fits its space.
 #[test]
 fn a_store_that_was_compacted_is_never_larger_than_before() {
     let shapes = [(1, 1, 1), (1, 40, 40), (2, 1_000, 1_000), (3, 1_000, 3_000), (30, 10, 10)];
-    // Logs that take nearly all of their space, and those that just took more.
+    // Logs that take nearly all of their space, and logs that have just taken more.
     let lengths = (1..=6).map(|bodies| (bodies, 700, 100));
     for (bodies, rows, entities) in shapes.into_iter().chain(lengths) {
         let directory = tempfile::tempdir().unwrap();
@@ -82,14 +82,14 @@ fn a_store_that_was_compacted_is_never_larger_than_before() {
     }
 }
 
-/// Bytes of the segments of a store, and how many there are.
+/// Returns the bytes of the segments of a store, and their number.
 fn segments(plane: &Plane) -> (u64, u64) {
     let stats = plane.stats().unwrap();
     (stats.space.segments, stats.segments)
 }
 
-/// A gateway that was cut off sends what it kept: days that are long over grow again, and are
-/// finished once nothing of them came for a while, without anyone who writes.
+/// A gateway that was offline sends the rows that it kept. Days that are long over grow again. They
+/// are finished after none of their rows arrived for a while, without another write.
 #[test]
 fn days_of_the_past_are_finished_when_their_rows_have_come_and_not_before() {
     let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -109,7 +109,7 @@ fn days_of_the_past_are_finished_when_their_rows_have_come_and_not_before() {
     let (bytes, count) = segments(&by_hand);
     assert_eq!((count, by_hand.upcoming(age_ns, now_ns).unwrap().due_ns), (1, None));
     assert!(segments(&plane).0 > bytes, "it was finished while rows came");
-    // The last rows came a minute ago; it says itself when to look.
+    // The last rows arrived a minute ago. The plane itself tells when to look.
     let last_ns = now_ns + age_ns;
     while let Some(due_ns) = plane.upcoming(age_ns, now_ns).unwrap().due_ns {
         assert!(now_ns < due_ns && due_ns <= last_ns, "{now_ns} {due_ns}");

@@ -13,7 +13,7 @@ use crate::storage::tombstone::Extent;
 
 const START_NS: i64 = 20_000 * DAY_NS;
 
-/// Numbers that look drawn, the same in each run.
+/// Numbers that look random, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -23,7 +23,7 @@ impl Dice {
         (self.0 >> 33) % bound
     }
 
-    /// Below one of some bounds.
+    /// Returns a number below one of several bounds.
     fn below_any(&mut self, bounds: [u64; 3]) -> u64 {
         let bound = bounds[self.index(3)];
         self.below(bound)
@@ -38,7 +38,8 @@ impl Dice {
     }
 }
 
-/// Records at these instants: of few entities, two measurements, decimals, doubles and texts.
+/// Returns records at these instants, with few entities, two measurements, decimals, doubles and
+/// texts.
 fn body(times_ns: impl IntoIterator<Item = i64>, dice: &mut Dice) -> String {
     let mut body = String::from("[");
     for time_ns in times_ns {
@@ -62,13 +63,13 @@ fn body(times_ns: impl IntoIterator<Item = i64>, dice: &mut Dice) -> String {
     body + "]"
 }
 
-/// Instants of a day, drawn.
+/// Returns random instants of a day.
 fn of_day(day: i64, count: u64, dice: &mut Dice) -> Vec<i64> {
     let second = |_| dice.below(86_400).cast_signed();
     (0..count).map(second).map(|second| START_NS + day * DAY_NS + second * SECOND_NS).collect()
 }
 
-/// Bytes of all files, and those of the disk's blocks that they take.
+/// Returns the bytes of all files, and the bytes of the disk blocks that they take.
 fn space_of(directory: &Path) -> (u64, u64) {
     let (mut bytes, mut blocks) = (0, 0);
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -82,7 +83,7 @@ fn space_of(directory: &Path) -> (u64, u64) {
     (bytes, blocks)
 }
 
-/// Compacts a plane, which takes no more of the disk then than it did.
+/// Compacts a plane, and checks that it takes no more of the disk than before.
 fn compact(plane: &Plane, directory: &Path, due: Due, now_ns: i64, what: &str) {
     let before = space_of(directory);
     plane.compact(due, now_ns).unwrap().unwrap();
@@ -126,8 +127,8 @@ fn a_small_store_takes_no_more_of_the_disk_once_it_was_compacted() {
     }
 }
 
-/// A gateway that sends little each day: every compaction leaves its store no larger, its years
-/// come to lie in few files, and what is written each day does not follow the years.
+/// A gateway sends little each day. No compaction makes its store larger, its years end up in few
+/// files, and the bytes written per day do not grow with the years.
 #[test]
 fn years_of_days_with_few_rows_lie_in_few_segments() {
     let directory = tempfile::tempdir().unwrap();
@@ -150,7 +151,7 @@ fn years_of_days_with_few_rows_lie_in_few_segments() {
     assert_eq!(sound_rows(directory.path()), 1_600);
 }
 
-/// All rows in the order of a scan, and the newest samples now and then.
+/// Returns all rows in the order of a scan, and the newest samples at some instants.
 fn answers(plane: &Plane, now_ns: i64, days: std::ops::Range<i64>) -> (String, [Vec<u8>; 3]) {
     let request = ScanRequest {
         start_ns: START_NS + days.start * DAY_NS,
@@ -171,7 +172,7 @@ fn answers(plane: &Plane, now_ns: i64, days: std::ops::Range<i64>) -> (String, [
     }
     let latest = [now_ns, START_NS + days.start * DAY_NS, START_NS + days.end * DAY_NS];
     let latest = latest.map(|as_of_ns| plane.latest_json(as_of_ns, 30 * DAY_NS, None, now_ns));
-    // Cuts of an answer into pieces depend on the threads that are free.
+    // An answer is cut into pieces by the number of free threads, so join the pieces.
     (String::from_utf8(lines).unwrap(), latest.map(|pieces| pieces.unwrap().concat()))
 }
 
@@ -201,7 +202,7 @@ fn days_that_share_segments_are_read_deleted_and_forgotten_as_rows_of_the_log_ar
                 let of = (dice.below(2) == 0).then(|| vec!["e1".to_owned()]);
                 let extent = Extent::new(times_ns, None, of).unwrap();
                 let deleted = [&plane, &twin].map(|plane| plane.delete(&extent, false).unwrap());
-                // Rows that retention hides are counted as long as they are there.
+                // Rows that retention hides count until they are removed.
                 assert!(deleted[0] == deleted[1] || step > 30, "{deleted:?}");
             }
             if step == 30 {
@@ -226,8 +227,8 @@ fn days_that_share_segments_are_read_deleted_and_forgotten_as_rows_of_the_log_ar
     }
 }
 
-/// Days that shared a segment have their own again once they have many rows, and retention removes
-/// those that are over from the disk.
+/// Days that shared a segment get separate segments again after they get many rows. Retention
+/// removes days that are over from the disk.
 #[test]
 fn days_stop_sharing_when_they_grow_and_go_one_by_one() {
     let directory = tempfile::tempdir().unwrap();

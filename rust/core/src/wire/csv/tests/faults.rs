@@ -1,4 +1,4 @@
-//! Rows that are refused or rejected, and where records stand.
+//! Rows that are refused or rejected, and the positions of records.
 
 use super::{NOW_NS, TIME, field, header, parse, tag, time};
 use crate::model::batch::{FieldType, Values};
@@ -10,7 +10,7 @@ fn columns() -> CsvColumns {
     header(vec![time(), tag("entity_id"), field("x", number), field("note", Some(FieldType::Text))])
 }
 
-/// Codes and locations of the faults of `body`.
+/// Returns codes and locations of the faults of `body`.
 fn faults(header: &mut CsvColumns, body: &[u8]) -> Vec<(FaultCode, String)> {
     let Err(Refusal::Faults(faults)) = parse(header, body) else { panic!("no faults") };
     let step = |step: &Step| match step {
@@ -45,7 +45,7 @@ fn every_faulty_row_is_named_with_its_first_fault() {
         (FaultCode::LineInvalid, "7"),
         (FaultCode::FieldValueType, "9.cell.2"),
     ];
-    // The quotes of one row are closed by those of the next.
+    // The quotes of one row are closed by the quotes of the next row.
     let found = faults(&mut columns(), rows.join("\n").as_bytes());
     let mut found: Vec<_> = found.iter().map(|(code, path)| (*code, path.as_str())).collect();
     found.retain(|(_, path)| *path != "8");

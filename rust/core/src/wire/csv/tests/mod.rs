@@ -1,4 +1,4 @@
-//! Rows of CSV as batches: beside the same records as JSON, and what is wrong with them.
+//! Rows of CSV as batches, compared with the same records in JSON, and faulty rows.
 
 mod faults;
 mod properties;
@@ -25,7 +25,7 @@ fn time() -> CsvColumn {
     CsvColumn { is_time: true, ..CsvColumn::default() }
 }
 
-/// Columns of rows of `link`.
+/// Returns columns for rows of `link`.
 fn header(cells: Vec<CsvColumn>) -> CsvColumns {
     CsvColumns { cells, measurement: Some("link".to_owned()), ..CsvColumns::default() }
 }

@@ -1,4 +1,4 @@
-//! Rows mean what the same records mean in JSON, whether they are read quickly or by the rules.
+//! Rows mean the same as equal records in JSON, both if they are read quickly and by the rules.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::model::raw_keys::RawKeyCache;
 use crate::wire::csv::CsvColumns;
 use crate::wire::{ParseContext, parse_json};
 
-/// Times, entity, site, number, flag and text of a row; and how its cells are written.
+/// Time, entity, site, number, flag and text of a row, and how its cells are written.
 type Row = (i64, usize, Option<String>, Option<f64>, Option<bool>, Option<String>, bool);
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
@@ -51,7 +51,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// A cell, in quotes where it must be or `all` are.
+/// Returns a cell, in quotes if it needs them or if `all` cells have them.
 fn cell(text: Option<&str>, all: bool) -> String {
     match text {
         None => String::new(),
@@ -100,7 +100,7 @@ fn json(rows: &[Row]) -> String {
     format!("[{}]", records.collect::<Vec<_>>().join(","))
 }
 
-/// Name of the series, time, and each value of a row by its field, in the order of the rows.
+/// Returns name of the series, time, and values by field for each row, in the order of the rows.
 fn view(batch: &Batch) -> Vec<String> {
     let mut seen = Vec::new();
     for table in &batch.tables {

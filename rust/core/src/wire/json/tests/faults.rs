@@ -6,7 +6,7 @@ use crate::model::limits::FAULTS_MAX;
 /// Rule, body and faults.
 type Case = (&'static str, String, &'static [&'static str]);
 
-/// Documents that are no JSON or no array, or have a number that is none.
+/// Documents that are not JSON, not an array, or contain an invalid number.
 fn document_cases() -> Vec<Case> {
     vec![
         ("C2", String::new(), &["json_invalid 0"]),
@@ -127,7 +127,7 @@ fn duplicate_keys_are_compared_unescaped() {
     }
     let both = fault_words(&format!("[{}]", fields(r#""a":null,"a":1"#)));
     assert_eq!(both, ["field_value_type 0.fields.a", "duplicate_key 0.fields.a"], "C8");
-    // After a record that fills the same columns in the same order.
+    // The record follows a record that fills the same columns in the same order.
     let known = fields(r#""a":1,"b":2,"c":3"#);
     for doubled in [r#""a":1,"b":2,"b":3"#, r#""b":1,"c":2,"a":3,"c":4"#, r#""c":1,"c":2"#] {
         let found = fault_words(&format!("[{known},{}]", fields(doubled)));
@@ -173,7 +173,7 @@ fn faults_are_at_most_a_hundred() {
     let many = |count: usize, value: &str| {
         (0..count).map(|key| format!("\"k{key}\":{value}")).collect::<Vec<_>>().join(",")
     };
-    // The tags come first in the document and are looked at last.
+    // The tags come first in the document and are checked last.
     let body = format!(r#"[{{"tags":{{{}}},"fields":{{{}}}}}]"#, many(60, "1"), many(500, "null"));
     let faults = fault_words(&body);
     assert_eq!(faults.len(), FAULTS_MAX, "C1");

@@ -1,4 +1,4 @@
-//! Records that are a line each.
+//! Records as lines.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn fault_words(body: &[u8]) -> Vec<String> {
     }
 }
 
-/// A batch without what only says how it was written.
+/// Returns a batch without the parts that only tell how it was written.
 fn content(mut batch: Batch) -> Batch {
     batch.line_count = 0;
     batch.new_series.forget_raw_keys();

@@ -1,4 +1,4 @@
-//! The rules by clause, and the fast ways against slow ones.
+//! The rules by clause, and the fast paths against slow ones.
 
 mod faults;
 mod lines;
@@ -44,7 +44,7 @@ fn faults(body: &str) -> Vec<Fault> {
     }
 }
 
-/// A fault in words: its code and its location, as in `missing 3.time`.
+/// Returns a fault in words: its code and its location. Example: `missing 3.time`.
 fn words(fault: &Fault) -> String {
     let mut words = fault.code.as_str().to_owned();
     for (at, step) in fault.loc.iter().enumerate() {
@@ -65,7 +65,7 @@ fn is_json_invalid(result: &ParseResult) -> bool {
     matches!(result, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }
 
-/// One in `step` of a batch's new series enters a cache, numbered from 0.
+/// Puts every `step`-th of a batch's new series into a cache, numbered from 0.
 fn cache_of(batch: &Batch, step: usize) -> RawKeyCache {
     let mut names = RawKeyCache::default();
     for (series, new) in (0..).zip(batch.new_series.iter().step_by(step)) {
@@ -74,7 +74,7 @@ fn cache_of(batch: &Batch, step: usize) -> RawKeyCache {
     names
 }
 
-/// Checks that a batch is what all batches promise to be.
+/// Checks the promises of every batch.
 fn check_batch(batch: &Batch) {
     use crate::model::batch::Rows;
     assert_eq!(batch.tables.len(), batch.measurements.len());
@@ -106,7 +106,7 @@ fn check_batch(batch: &Batch) {
     }
 }
 
-/// A record with these members besides its time and measurement.
+/// Returns a record with these members in addition to its measurement and time.
 fn record(members: &str) -> String {
     format!(r#"{{"measurement":"link",{TIME},{members}}}"#)
 }

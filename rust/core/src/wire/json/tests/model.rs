@@ -25,11 +25,11 @@ struct Record {
     time_ns: i64,
     tags: BTreeMap<String, String>,
     fields: Vec<(String, Value)>,
-    /// Chooses the style; records of equal style have equal key order, spaces and escapes.
+    /// Chooses the style. Records with the same style have the same key order, spaces and escapes.
     style: u64,
 }
 
-/// A row as people see it.
+/// A row as a reader sees it.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     name: SeriesName,
@@ -50,7 +50,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Mostly one type per name, so that conflicts are rare enough to see the rest.
+/// Draws mostly one type per name, so that conflicts are rare enough to see other results.
 fn typed_field() -> impl Strategy<Value = (String, Value)> {
     let names = ["lat", "lon", "a field of more than sixteen bytes", "s\"q", "é", "n"];
     (select(names.to_vec()), value(), 0..12).prop_map(|(name, value, odd)| {
@@ -89,7 +89,7 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
-/// Batches of a few templates, repeated with other values, as producers send them.
+/// Draws batches of a few templates, repeated with other values, as producers send them.
 fn batch() -> impl Strategy<Value = Vec<Record>> {
     (vec(record(), 1..4), vec((record(), any::<bool>(), 0_usize..4), 0..40)).prop_map(
         |(templates, records)| {
@@ -198,7 +198,7 @@ fn render(records: &[Record]) -> String {
 /// Rows by measurement, rejected indices, clamped count, first conflict.
 type Outcome = (Vec<(String, Vec<Row>)>, Vec<u32>, u32, Option<Conflict>);
 
-/// The rules, one after the other, without any speed.
+/// Applies the rules one after the other, without optimization.
 fn modelled(records: &[Record]) -> Outcome {
     let mut tables: Vec<(String, Vec<Row>)> = Vec::new();
     let mut types = BTreeMap::new();
@@ -234,7 +234,7 @@ fn modelled(records: &[Record]) -> Outcome {
     (tables, rejected, clamped_count, conflict)
 }
 
-/// The same view of a parsed batch; `known` are the series of the cache.
+/// Returns the same view of a parsed batch. `known` are the series of the cache.
 fn seen(batch: &Batch, known: &[SeriesName]) -> Outcome {
     let name_of = |series: u32| match series.checked_sub(NEW_SERIES_BASE) {
         Some(new) => batch.new_series.get(new as usize).unwrap().name.to_name(),
@@ -277,7 +277,7 @@ proptest! {
         let expected = modelled(&records);
         let cold = accepted(&body);
         prop_assert_eq!(&seen(&cold, &[]), &expected, "{}", body);
-        // With a cache that knows every series, and with one that knows some.
+        // Test a cache that knows every series, and a cache that knows some.
         let all: Vec<_> = cold.new_series.iter().map(|new| new.name.to_name()).collect();
         let some: Vec<_> = all.iter().step_by(2).cloned().collect();
         let warm = parse_with(&cache_of(&cold, 1), body.as_bytes()).unwrap();
@@ -292,8 +292,8 @@ proptest! {
         records in batch(), at in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(),
         byte in select(b"\"\\{}[]:,0-1.eEtfn x".to_vec()),
     ) {
-        // A changed record after its like is read by a template as far as possible; a copy of it
-        // after an empty one never is. Both must have the same result.
+        // A template reads a changed record after a similar record, as far as possible. The rules
+        // read a copy of it after an empty record. Both must have the same result.
         prop_assume!(!records.is_empty());
         let record = Style(records[at.index(records.len())].style).record(&records[at.index(records.len())]);
         let mut changed = record.clone().into_bytes();
@@ -305,7 +305,7 @@ proptest! {
         let alone = parse(&format!("[{:1$},{changed}]", "{}", record.len()));
         match (after_like, alone) {
             (Ok(batch), Err(Refusal::Faults(faults))) => {
-                // Only the empty record's own faults.
+                // The only faults are faults of the empty record.
                 prop_assert_eq!(faults.len(), 2, "{}", changed);
                 prop_assert!(batch.accepted_count >= first.accepted_count);
             }

@@ -11,7 +11,7 @@ fn earlier_stages_win() {
     let too_many_tags = tags(&too_many_tags.join(","));
     let in_tags = Refusal::InvalidInput { field: "tags" };
     let bad_record = fields("\"a\":null");
-    // Syntax before all; an array before its count; count before schema; schema before tags.
+    // Syntax comes first, an array before its count, count before schema, and schema before tags.
     let thousand_and_one = vec![bad_record.as_str(); 1_001].join(",");
     assert!(is_json_invalid(&parse(&format!("[{thousand_and_one}"))));
     assert_eq!(
@@ -25,14 +25,14 @@ fn earlier_stages_win() {
     );
     assert_eq!(refused(format!("[{too_many_tags}]")), in_tags, "C20");
     assert_eq!(refused(format!("[{}]", tags("\"\":\"x\""))), in_tags, "C22");
-    // Tags before what is rejected record by record, also in a rejected record.
+    // Tags come before the reasons to reject single records, also in a rejected record.
     for rejected in [
         too_many_tags.replace("2026", "1999"),
         too_many_tags.replace("\"fields\":{\"a\":1}", "\"fields\":{}"),
     ] {
         assert_eq!(refused(format!("[{rejected}]")), in_tags, "C20");
     }
-    // Tags before fields, these also in a rejected record, and both before types.
+    // Tags come before fields (also in a rejected record), and both come before types.
     let members = |count: usize| (0..count).map(|field| format!("\"{field}\":1"));
     let wide = |count| fields(&members(count).collect::<Vec<_>>().join(","));
     let in_fields = Refusal::InvalidInput { field: "fields" };
@@ -46,7 +46,7 @@ fn earlier_stages_win() {
     );
     let conflict = format!("{},{}", fields("\"a\":1"), fields("\"a\":true"));
     assert_eq!(refused(format!("[{conflict},{}]", wide(4_097))), in_fields, "N1");
-    // Tags before types.
+    // Tags come before types.
     let conflict = format!("{},{}", fields("\"a\":1"), fields("\"a\":true"));
     assert_eq!(refused(format!("[{conflict},{too_many_tags}]")), in_tags);
     assert!(accepted(&format!("[{conflict}]")).conflict.is_some());
@@ -114,7 +114,7 @@ fn numbers_are_the_nearest_doubles() {
     ];
     let members: Vec<_> =
         numbers.iter().enumerate().map(|(at, number)| format!("\"{at}\":{number}")).collect();
-    // Twice, since the second record is read by the template of the first.
+    // Read the record twice: the template of the first record reads the second.
     let one = record(&format!("\"tags\":{{}},\"fields\":{{{}}}", members.join(",")));
     let batch = accepted(&format!("[{one},{one}]"));
     for (at, number) in numbers.iter().enumerate() {
@@ -182,7 +182,7 @@ fn the_first_conflict_is_named() {
         batch.fields.iter().map(|field| (field.name.as_str(), field.first)).collect();
     let at = |key| CellPosition { record: 1, key };
     assert_eq!(first, [("a", at(0)), ("b", at(1)), ("c", at(2))]);
-    // A type belongs to a field of one measurement (E1).
+    // A type belongs to a field of a single measurement (E1).
     let elsewhere = fields("\"a\":true").replace("link", "satellite");
     assert_eq!(accepted(&format!("[{},{elsewhere}]", fields("\"a\":1"))).conflict, None, "E1");
 }

@@ -1,8 +1,8 @@
-//! Syntax against another parser.
+//! Compares the syntax with another parser.
 //!
-//! Exceptions: nesting beyond the limit, which is kept out of these tests, and the byte order
-//! mark. `serde_json` keeps numbers as text here, so that large ones are not an error; what a
-//! number means is compared with the standard library in `rules` and `model`.
+//! Exceptions: nesting beyond the limit, which these tests avoid, and the byte order mark.
+//! `serde_json` keeps numbers as text here, so that large numbers are not an error. `rules` and
+//! `model` compare the value of a number with the standard library.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn check(body: &[u8]) {
     }
 }
 
-/// Values that are nearly right, or right and seldom.
+/// Values that are nearly valid, or valid and rare.
 const VALUES: &[&str] = &[
     "0",
     "-0",
@@ -97,7 +97,7 @@ fn corners() {
         for body in [(*value).to_owned(), format!("[{value}]"), format!("[{{\"x\":{value}}}]")] {
             check(body.as_bytes());
         }
-        // Each key at which a record has a value of its own.
+        // Each key for which a record has its own rules.
         for key in ["measurement", "time", "tags", "fields"] {
             check(format!("[{{\"{key}\":{value}}}]").as_bytes());
             check(format!("[{{\"{key}\":{{\"x\":{value},\"y\":0}}}}]").as_bytes());

@@ -30,7 +30,7 @@ fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
     )
 }
 
-/// Lines that were left out, and why.
+/// Returns the lines that were left out, with their faults.
 fn dropped(batch: &Batch) -> Vec<String> {
     faults_of(Err(Refusal::Faults(batch.dropped.clone())))
 }
@@ -54,7 +54,7 @@ fn names_are_mapped_by_the_measurement_of_the_line() {
     );
 }
 
-/// Tags of each new series of `body`, read by the rules of a version.
+/// Returns the tags of each new series of `body`, read by the rules of a version.
 fn tags_by(backslashes: Backslashes, body: &str) -> Vec<Vec<(String, String)>> {
     let (mapping, catalog, cache) =
         (Mapping::default(), Catalog::default(), RawKeyCache::default());

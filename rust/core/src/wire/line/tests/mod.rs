@@ -38,7 +38,7 @@ fn accepted(body: &str) -> Batch {
     parse(body).unwrap_or_else(|refusal| panic!("{refusal:?}: {body}"))
 }
 
-/// Faults in words: code and location, as in `int_parsing 3.time`.
+/// Returns faults in words: code and location. Example: `int_parsing 3.time`.
 fn faults_of(result: ParseResult) -> Vec<String> {
     let Err(Refusal::Faults(faults)) = result else { panic!("{result:?}") };
     let words = faults.iter().map(|fault| {
@@ -55,7 +55,7 @@ fn faults(body: &str) -> Vec<String> {
     faults_of(parse(body))
 }
 
-/// The values of the first table, each column in words.
+/// Returns the values of the first table, each column in words.
 fn columns(batch: &Batch) -> Vec<String> {
     let columns = batch.tables[0].columns.iter().map(|column| {
         let name = &batch.fields[column.field as usize].name;

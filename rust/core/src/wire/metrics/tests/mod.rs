@@ -1,4 +1,4 @@
-//! Messages by hand, as the definitions of the protocols number their fields.
+//! Messages built by hand, with the field numbers of the protocol definitions.
 
 mod otlp;
 mod remote_write;
@@ -22,7 +22,7 @@ const LIMITS: WriteLimits = WriteLimits {
     tenant_names_bytes_max: 1 << 20,
 };
 
-/// A field whose value is a message or a text.
+/// Returns a field whose value is a message or a text.
 fn message(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
     let mut bytes = vec![u8::try_from(number << 3 | 2).unwrap()];
@@ -65,7 +65,7 @@ fn mapping() -> Mapping {
     Mapping::new(rules, Rule::default())
 }
 
-/// A catalog with one field, which is a text.
+/// Returns a catalog with a single field, which is a text.
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     let measurement = catalog.intern_measurement("telemetry");
@@ -73,8 +73,8 @@ fn catalog() -> Catalog {
     catalog
 }
 
-/// Reads `body` with no series known, then with each one alone, then with all of them; all must mean
-/// the same.
+/// Reads `body` without known series, then with each series known alone, then with all series
+/// known. The result must always be the same.
 fn read(protocol: Protocol, body: &[u8]) -> ParseResult {
     let mapping = mapping();
     let parse = |names: &_, catalog: &_| {
@@ -106,7 +106,7 @@ fn read(protocol: Protocol, body: &[u8]) -> ParseResult {
     Ok(cold)
 }
 
-/// Rows in words: measurement, tags, seconds before now and fields.
+/// Returns rows in words: measurement, tags, seconds before now and fields.
 fn rows(batch: &Batch) -> Vec<String> {
     rows_of(batch, &Catalog::default())
 }
@@ -138,7 +138,7 @@ fn rows_of(batch: &Batch, catalog: &Catalog) -> Vec<String> {
     found
 }
 
-/// Values that were left out with a word: number, code and place.
+/// Returns the values that were left out with a fault: number, code and place.
 fn dropped(batch: &Batch) -> Vec<String> {
     let words = batch.dropped.iter().map(|fault| {
         let steps = fault.loc.iter().map(|step| match step {

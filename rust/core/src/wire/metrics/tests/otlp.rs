@@ -76,7 +76,8 @@ fn a_rule_is_found_by_the_name_of_the_metric() {
     );
 }
 
-/// A tag of the resource may be one of the point in another message, and attributes have no order.
+/// A tag of the resource may be a tag of the point in another message, and attributes have no
+/// order.
 #[test]
 fn values_of_one_series_and_time_are_a_row_however_it_is_spelled() {
     let load = |value, attributes: &[_]| metric("load", GAUGE, &[number(1, value, attributes)]);

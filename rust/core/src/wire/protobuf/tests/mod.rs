@@ -60,19 +60,19 @@ fn fields(pairs: &[(&str, Sent)]) -> Record {
     Record { fields, ..record() }
 }
 
-/// A message of one record that is made of these parts.
+/// Returns a message with one record, which has these parts.
 fn message(parts: &[Vec<u8>]) -> Vec<u8> {
     delimited(1, &parts.concat())
 }
 
-/// The one value of the one column of a batch.
+/// Returns the only value of the only column of a batch.
 fn only_value(batch: &Batch) -> &Values {
     let [table] = &batch.tables[..] else { panic!("{batch:?}") };
     let [column] = &table.columns[..] else { panic!("{batch:?}") };
     &column.values
 }
 
-/// The batch without its raw keys, which no two formats share.
+/// Returns the batch without its raw keys, which differ between formats.
 fn without_raw_keys(mut batch: Batch) -> Batch {
     batch.new_series.forget_raw_keys();
     batch

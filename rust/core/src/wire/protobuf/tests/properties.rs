@@ -1,4 +1,4 @@
-//! Records drawn at random, beside the same ones in JSON, and bytes that are no records.
+//! Random records, compared with the same records in JSON, and bytes that are not records.
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 }
 
 proptest! {
-    /// The same records are the same columns, whatever they were written in.
+    /// Equal records become equal columns in both formats.
     #[test]
     fn protobuf_and_json_are_parsed_to_equal_batches(records in records()) {
         let limits = WriteLimits { tags_max: 64, ..LIMITS };

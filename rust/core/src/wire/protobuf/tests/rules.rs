@@ -46,7 +46,7 @@ fn more_fields_than_a_record_may_have_refuse_the_call() {
     assert_eq!(refusal(&[old]), Some("fields"), "N1: also of a record that is rejected by itself");
     let untagged = Record { tags: owned(&[("entity_id", "a"), ("", "")]), ..counted(exceeds) };
     assert_eq!(refusal(&[untagged]), Some("tags"), "L10");
-    // A key that comes again is one field, and a message that ends early is none.
+    // A repeated key is one field, and a message that ends early is not a message.
     let again =
         Record { fields: [counted(fits).fields, counted(fits).fields].concat(), ..record() };
     assert_eq!(refusal(&[again]), None);

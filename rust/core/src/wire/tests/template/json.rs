@@ -1,4 +1,4 @@
-//! Records of JSON: every order of the fields, and every byte another one.
+//! Records of JSON: every order of the fields, and every byte changed.
 
 use super::*;
 
@@ -6,8 +6,8 @@ pub(super) fn json_array(records: &[&[u8]]) -> Vec<u8> {
     [b"[", &*records.join(&b","[..]), b"]"].concat()
 }
 
-/// Records whose first may lack a field that later ones have, in every order of the fields, and then
-/// with a field too many.
+/// Sends records in every order of the fields, and then with a field too many. The first record may
+/// lack a field that later records have.
 #[test]
 fn the_fields_of_json_records_come_in_any_order_and_some_are_absent() {
     let fields = [r#""a":1.5"#, r#""b":true"#, r#""c":-7"#, r#""d":"x""#];
@@ -28,7 +28,7 @@ fn the_fields_of_json_records_come_in_any_order_and_some_are_absent() {
         )
     };
     for first in 0..texts.len() {
-        // The first record decides which template is there for the others.
+        // The first record decides which template exists for the others.
         let order = (first..texts.len()).chain(0..first);
         let bodies: Vec<_> = order.map(|at| record(&texts[at], at)).collect();
         let body: Vec<_> = bodies.iter().map(String::as_bytes).collect();
@@ -47,7 +47,7 @@ fn the_fields_of_json_records_come_in_any_order_and_some_are_absent() {
     }
 }
 
-/// Exchanges of a part of the third record.
+/// Replacements in the third record.
 const EXCHANGED: &[(&str, &str)] = &[
     (r#""n":12"#, r#""n":-0.0"#),
     (r#""n":12"#, r#""n":01.5"#),

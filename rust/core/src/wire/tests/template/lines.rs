@@ -1,4 +1,4 @@
-//! Lines that differ from those before.
+//! Lines that differ from the lines before.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn lines(records: &[&[u8]]) -> Vec<u8> {
     records.join(&b"\n"[..])
 }
 
-/// Exchanges of a part of the third line, whose time is written shorter.
+/// Replacements in the third line, whose time is written shorter.
 const EXCHANGED: &[(&str, &str)] = &[
     ("snr_db=1e-3", "snr_db=1"),
     ("snr_db=1e-3", "snr_db=.5"),
@@ -62,7 +62,7 @@ fn lines_that_are_nearly_like_those_before() {
     changed.extend(
         [&b"link,entity_id=c"[..], b"link,entity_id=c ", b"# no record"].map(<[u8]>::to_vec),
     );
-    // A quote without its fellow takes in the lines after it.
+    // A quote without its counterpart takes in the lines after it.
     changed.retain(|line| !line.split(|byte| *byte == b'"').count().is_multiple_of(2));
     let c = record("c", 7, "1e-3");
     check(LINES, lines, [a.as_bytes(), b.as_bytes(), c.as_bytes()], &changed);

@@ -5,7 +5,7 @@ use super::*;
 use crate::model::time::write_rfc3339;
 use crate::wire::tests::messages::{Record, Sent, encode};
 
-/// Room that the columns of a batch have, in values and in the rows of values.
+/// Returns the capacity of the columns of a batch, in values and in rows of values.
 fn room(batch: &Batch) -> usize {
     let columns = batch.tables.iter().flat_map(|table| &table.columns);
     columns
@@ -23,7 +23,8 @@ fn room(batch: &Batch) -> usize {
         .sum()
 }
 
-/// One record of 4,096 fields among 999 of one; and records of which no two have a field in common.
+/// Sends one record of 4,096 fields among 999 records of one field. Then sends records of which no
+/// two have a field in common.
 #[test]
 fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
     let fields = |from: u32, count: u32| {

@@ -1,8 +1,8 @@
-//! A record means the same whether it is read by the rules or by a template.
+//! A record means the same if it is read by the rules or by a template.
 //!
-//! Records with all kinds of differences come first in a body, where no template is known, and last,
-//! after two records that they resemble. Both bodies must be answered alike, whether their series are
-//! known or not.
+//! Records with all kinds of differences come first in one body, when no template exists yet. In
+//! another body they come last, after two similar records. Both bodies must have the same answer,
+//! with known series and with new series.
 
 mod json;
 mod lines;
@@ -28,7 +28,8 @@ fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
     format.parse(body, ParseContext::new(names, &WriteLimits::default(), "acme", NOW_NS))
 }
 
-/// Content of an answer, less the positions in the batch; known series look like new ones.
+/// Returns the content of an answer without the positions in the batch. Known series look like new
+/// series.
 fn meaning(answer: ParseResult, known: &[SeriesName]) -> Vec<String> {
     let batch = match answer {
         Ok(batch) => batch,
@@ -105,7 +106,8 @@ fn check(format: Format, join: Join, like: [&[u8]; 3], changed: &[Vec<u8>]) {
     assert!(accepted_count > changed.len() / 20, "{accepted_count} of {}", changed.len());
 }
 
-/// `record` with each byte replaced by, followed by or preceded by one of `bytes`, left out, or last.
+/// Returns copies of `record`. Each has a byte that is replaced by, followed by or preceded by one
+/// of `bytes`, or left out, or the last byte.
 fn byte_changes(record: &[u8], bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut changed = vec![record.to_vec()];
     for at in 0..record.len() {

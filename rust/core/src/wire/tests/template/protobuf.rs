@@ -1,4 +1,4 @@
-//! Messages whose records differ from those before, or that are cut off.
+//! Messages whose records differ from the records before, or that are cut off.
 
 use super::*;
 use crate::wire::tests::messages::{Record, Sent, delimited, entry, integer};
@@ -7,10 +7,10 @@ fn protobuf_message(records: &[&[u8]]) -> Vec<u8> {
     records.iter().flat_map(|record| delimited(1, record)).collect()
 }
 
-/// Bytes that mean something in a record, and some that do not.
+/// Bytes with a meaning in a record, and some without.
 const BYTES: &[u8] = &[0, 1, 9, 0x0a, 0x12, 0x1a, 0x22, 0x7f, 0x80, 0xff];
 
-/// A record whose parts are left out, doubled, exchanged, or next to unknown ones.
+/// Returns copies of a record with parts left out, doubled, exchanged, or next to unknown parts.
 fn part_changes(record: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut changed = Vec::new();
     for at in 0..record.len() {
@@ -35,7 +35,7 @@ fn part_changes(record: &[Vec<u8>]) -> Vec<Vec<u8>> {
     changed
 }
 
-/// A record with other values and other times.
+/// Returns copies of a record with other values and other times.
 fn value_changes(record: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut changed = Vec::new();
     let values = [

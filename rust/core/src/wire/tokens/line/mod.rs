@@ -1,4 +1,4 @@
-//! Tokens of `InfluxDB`'s line protocol: names and tags with backslashes, values, and ends of lines.
+//! Tokens of `InfluxDB`'s line protocol: names and tags with backslashes, values, ends of lines.
 
 mod text;
 mod value;
