@@ -172,7 +172,8 @@ impl Plane {
         self.sealed.store.close();
     }
 
-    /// Reads the head of the store to learn if it answers. Example: a health check.
+    /// Reads the head of the store to learn if it answers. Example: a health check calls it, and
+    /// reports its error.
     ///
     /// # Errors
     /// Returns the errors of the store.
@@ -191,8 +192,7 @@ impl Plane {
     }
 
     /// Reads every byte of a plane and checks it. Other processes may have the plane open and
-    /// write. It changes no byte. Example: `Plane::verify(&planes, "acme",
-    /// &key)?.damages.is_empty()` is true for a sound plane.
+    /// write. It changes no byte. Example: `damages` of the result is empty for a sound plane.
     ///
     /// # Errors
     /// Returns [`Error::Missing`] if there is no such plane, or [`Error::Io`] if it cannot be read.

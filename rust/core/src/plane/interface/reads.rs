@@ -19,7 +19,7 @@ use crate::storage::store::Planes;
 impl Plane {
     /// Returns the instant at which a read is made. This is `clock_ns`, or the instant after the
     /// last commit if its clock was ahead by up to 5 seconds (D15). Example: a commit at 12:00:03
-    /// and a clock at 12:00:01 give 12:00:03 and 1 ns.
+    /// and a clock at 12:00:01 give 12:00:03.000000001.
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`].
@@ -28,8 +28,8 @@ impl Plane {
     }
 
     /// Returns how far the last ingest instant is ahead of `clock_ns`, without following the log.
-    /// Returns 0 if reads follow the instant. Example: a commit 3 s ahead gives 0, and a commit 60
-    /// s ahead gives 60 s.
+    /// Returns 0 if reads follow the instant. Example: 0 for a commit 3 seconds ahead, and
+    /// 60,000,000,000 for a commit a minute ahead.
     #[must_use]
     pub fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.follower.ingest_lead_ns(clock_ns)
@@ -59,8 +59,8 @@ impl Plane {
         self.reader.with_latest(as_of_ns, freshness_ns, measurement, now.into(), lend)
     }
 
-    /// Returns the body of `GET /topology` in pieces. Example: for a plane without rows the pieces
-    /// together are the JSON of an empty list of entities.
+    /// Returns the body of `GET /topology` in pieces. Example: for a plane without rows the body
+    /// ends with `"entities":[]}`.
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`].
@@ -106,8 +106,8 @@ impl Plane {
         self.reader.begin_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
-    /// Answers `GET /topology/series` as a client asks for it. Example: a request that names no
-    /// entity is refused with the check that it fails.
+    /// Answers `GET /topology/series` as a client asks for it. Example: a request whose end is not
+    /// after its start is refused with [`crate::query::QueryRefusal::InvalidRange`].
     ///
     /// # Errors
     /// Returns [`ReadError::Refused`] with the first check that fails, or the errors of
@@ -126,7 +126,7 @@ impl Plane {
 
     /// Reads a series and cuts it so that it keeps `bounds` (H23, N4). The clock `now` decides
     /// which rows retention hides. All entities are read from one snapshot. Example: with 100 rows
-    /// in range and `points_max` = 10, the answer ends before the instant of row 11.
+    /// of an entity in range and `points_max` = 10, the answer ends before the instant of row 11.
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`].
@@ -156,7 +156,8 @@ impl Plane {
     /// Returns a hash over everything that [`Self::scan`] answers if retention hides no row
     /// (`docs/format.md`, "Hash of answers"). If there are more fields than a stream may have, it
     /// takes several streams. The hash then holds only if no row is written in the meantime.
-    /// Example: the hash is the same before and after a compaction, and in a restored copy.
+    /// Example: moving the log into segments does not change the hash, and a restored copy has the
+    /// same hash.
     ///
     /// # Errors
     /// Returns the errors of [`Self::scan`].
@@ -165,8 +166,8 @@ impl Plane {
     }
 
     /// Returns true if any process ever wrote a row of one of `measurements`. Names are never
-    /// removed, so rows that retention hides count too. Example: `plane.knows_any(&["link",
-    /// "platform"])`.
+    /// removed, so rows that retention hides count too. Example: `plane.knows_any(&["link"])` is
+    /// true after the first row of a link.
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`].
@@ -200,9 +201,9 @@ impl Plane {
     }
 
     /// Returns counters of `plane` of `planes` as of the last commit of any process. This needs
-    /// neither the key nor the rows of the plane: the number of rows written stands for the number
-    /// stored. It takes microseconds and waits for no other call, and any process may have the
-    /// plane open. Example: a monitor that watches a thousand planes.
+    /// neither the key nor the rows of the plane: `stored_rows` is the number of rows ever written.
+    /// It takes microseconds and waits for no other call, and any process may have the plane open.
+    /// Example: a monitor that watches a thousand planes.
     ///
     /// # Errors
     /// Returns the errors of [`Planes::counts`].

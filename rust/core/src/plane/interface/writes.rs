@@ -124,9 +124,8 @@ impl Plane {
         sealed.map(|sealed| self.unseal(&sealed)).transpose()
     }
 
-    /// Forgets the import `key`, which has ended. Afterwards
-    /// [`Self::cursor`] no longer returns its position. Example: an import calls it after its last
-    /// batch.
+    /// Forgets the import `key`, which has ended. Afterwards [`Self::cursor`] no longer returns its
+    /// position. Example: an import calls it after its last batch.
     ///
     /// # Errors
     /// Returns the errors of the store.

@@ -8,11 +8,11 @@ use crate::wire::tokens::json::Scanner;
 /// Meaning of two backslashes in a text without quotes. It differs between versions of `InfluxDB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backslashes {
-    /// Versions 1 and 2: two backslashes stay two, and the second may escape a byte. Example: `C:\\
-    /// x` is `C:\ x`.
+    /// Versions 1 and 2: two backslashes stay two, and the second may escape a byte.
+    /// Example: `C:\\ x` is `C:\ x`.
     Apart,
-    /// Version 3: two backslashes are one, and the byte after them keeps its meaning. Example:
-    /// `C:\\\ x` is `C:\ x`.
+    /// Version 3: two backslashes are one, and the byte after them keeps its meaning.
+    /// Example: `C:\\\ x` is `C:\ x`.
     Paired,
 }
 
