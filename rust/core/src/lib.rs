@@ -1,7 +1,9 @@
-//! The fleetcast engine: bytes of a batch in, sealed columnar blocks on disk, windows and newest
-//! samples out. Nothing here knows Python or HTTP; `docs/architecture.md` draws the whole.
+//! The fleetcast engine takes in the bytes of a batch, keeps sealed columnar blocks on disk, and
+//! returns windows and newest samples. No module here knows Python or HTTP. `docs/architecture.md`
+//! draws the whole system.
 //!
-//! The storeys, from the ground up; each may use those listed above it, never those below.
+//! The modules are listed from the bottom layer up. A module may use the modules above it in this
+//! list, never the modules below it.
 
 pub mod model;
 

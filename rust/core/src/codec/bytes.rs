@@ -3,6 +3,8 @@
 use crate::model::error::{Error, Result};
 
 /// Appends an unsigned number in its shortest LEB128 form.
+///
+/// Example: 127 becomes `7f`, and 128 becomes `80 01`.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);
@@ -16,7 +18,9 @@ pub(crate) fn put_len(out: &mut Vec<u8>, len: usize) {
     put_varint(out, len as u64);
 }
 
-/// Appends a signed number, small magnitudes short.
+/// Appends a signed number. Numbers near 0 take the fewest bytes.
+///
+/// Example: -1 becomes `01`, 1 becomes `02`, and -64 becomes `7f`.
 pub(crate) fn put_zigzag(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag(value));
 }
@@ -27,7 +31,7 @@ const fn zigzag(value: i64) -> u64 {
 
 /// Bytes that [`put_varint`] takes for `value`.
 pub(crate) const fn varint_len(value: u64) -> usize {
-    // One byte per seven bits; zero takes one byte as well.
+    // A byte holds seven bits. Zero also takes one byte.
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
@@ -36,7 +40,7 @@ pub(crate) const fn zigzag_len(value: i64) -> usize {
     varint_len(zigzag(value))
 }
 
-/// The bytes that are left of a part of a block; every error names that part.
+/// The bytes of a part of a block that are not read yet. Every error names the part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -58,7 +62,7 @@ impl<'a> Cursor<'a> {
         Error::Corrupt { what: self.what }
     }
 
-    /// Refuses the bytes unless `holds`.
+    /// Returns [`Self::corrupt`] unless `holds`.
     pub(crate) const fn check(&self, holds: bool) -> Result<()> {
         if holds { Ok(()) } else { Err(self.corrupt()) }
     }
@@ -81,7 +85,7 @@ impl<'a> Cursor<'a> {
         Ok(self.array::<1>()?[0])
     }
 
-    /// Refuses a version other than `current`; the ones before are those of builds before 0.3.0.
+    /// Refuses a version other than `current`. Builds before 0.3.0 wrote the lower versions.
     pub(crate) fn version(&mut self, current: u8) -> Result<()> {
         match self.byte()? {
             version if version == current => Ok(()),
@@ -97,11 +101,11 @@ impl<'a> Cursor<'a> {
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             let bits = u64::from(byte & 0x7f);
-            // The tenth byte has room for one bit only.
+            // The tenth byte has room for only one bit.
             self.check(shift < 63 || bits <= 1)?;
             value |= bits << shift;
             if byte < 0x80 {
-                // A zero at the end means that a shorter form exists.
+                // A last byte of zero means that a shorter form exists.
                 self.check(byte != 0 || shift == 0)?;
                 return Ok(value);
             }

@@ -1,15 +1,15 @@
-//! Efforts to find a shorter form.
+//! How hard a writer searches for a shorter form.
 
-/// Values of a column from which on the efforts differ.
+/// Number of values from which a column has forms that only [`Effort::High`] tries.
 pub const EFFORT_COUNT_MIN: usize = 1_024;
 
-/// Forms that a writer tries.
+/// The forms that a writer tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Those that are written and read in a few nanoseconds a value: for rows that are rewritten
-    /// before long.
+    /// Only forms that take a few nanoseconds per value to write and to read. For rows that are
+    /// soon rewritten.
     Low,
-    /// All of them.
+    /// All forms.
     #[default]
     High,
 }

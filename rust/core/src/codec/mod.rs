@@ -1,9 +1,9 @@
-//! Blocks of records as bytes: `docs/format.md`, "Block", is the layout this module follows.
+//! Blocks of records as bytes. This module follows the layout of `docs/format.md`, "Block".
 //!
-//! [`encode_block`] and [`decode_block`] are exact inverses. A query that wants a few series or
-//! fields opens a [`BlockReader`] and decodes only those columns.
+//! [`encode_block`] and [`decode_block`] are exact inverses. A query that needs a few series or
+//! fields opens a [`BlockReader`] and decodes only their columns.
 //!
-//! Each module uses only those listed before it.
+//! Each module uses only modules listed before it.
 
 pub(crate) mod bytes;
 

@@ -1,4 +1,4 @@
-//! Intervals, aggregations and the statistics that they need.
+//! Intervals, aggregations, and the statistics from which aggregations are computed.
 
 /// An aggregation window of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub enum Interval {
 }
 
 impl Interval {
-    /// All of them, ascending.
+    /// All intervals, ascending.
     pub const ALL: [Self; 6] = [
         Self::FifteenSeconds,
         Self::ThirtySeconds,
@@ -28,7 +28,9 @@ impl Interval {
         Self::OneHour,
     ];
 
-    /// The name in a request and an answer.
+    /// Returns the name in requests and answers.
+    ///
+    /// Example: [`Self::FiveMinutes`] is `5m`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +43,9 @@ impl Interval {
         }
     }
 
-    /// Length in nanoseconds.
+    /// Returns the length in nanoseconds.
+    ///
+    /// Example: [`Self::FifteenSeconds`] has 15,000,000,000.
     #[must_use]
     pub const fn ns(self) -> i64 {
         let seconds = match self {
@@ -55,14 +59,19 @@ impl Interval {
         seconds * 1_000_000_000
     }
 
-    /// The interval of this name.
+    /// Returns the interval with this name, or `None` if there is none.
+    ///
+    /// Example: `15m` is [`Self::FifteenMinutes`]; `2m` and `15M` are no intervals.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|interval| interval.as_str() == name)
     }
 }
 
-/// Function of the samples of a window.
+/// A function of the samples in a window.
+///
+/// Example: the samples 3, 1 and 5, in this order of time, have the mean 3, the minimum 1, the
+/// maximum 5 and the last value 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
     /// Arithmetic mean.
@@ -71,15 +80,15 @@ pub enum Aggregation {
     Min,
     /// Largest value.
     Max,
-    /// Value of the greatest (time, write order).
+    /// Value with the greatest (time, write order).
     Last,
 }
 
 impl Aggregation {
-    /// All of them, in the order of the contract.
+    /// All aggregations, in the order of the contract.
     pub const ALL: [Self; 4] = [Self::Mean, Self::Min, Self::Max, Self::Last];
 
-    /// The name in a request and an answer.
+    /// Returns the name in requests and answers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,34 +99,37 @@ impl Aggregation {
         }
     }
 
-    /// The aggregation of this name.
+    /// Returns the aggregation with this name, or `None` if there is none.
+    ///
+    /// Example: `mean` is [`Self::Mean`].
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aggregation| aggregation.as_str() == name)
     }
 }
 
-/// A number that is kept of a fold, with its code in stored bytes (`docs/format.md`).
+/// A number that is stored for a fold. The value of a variant is its code in stored bytes
+/// (`docs/format.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Number of samples.
     Count = 0,
-    /// Smallest.
+    /// Smallest sample.
     Min = 1,
-    /// Largest.
+    /// Largest sample.
     Max = 2,
-    /// Sum, where a double can hold it.
+    /// Sum of the samples, if a double can hold it.
     Sum = 3,
-    /// Sample of the greatest (time, write order).
+    /// Sample with the greatest (time, write order).
     Last = 4,
-    /// Nanoseconds from the start of the window to that sample.
+    /// Nanoseconds from the start of the window to the last sample.
     LastOffset = 5,
-    /// Sum of the samples times 2^-63, where a double cannot hold the sum.
+    /// Sum of the samples times 2^-63, if a double cannot hold the sum.
     ScaledSum = 6,
 }
 
 impl Statistic {
-    /// All of them.
+    /// All statistics.
     pub const ALL: [Self; 7] = [
         Self::Count,
         Self::Min,
@@ -128,7 +140,9 @@ impl Statistic {
         Self::ScaledSum,
     ];
 
-    /// Statistics from which an aggregation is computed.
+    /// Returns the statistics from which an aggregation is computed.
+    ///
+    /// Example: the mean needs [`Self::Count`], [`Self::Sum`] and [`Self::ScaledSum`].
     #[must_use]
     pub const fn of(aggregation: Aggregation) -> &'static [Self] {
         match aggregation {

@@ -1,14 +1,14 @@
 //! Many short byte strings in few pieces of memory.
 
-/// Bytes of the first piece, and of the largest. Those between grow with what is kept already, so that
-/// no more than a third is spare.
+/// Bytes of the first piece and of the largest piece. In between, a new piece has half the bytes of
+/// all pieces so far, so at most a third of the memory is unused.
 const PIECE_BYTES_MIN: usize = 1 << 10;
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Byte strings that are added one by one and dropped together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arena {
-    /// None grows beyond what it was made for, so nothing in it moves.
+    /// Pieces. No piece grows beyond its first capacity, so its bytes never move.
     pieces: Vec<Vec<u8>>,
     /// Bytes of all pieces.
     bytes: usize,
@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of nothing.
+    /// The place of no byte string.
     pub(super) const NOWHERE: Self = Self { piece: u32::MAX, start: 0, length: 0 };
 }
 
@@ -31,7 +31,7 @@ impl Arena {
     /// Adds a byte string.
     ///
     /// # Panics
-    /// If it has 4 GiB.
+    /// Panics if the byte string has 4 GiB or more.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Place {
         let needed = self.bytes_for(bytes.len());
         if needed > 0 {
@@ -45,16 +45,16 @@ impl Arena {
         place
     }
 
-    /// The byte string that [`Self::push`] put at `place`.
+    /// Returns the byte string that [`Self::push`] put at `place`.
     ///
     /// # Panics
-    /// If another arena did.
+    /// Panics if `place` is not from this arena.
     #[inline]
     pub(super) fn get(&self, place: Place) -> &[u8] {
         &self.pieces[place.piece as usize][place.start as usize..][..place.length as usize]
     }
 
-    /// Bytes of memory that it takes more for a byte string of this length.
+    /// Returns the bytes of memory that pushing a byte string of this length would add.
     pub(super) fn bytes_for(&self, length: usize) -> usize {
         let room = self.pieces.last().map(|piece| piece.capacity() - piece.len());
         if room.is_some_and(|room| room >= length) {
@@ -63,7 +63,7 @@ impl Arena {
         (self.bytes / 2).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX).max(length)
     }
 
-    /// Bytes of memory that it takes.
+    /// Returns the bytes of memory that the arena takes.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }

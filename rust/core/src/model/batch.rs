@@ -1,20 +1,27 @@
 //! Records as columns: parsers produce them, blocks store them, queries read them.
 //!
-//! A [`Table`] holds the rows of one measurement. Its `series` and `field` numbers are local to a
-//! [`Batch`] until the catalog has given them their stored ids; in a stored block they are ids.
+//! A [`Table`] holds the rows of one measurement. In a [`Batch`], its `series` and `field` numbers
+//! are local until the catalog replaces them by stored ids. In a stored block they are stored ids.
+//!
+//! Example: the records `{"temp": 20.5}` and `{"temp": 21.0, "ok": true}` of one measurement are a
+//! table of two rows. Column `temp` has two values in [`Rows::All`], and column `ok` has one value
+//! in row 1.
 
 use std::ops::Range;
 
 use crate::model::fault::{Fault, Refusal};
 use crate::model::new_series::NewSeries;
 
-/// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
+/// First number that is not a stored id: a series number from here on is an index into
+/// [`Batch::new_series`].
+///
+/// Example: the number `NEW_SERIES_BASE + 2` stands for the third new series.
 pub const NEW_SERIES_BASE: u32 = 1 << 31;
 
-/// The one type a field of a measurement has for ever.
+/// The type of a field of a measurement. A field keeps its type for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
-    /// A double; integers are coerced to it.
+    /// A double. Integers are converted to doubles.
     Float,
     /// A boolean.
     Bool,
@@ -23,7 +30,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The word for this type.
+    /// Returns the word for this type, such as `float`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -33,13 +40,13 @@ impl FieldType {
         }
     }
 
-    /// The type of a word.
+    /// Returns the type that `word` names, `None` if it names no type.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Float, Self::Bool, Self::Text].into_iter().find(|each| each.as_str() == word)
     }
 
-    /// The code that stored bytes have for this type (`docs/format.md`).
+    /// Returns the code of this type in stored bytes (`docs/format.md`).
     #[must_use]
     pub const fn code(self) -> u8 {
         match self {
@@ -49,7 +56,7 @@ impl FieldType {
         }
     }
 
-    /// The type of a code.
+    /// Returns the type with this code, or `None` if there is none.
     #[must_use]
     pub const fn of_code(code: u8) -> Option<Self> {
         match code {
@@ -61,7 +68,7 @@ impl FieldType {
     }
 }
 
-/// Values of one column, one per row that has the field.
+/// Values of one column: a value for each row that has the field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Finite doubles, kept bit-exact.
@@ -73,7 +80,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// An empty column of `field_type`.
+    /// Returns an empty column of `field_type`.
     #[must_use]
     pub fn new(field_type: FieldType) -> Self {
         match field_type {
@@ -83,7 +90,7 @@ impl Values {
         }
     }
 
-    /// The type of all values.
+    /// Returns the type of all values.
     #[must_use]
     pub const fn field_type(&self) -> FieldType {
         match self {
@@ -93,7 +100,7 @@ impl Values {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -103,24 +110,26 @@ impl Values {
         }
     }
 
-    /// Tells whether there is no value.
+    /// Returns true if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Rows of a table that have a value in a column.
+/// The rows of a table that have a value in a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// All rows, in order.
     All,
-    /// These rows, ascending, each below the table's row count.
+    /// Only these rows, which ascend and are below the table's row count.
     Some(Vec<u32>),
 }
 
 impl Rows {
-    /// Range of the values of the column that lie in `rows`.
+    /// Returns the range of the column's values that lie in `rows`.
+    ///
+    /// Example: a column with values in rows 2, 5 and 6 has the values `1..3` in rows `4..8`.
     #[must_use]
     pub fn within(&self, rows: &Range<usize>) -> Range<usize> {
         match self {
@@ -132,10 +141,12 @@ impl Rows {
         }
     }
 
-    /// The row of the value at an index.
+    /// Returns the row of the value at `index`.
+    ///
+    /// Example: in a column with values in rows 2, 5 and 6, the value at index 1 is in row 5.
     ///
     /// # Panics
-    /// If the column has no value at this index.
+    /// Panics if the column has no value at `index`.
     #[must_use]
     pub fn row_at(&self, index: usize) -> usize {
         match self {
@@ -148,9 +159,10 @@ impl Rows {
 /// One field of one measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Index into [`Batch::fields`] while parsing, stored [`crate::model::names::FieldId`] in a block.
+    /// Index into [`Batch::fields`] during parsing, or stored [`crate::model::names::FieldId`] in a
+    /// block.
     pub field: u32,
-    /// Rows that have a value; as many as there are values.
+    /// Rows that have a value. Their number is the number of values.
     pub rows: Rows,
     /// The values, in row order.
     pub values: Values,
@@ -159,22 +171,25 @@ pub struct Column {
 /// Rows of one measurement, in write order within each entity.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Series of each row.
+    /// Series of each row, as a number (see the module).
     pub series: Vec<u32>,
-    /// Time of each row, nanoseconds since 1970-01-01T00:00:00Z.
+    /// Time of each row, in nanoseconds since 1970-01-01T00:00:00Z.
     pub times_ns: Vec<i64>,
-    /// Columns, each field at most once.
+    /// Columns. No field has two columns.
     pub columns: Vec<Column>,
 }
 
 impl Table {
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.times_ns.len()
     }
 
-    /// Number of values, with as many more for the bytes of texts as these are doubles.
+    /// Returns the number of values. A text counts once more for each eight of its bytes.
+    ///
+    /// Example: a column of the doubles 1.5 and 2.5 weighs 2. A column of one text of 20 bytes
+    /// weighs 3.
     #[must_use]
     pub fn weight(&self) -> usize {
         let of_column = |column: &Column| match &column.values {
@@ -190,13 +205,13 @@ impl Table {
 /// Content of one stored block: the accepted rows of one batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The ingest instant of the batch, nanoseconds.
+    /// The ingest instant of the batch, in nanoseconds since 1970.
     pub ingest_ns: i64,
-    /// One table per measurement.
+    /// A table for each measurement.
     pub tables: Vec<Table>,
 }
 
-/// Position of a field cell: in array order of the records, then in key order.
+/// Position of a field cell, ordered by record in the array, then by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPosition {
     /// Index of the record in the batch.
@@ -208,17 +223,17 @@ pub struct CellPosition {
 /// A field that occurs in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchField {
-    /// Index of its table in [`Batch::tables`].
+    /// Index of the field's table in [`Batch::tables`].
     pub table: u32,
-    /// Name, never empty.
+    /// Name of the field, never empty.
     pub name: String,
-    /// Type of its first accepted cell.
+    /// Type of the first accepted cell of the field.
     pub field_type: FieldType,
-    /// Position of that cell.
+    /// Position of the first accepted cell of the field.
     pub first: CellPosition,
 }
 
-/// A cell whose type differs from an earlier accepted cell of the same batch.
+/// A cell whose type differs from the type of an earlier accepted cell of the same batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Position of the cell.
@@ -227,36 +242,36 @@ pub struct Conflict {
     pub field: String,
 }
 
-/// A parsed batch whose syntax, schema and tags are in order: accepted rows as columns.
+/// A parsed batch whose syntax, schema and tags are valid. It holds the accepted rows as columns.
 ///
-/// Records that are rejected by themselves leave no trace in the columns.
+/// A rejected record leaves no trace in the columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// The one ingest instant, nanoseconds since 1970.
+    /// The ingest instant of the batch, in nanoseconds since 1970.
     pub ingest_ns: i64,
-    /// One per measurement, in order of first accepted record.
+    /// A table for each measurement, in order of first accepted record.
     pub tables: Vec<Table>,
     /// Measurement of each table.
     pub measurements: Vec<String>,
-    /// Fields; [`Column::field`] points here.
+    /// Fields, to which [`Column::field`] points.
     pub fields: Vec<BatchField>,
-    /// Tells whether there are more distinct fields than a tenant may have. The values of those
-    /// beyond are left out, so the batch is not to be stored.
+    /// True if the batch has more distinct fields than a tenant may have. The values of the excess
+    /// fields are missing, so the batch must not be stored.
     pub has_excess_fields: bool,
-    /// Series not found in the cache; a series may stand here more than once.
+    /// Series that the cache did not have. A series may occur more than once.
     pub new_series: NewSeries,
-    /// First type conflict inside the batch, if any.
+    /// First type conflict inside the batch, if there is one.
     pub conflict: Option<Conflict>,
-    /// Records accepted.
+    /// Number of accepted records.
     pub accepted_count: u32,
-    /// Indices of the rejected records, ascending.
+    /// Ascending indices of the rejected records.
     pub rejected_indices: Vec<u32>,
-    /// Records whose time was in the future and became the ingest instant.
+    /// Number of records whose time was in the future and became the ingest instant.
     pub clamped_count: u32,
-    /// Lines of the text, 0 where it has none.
+    /// Number of lines of the text, or 0 if the protocol has no lines.
     pub line_count: usize,
-    /// First faults of the first rejected records of another protocol, whose faults reject them
-    /// alone. The location begins with the number of the line, or of the value, from 1.
+    /// First fault of each of the first rejected records, for protocols whose faults reject single
+    /// records. The location begins with the number of the line or of the value, counted from 1.
     pub dropped: Vec<Fault>,
 }
 

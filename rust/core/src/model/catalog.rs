@@ -1,6 +1,7 @@
-//! The names of one tenant as one process knows them, by stored id and back.
+//! The names of one tenant, as far as this process knows them. Looks up names by stored id and ids
+//! by name.
 //!
-//! Ids may arrive in any order and with gaps, since each process registers names on its own.
+//! Ids may arrive in any order and with gaps, because each process registers names independently.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -14,104 +15,110 @@ use crate::model::json;
 use crate::model::names::{FieldId, NameParts, NameRef, SeriesId};
 
 /// Dense number of a measurement within one process.
+///
+/// Example: the first measurement that a catalog sees has index 0.
 pub type MeasurementIndex = u32;
 /// Dense number of an entity, i.e. of a (measurement, `entity_id`), within one process.
 pub type EntityIndex = u32;
 
-/// One series.
+/// A series: a measurement and a tag set.
 #[derive(Clone, Copy)]
 pub struct Series<'c> {
-    /// Its measurement.
+    /// Measurement of the series.
     pub measurement: MeasurementIndex,
-    /// Its entity; `None` for a series without `entity_id`, which no read addresses.
+    /// Entity of the series. `None` if the series has no `entity_id`, so that no read addresses it.
     pub entity: Option<EntityIndex>,
-    /// Catalog that has its name, which not everybody wants.
+    /// Catalog that has the name. The name is decoded only if a caller needs it.
     catalog: &'c Catalog,
     stored: &'c StoredSeries,
 }
 
-/// A [`Series`] as it is kept.
+/// A [`Series`] as the catalog stores it.
 #[derive(Clone, Copy)]
 struct StoredSeries {
     name: Place,
-    /// [`NONE`] where the series is not known.
+    /// Measurement, or [`NONE`] if the series is not known.
     measurement: MeasurementIndex,
-    /// [`NONE`] where it has none.
+    /// Entity, or [`NONE`] if the series has no entity.
     entity: EntityIndex,
-    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
+    /// True if the tags need no escapes in JSON, as is the case for nearly all series.
     has_plain_tags: bool,
 }
 
-/// No measurement, or no entity.
+/// Stands for no measurement or no entity.
 const NONE: u32 = u32::MAX;
 const UNKNOWN: StoredSeries =
     StoredSeries { name: Place::NOWHERE, measurement: NONE, entity: NONE, has_plain_tags: true };
 
-/// One (measurement, `entity_id`).
+/// An entity: a (measurement, `entity_id`).
 #[derive(Clone, Debug)]
 pub struct Entity {
-    /// Its measurement.
+    /// Measurement of the entity.
     pub measurement: MeasurementIndex,
-    /// The first of its tag sets, in order of registration as seen here; most have no other.
+    /// First series of the entity in order of registration, as this process saw it. Most entities
+    /// have no other series.
     first: SeriesId,
-    /// Offset and length of its id, which is never empty, in the name of the first.
+    /// Offset and length of the entity id in the name of the first series. The id is never empty.
     id_span: (u32, u32),
-    /// The smallest id among them: the same for every process that knows all of them.
+    /// Smallest series id of the entity. Every process that knows all its series finds the same id.
     pub representative: SeriesId,
 }
 
-/// One field of one measurement.
+/// A field of a measurement.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its measurement.
+    /// Measurement of the field.
     pub measurement: MeasurementIndex,
-    /// Its name, never empty.
+    /// Name of the field, never empty.
     pub name: Box<str>,
-    /// The one type of its values.
+    /// Type of all values of the field.
     pub field_type: FieldType,
 }
 
-/// A number and half the hash of what it stands for, which a table that grows needs again.
+/// A number, and half the hash of the name that it stands for. A table needs the hash again when it
+/// grows.
 struct Hashed {
     half: u32,
     of: u32,
 }
 
-/// All names known here: some hundred bytes for each, so a text stands only once.
+/// All names that this process knows of a tenant. A name takes some hundred bytes, so each text is
+/// stored only once.
 #[derive(Default)]
 pub struct Catalog {
     measurements: Vec<Box<str>>,
     measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
-    /// The one interned last, which most often is the next one too.
+    /// Measurement that was interned last. It is usually the next one as well.
     last_measurement: MeasurementIndex,
     series: Vec<StoredSeries>,
     series_count: usize,
     names: Arena,
     entities: Vec<Entity>,
-    /// The tag sets after the first, of those entities that have more.
+    /// Further series of the entities that have more than one.
     more_series: HashMap<EntityIndex, Vec<SeriesId>>,
     entity_by_id: HashTable<Hashed>,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
-    /// Series that are not the first of an entity, by name: an entity leads to its first.
+    /// Series by name, without the first series of each entity. The entity leads to its first
+    /// series.
     others_by_name: HashTable<Hashed>,
     hasher: RandomState,
 }
 
 impl Catalog {
-    /// Number of series known.
+    /// Returns the number of known series.
     #[must_use]
     pub const fn series_count(&self) -> usize {
         self.series_count
     }
 
-    /// Number of fields known.
+    /// Returns the number of known fields.
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.field_by_name.len()
     }
 
-    /// The measurement of this name.
+    /// Returns the measurement with this name, or `None` if it is not known.
     #[must_use]
     pub fn measurement(&self, name: &str) -> Option<MeasurementIndex> {
         let last = self.last_measurement;
@@ -121,16 +128,16 @@ impl Catalog {
         self.measurement_by_name.get(name).copied()
     }
 
-    /// Name of a measurement.
+    /// Returns the name of a measurement.
     ///
     /// # Panics
-    /// If the index is not from this catalog.
+    /// Panics if the index is not from this catalog.
     #[must_use]
     pub fn measurement_name(&self, measurement: MeasurementIndex) -> &str {
         &self.measurements[measurement as usize]
     }
 
-    /// Measurements in byte order of their names.
+    /// Returns all measurements in byte order of their names.
     #[must_use]
     pub fn measurements_by_name(&self) -> Vec<MeasurementIndex> {
         let mut order: Vec<_> = (0..index(self.measurements.len())).collect();
@@ -138,7 +145,7 @@ impl Catalog {
         order
     }
 
-    /// The series under a stored id, if its name was seen.
+    /// Returns the series with a stored id, or `None` if its name is not known.
     #[inline]
     #[must_use]
     pub fn series(&self, id: SeriesId) -> Option<Series<'_>> {
@@ -148,20 +155,22 @@ impl Catalog {
     }
 
     fn name_at(&self, place: Place) -> NameRef<'_> {
-        // SAFETY: names are all that is put there, by `insert`, and places of others come from nowhere.
+        // SAFETY: only `insert_parts` puts bytes into the arena, and they are the bytes of a name.
+        // The place of an unknown series is `NOWHERE`, for which `get` panics.
         #[expect(unsafe_code, reason = "a name is checked once")]
         unsafe {
             NameRef::of(self.names.get(place))
         }
     }
 
-    /// Hash of a series' name.
+    /// Returns the hash of a series name.
     #[must_use]
     pub fn hash_of(&self, name: NameRef<'_>) -> u64 {
         whole(half(self.hasher.hash_one(name.as_bytes())))
     }
 
-    /// The id of the series of this name, which has these parts.
+    /// Returns the id of the series with this name, or `None` if it is not known. `parts` are the
+    /// parts of the name.
     #[must_use]
     pub fn find_series(&self, name: NameRef<'_>, parts: &NameParts) -> Option<SeriesId> {
         if let Some(span) = parts.entity_id {
@@ -180,52 +189,52 @@ impl Catalog {
         Some(self.others_by_name.find(hash, is_it)?.of)
     }
 
-    /// All series known, by id.
+    /// Returns all known series in order of their ids.
     pub fn all_series(&self) -> impl Iterator<Item = (SeriesId, Series<'_>)> {
         (0..index(self.series.len())).filter_map(|id| Some((id, self.series(id)?)))
     }
 
-    /// All entities known.
+    /// Returns all known entities.
     #[must_use]
     pub fn entities(&self) -> &[Entity] {
         &self.entities
     }
 
-    /// The field under a stored id, if its name was seen.
+    /// Returns the field with a stored id, or `None` if its name is not known.
     #[must_use]
     pub fn field(&self, id: FieldId) -> Option<&Field> {
         self.fields.get(id as usize)?.as_ref()
     }
 
-    /// All fields known, by id.
+    /// Returns all known fields in order of their ids.
     pub fn all_fields(&self) -> impl Iterator<Item = (FieldId, &Field)> {
         let known = (0..).zip(&self.fields);
         known.filter_map(|(id, field)| Some((id, field.as_ref()?)))
     }
 
-    /// The id and type of a field.
+    /// Returns the id and type of a field, or `None` if it is not known.
     #[must_use]
     pub fn find_field(
         &self,
         measurement: MeasurementIndex,
         name: &str,
     ) -> Option<(FieldId, FieldType)> {
-        // A borrowed pair cannot look up an owned one; field names are few and looked up once a
+        // A borrowed pair cannot look up an owned pair. Field names are few and looked up once per
         // batch, so the copy is cheaper than a second kind of key.
         let id = *self.field_by_name.get(&(measurement, name.into()))?;
         Some((id, self.field(id)?.field_type))
     }
 
-    /// An entity.
+    /// Returns an entity.
     ///
     /// # Panics
-    /// If the index is not from this catalog.
+    /// Panics if the index is not from this catalog.
     #[must_use]
     pub fn entity(&self, entity: EntityIndex) -> &Entity {
         &self.entities[entity as usize]
     }
 
-    /// The entity of this id in this measurement.
+    /// Returns the entity with this id in a measurement, or `None` if it is not known.
     #[must_use]
     pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
         self.entity_of(self.entity_half(measurement, id.as_bytes()), measurement, id.as_bytes())
@@ -250,20 +259,21 @@ impl Catalog {
         Some(self.entity_by_id.find(whole(half), is_it)?.of)
     }
 
-    /// The id of an entity, never empty.
+    /// Returns the id of an entity, which is never empty.
     ///
     /// # Panics
-    /// If the index is not from this catalog.
+    /// Panics if the index is not from this catalog.
     #[must_use]
     pub fn entity_id(&self, entity: EntityIndex) -> &str {
         let entity = self.entity(entity);
         self.first_name(entity).text_at(entity.id_span)
     }
 
-    /// The bytes of that id: what orders entities, without a look at each.
+    /// Returns the bytes of the id of an entity. Entities are ordered by these bytes, which need no
+    /// UTF-8 check.
     ///
     /// # Panics
-    /// As [`Self::entity_id`].
+    /// Panics if the index is not from this catalog.
     #[must_use]
     pub fn entity_id_bytes(&self, entity: EntityIndex) -> &[u8] {
         let entity = self.entity(entity);
@@ -274,21 +284,21 @@ impl Catalog {
         self.name_at(self.series[entity.first as usize].name)
     }
 
-    /// The tag sets of an entity, in order of registration as seen here.
+    /// Returns the series of an entity in order of registration, as this process saw it.
     ///
     /// # Panics
-    /// If the index is not from this catalog.
+    /// Panics if the index is not from this catalog.
     pub fn series_of(&self, entity: EntityIndex) -> impl Iterator<Item = SeriesId> {
         let more = self.more_series.get(&entity).into_iter().flatten();
         std::iter::once(self.entity(entity).first).chain(more.copied())
     }
 
-    /// Notes the name of a series; the same id again changes nothing.
+    /// Registers the name of a series. Does nothing if the id is already known.
     pub fn insert_series(&mut self, id: SeriesId, name: NameRef<'_>) {
         self.insert_parts(id, name, &name.parts());
     }
 
-    /// As [`Self::insert_series`], of a name that has these parts.
+    /// Registers a series as [`Self::insert_series`] does. `parts` are the parts of the name.
     pub fn insert_parts(&mut self, id: SeriesId, name: NameRef<'_>, parts: &NameParts) {
         if self.series(id).is_some() {
             return;
@@ -317,7 +327,8 @@ impl Catalog {
         }
     }
 
-    /// Notes the name of a field of a measurement of this catalog; the same id again changes nothing.
+    /// Registers the name of a field of a measurement of this catalog. Does nothing if the id is
+    /// already known.
     pub fn insert_field(
         &mut self,
         id: FieldId,
@@ -332,7 +343,7 @@ impl Catalog {
         put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
     }
 
-    /// The measurement of this name, noted if it was not known.
+    /// Returns the measurement with this name. Registers the name if it is not known.
     pub fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
         let last = self.last_measurement;
         if self.measurements.get(last as usize).is_some_and(|known| **known == *name) {
@@ -348,8 +359,8 @@ impl Catalog {
         new
     }
 
-    /// The entity whose id lies at `id_span` in `name`, that of `series`, which joins it; and tells if
-    /// it is the first to do so.
+    /// Adds `series` to the entity whose id lies at `id_span` in its `name`. Returns the entity,
+    /// and true if `series` is its first series.
     fn intern_entity(
         &mut self,
         measurement: MeasurementIndex,
@@ -374,7 +385,7 @@ impl Catalog {
 }
 
 impl<'c> Series<'c> {
-    /// Its name.
+    /// Returns the name of the series.
     #[must_use]
     pub fn name(self) -> NameRef<'c> {
         self.catalog.name_at(self.stored.name)
@@ -391,7 +402,7 @@ impl<'c> Series<'c> {
 }
 
 impl Entity {
-    /// The first of its tag sets, in order of registration as seen here.
+    /// Returns the first series of the entity in order of registration, as this process saw it.
     #[must_use]
     pub const fn first_series(&self) -> SeriesId {
         self.first
@@ -408,7 +419,8 @@ fn half(hash: u64) -> u32 {
     u32::try_from(hash >> 32).expect("32 bits are left")
 }
 
-/// A hash for tables, which use its lowest and its highest bits, out of half of one.
+/// Makes a hash for hash tables from half of a hash. The tables use its lowest and its highest
+/// bits.
 fn whole(half: u32) -> u64 {
     u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -4,31 +4,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::limits::SPARE_PIECES_MAX;
 
-/// Bytes of one piece of a long answer.
+/// Bytes of a piece of a long answer, about.
 pub const PIECE_BYTES: usize = 1 << 20;
 
-/// Bytes that are set aside for a piece: a little more, for what one call appends to it.
+/// Bytes reserved for a piece. The sixteenth beyond [`PIECE_BYTES`] is room for the last append.
 pub const PIECE_CAPACITY: usize = PIECE_BYTES + PIECE_BYTES / 16;
 
-/// Pieces of answers that were sent: an answer of megabytes would else be mapped and faulted in anew
-/// each time.
+/// Pieces of answers that were sent, for reuse. Otherwise the system would map and fault in the
+/// memory of each answer of megabytes again.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// A long answer that is made as it is taken, a piece of about a mebibyte at a time.
+/// A long answer that is written while it is read, in pieces of about a mebibyte.
 pub trait LongPieces: Iterator<Item = Vec<u8>> + Send {
-    /// Bytes of memory that it holds, about: the values that are not written yet, and one piece.
+    /// Returns the approximate bytes of memory that the answer holds: the values that are not
+    /// written yet, and one piece.
     fn held_bytes(&self) -> usize;
 }
 
 /// The body of an answer.
 pub enum Body {
-    /// All of it, in pieces.
+    /// The whole body, in pieces.
     Whole(Vec<Vec<u8>>),
-    /// A way to its pieces.
+    /// An iterator that writes the pieces.
     Long(Box<dyn LongPieces>),
 }
 
-/// A long answer in pieces of about a mebibyte: one buffer would be copied as it grows.
+/// A long answer in pieces of about a mebibyte. A single buffer would be copied whenever it grows.
+///
+/// Example: an answer of 2.5 MiB becomes two full pieces and one half full piece.
 #[derive(Default)]
 pub struct Chunks {
     full: Vec<Vec<u8>>,
@@ -36,13 +39,14 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Room for about so many bytes.
+    /// Returns an empty answer with room for about this many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self { full: Vec::new(), open: piece(bytes) }
     }
 
-    /// The piece to append to. All that is appended before the next call stays in one piece.
+    /// Returns the piece to append to. Bytes that are appended before the next call stay in one
+    /// piece.
     #[inline]
     pub fn open(&mut self) -> &mut Vec<u8> {
         if self.open.len() >= PIECE_BYTES {
@@ -51,13 +55,13 @@ impl Chunks {
         &mut self.open
     }
 
-    /// Tells if a piece is full.
+    /// Returns true if at least one piece is full.
     #[must_use]
     pub fn has_piece(&self) -> bool {
         !self.full.is_empty() || self.open.len() >= PIECE_BYTES
     }
 
-    /// The pieces, in order.
+    /// Returns the pieces, in order.
     #[must_use]
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.full.push(self.open);
@@ -65,13 +69,13 @@ impl Chunks {
     }
 }
 
-/// A piece with room for about so many bytes, or for those of one piece.
+/// Returns an empty piece with room for about this many bytes, but at most [`PIECE_CAPACITY`].
 #[must_use]
 pub fn piece(bytes: usize) -> Vec<u8> {
     if bytes < PIECE_BYTES { Vec::with_capacity(bytes) } else { new_piece() }
 }
 
-/// Takes a piece back, to be filled anew, unless enough are kept ([`SPARE_PIECES_MAX`]).
+/// Takes back a piece for reuse, unless [`SPARE_PIECES_MAX`] pieces are kept already.
 pub fn give_back(mut piece: Vec<u8>) {
     if (PIECE_CAPACITY..2 * PIECE_CAPACITY).contains(&piece.capacity()) {
         piece.clear();
@@ -119,7 +123,8 @@ mod tests {
         for _ in 0..2 * SPARE_PIECES_MAX {
             give_back(Vec::with_capacity(PIECE_CAPACITY));
         }
-        // Tests of other modules may take some meanwhile, and give none back.
+        // Tests of other modules, which run at the same time, may take pieces and not give them
+        // back.
         assert!(spare().len() <= SPARE_PIECES_MAX);
         give_back(Vec::with_capacity(64 * PIECE_CAPACITY));
         give_back(vec![1; 10]);

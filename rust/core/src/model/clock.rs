@@ -1,4 +1,4 @@
-//! The wall clock of the machine, and how far this process believes it (O2).
+//! The wall clock of the machine, and when this process believes it (O2).
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -6,14 +6,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crate::model::error::{Error, Result};
 use crate::model::time::SECOND_NS;
 
-/// 2020-01-01T00:00:00Z: no machine with a clock that was ever set stands before it.
+/// 2020-01-01T00:00:00Z in nanoseconds since 1970. A clock that shows an earlier time was never
+/// set.
 const YEAR_2020_NS: i64 = 1_577_836_800 * SECOND_NS;
-/// Time that the wall clock goes on without a step until it is believed whatever it says.
+/// Nanoseconds without a step after which the wall clock is believed, whatever time it shows.
 const BELIEVED_AFTER_NS: i64 = 3_600 * SECOND_NS;
-/// Steps of the wall clock up to this one change nothing: a service that sets the time makes them.
+/// Largest step of the wall clock, in nanoseconds, that is ignored. A time service makes such
+/// steps.
 const STEP_NS: i64 = 60 * SECOND_NS;
 
-/// The wall clock as seen by this process.
+/// The wall clock as this process saw it.
 static WALL: Watch = Watch::new();
 
 /// The instant of a call.
@@ -21,12 +23,15 @@ static WALL: Watch = Watch::new();
 pub struct Now {
     /// Nanoseconds since 1970.
     pub ns: i64,
-    /// Tells if rows may expire by it, however far it lies ahead of the newest write.
+    /// True if rows may expire by this instant, however far it is after the newest write.
     pub is_believed: bool,
 }
 
 impl Now {
-    /// The wall clock. It is believed if this process has seen it go on for an hour without a step.
+    /// Reads the wall clock. The instant is believed if this process has seen the clock run for an
+    /// hour without a step.
+    ///
+    /// Example: a clock that is set forward by a year is believed again an hour later.
     #[must_use]
     pub fn by_wall_clock() -> Self {
         static ORIGIN: OnceLock<Instant> = OnceLock::new();
@@ -44,17 +49,19 @@ impl From<i64> for Now {
     }
 }
 
-/// The wall clock in nanoseconds since 1970; 0 if it stands before.
+/// Returns the wall clock in nanoseconds since 1970, or 0 if it shows an earlier time.
 #[must_use]
 pub fn wall_ns() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The wall clock for a write, whose records get no later time than it.
+/// Returns the wall clock for a write, in nanoseconds since 1970. No record of the write gets a
+/// later time.
 ///
 /// # Errors
-/// [`Error::Unavailable`] if it stands before 2020: each record would get its time for good.
+/// Returns [`Error::Unavailable`] if the clock shows a time before 2020, which each record would
+/// keep for good.
 pub fn ingest_ns() -> Result<i64> {
     let ns = wall_ns();
     if ns < YEAR_2020_NS {
@@ -64,14 +71,14 @@ pub fn ingest_ns() -> Result<i64> {
     Ok(ns)
 }
 
-/// The two clocks at the last look.
+/// The two clocks when they were last read.
 struct Watch(Mutex<Option<Seen>>);
 
 #[derive(Clone, Copy)]
 struct Seen {
-    /// The wall clock less the monotonic one.
+    /// The wall clock minus the monotonic clock.
     difference_ns: i64,
-    /// Instant of the last step by the monotonic clock.
+    /// Instant of the last step, by the monotonic clock.
     stepped_ns: i64,
 }
 
@@ -80,7 +87,8 @@ impl Watch {
         Self(Mutex::new(None))
     }
 
-    /// Notes what both clocks say; returns true if the wall clock has not stepped for an hour.
+    /// Records the readings of both clocks. Returns true if the wall clock has not stepped for an
+    /// hour.
     fn look(&self, wall_ns: i64, monotonic_ns: i64) -> bool {
         let difference_ns = wall_ns.saturating_sub(monotonic_ns);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

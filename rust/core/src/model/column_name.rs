@@ -1,23 +1,29 @@
-//! Names of the columns that fields become in a table of rows of many measurements.
+//! Names of the columns that fields become in a table with rows of many measurements.
 //!
-//! A column is named as its field is, with the type as a suffix where the name alone would not
-//! tell the field: so each column name stands for one field name, and the other way round.
+//! A column has the name of its field. If that name alone would be ambiguous, the type follows as a
+//! suffix. Each column name therefore belongs to exactly one field name.
+//!
+//! Example: if `state` is a boolean in one measurement and a text in another, the columns are
+//! `state:bool` and `state:text`.
 
 use std::borrow::Cow;
 
 use super::batch::FieldType;
 
-/// Columns of every row beside its fields.
+/// Columns that every row has in addition to its fields.
 pub const ROW_COLUMNS: [&str; 3] = ["time", "measurement", "tags"];
 
 const SUFFIXES: [(&str, FieldType); 3] =
     [(":float", FieldType::Float), (":bool", FieldType::Bool), (":text", FieldType::Text)];
 
-/// Follows the suffix of a name in which NUL and `%` are escaped, because names end at NUL in C.
+/// Last character of a name in which NUL and `%` are escaped, because names end at NUL in C.
 const ESCAPED: char = '%';
 
-/// The name of the column of a field, where `has_other_type` tells that a field of this name has
+/// Returns the name of the column of a field. `has_other_type` is true if a field of this name has
 /// another type in another measurement.
+///
+/// Example: `speed` stays `speed`, but becomes `speed:float` if `has_other_type`. A float field
+/// `time` is always `time:float`, because every row has a column `time`.
 #[must_use]
 pub fn of_field(field: &str, field_type: FieldType, has_other_type: bool) -> String {
     let has_nul = field.contains('\0');
@@ -33,7 +39,9 @@ pub fn of_field(field: &str, field_type: FieldType, has_other_type: bool) -> Str
     format!("{field}{suffix}")
 }
 
-/// The field of a column, and its type where the name has it.
+/// Returns the field of a column, and its type if the name has a suffix.
+///
+/// Example: `speed:float` is the field `speed` with type float, and `speed` has no type.
 #[must_use]
 pub fn field_of(column: &str) -> (Cow<'_, str>, Option<FieldType>) {
     match parts(column) {
@@ -45,7 +53,7 @@ pub fn field_of(column: &str) -> (Cow<'_, str>, Option<FieldType>) {
     }
 }
 
-/// A name without its suffix, the type that this says, and whether it says that the name is escaped.
+/// Splits a name: the name without suffix, the type of the suffix, and true if the name is escaped.
 fn parts(name: &str) -> (&str, Option<FieldType>, bool) {
     let (plain, is_escaped) =
         name.strip_suffix(ESCAPED).map_or((name, false), |plain| (plain, true));

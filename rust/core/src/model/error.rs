@@ -1,6 +1,6 @@
-//! Faults of the world below the rules of the contract: machine and files, never the input of a client.
+//! Faults of the machine, of files and of the embedding program, but never of a client's input.
 //!
-//! Bad input is a value ([`crate::model::fault::Refusal`]), not one of these.
+//! Bad input is a value of [`crate::model::fault::Refusal`], not an [`Error`].
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,15 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Result of an engine operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A fault of the machine, the files or the caller's set-up.
+/// A fault of the machine, of the files or of the caller's set-up.
 #[derive(Debug)]
 pub enum Error {
-    /// Stored bytes are not what this program wrote: damaged, foreign, or opened with another key.
+    /// Stored bytes are not the bytes that this program wrote: they are damaged, foreign, or opened
+    /// with another key.
     Corrupt {
         /// The thing that was read, in words of `docs/format.md`.
         what: &'static str,
     },
-    /// A record is not what was written last in its place.
+    /// A record is not the record that was last written in its place, or is from a build before
+    /// 0.3.0.
     Foreign {
         /// The record or its store, and the fault.
         what: String,
@@ -28,60 +30,61 @@ pub enum Error {
         /// The answer of the operating system.
         source: std::io::Error,
     },
-    /// LMDB refused an operation for a reason other than a full disk.
+    /// LMDB refused an operation for another reason than a full disk.
     Database {
         /// The operation in words.
         what: &'static str,
         /// The answer of LMDB.
         message: String,
     },
-    /// Compaction took away what was to be read: the read must take a new look. No caller of a plane
-    /// sees it unless compaction outran the read many times over.
+    /// Compaction removed the data before it was read, so the read must start again. A caller of a
+    /// plane sees this error only if compaction outran the read many times.
     Stale,
-    /// No space is left on the device; nothing was written, and writing may be tried again later.
+    /// No space is left on the device. The write had no effect, and may be tried again later.
     DiskFull,
-    /// A commit failed in a way that leaves the durability of earlier pages in doubt: the plane
-    /// takes no more writes until it is opened anew.
+    /// A commit failed and left the durability of earlier pages in doubt. The plane refuses writes
+    /// until it is opened again.
     Poisoned,
-    /// The handle was opened in another process; a fork must open its own.
+    /// The handle was opened in another process. A forked process must open its own handle.
     Forked,
     /// The handle was closed.
     Closed,
-    /// Batches acknowledged before they were durable (asynchronous mode) are lost.
+    /// Batches that were acknowledged before they were durable (asynchronous mode) are lost.
     Lost {
-        /// Their records.
+        /// Number of the lost records.
         rows: u64,
-        /// The fault that kept them from being stored.
+        /// The fault that prevented storing the records.
         cause: Box<Error>,
     },
-    /// Rows that are to be stored together hold more than a block may.
+    /// Rows that must be stored together exceed the limits of a block.
     TooLarge {
-        /// Rows, values or bytes of text.
+        /// `rows`, `values` or `bytes of text`.
         what: &'static str,
-        /// Number of them.
+        /// Number of rows, values or bytes.
         count: usize,
-        /// Number that a block may hold.
+        /// Maximum number in a block.
         max: usize,
     },
-    /// The engine that keeps the store cannot be reached, or refuses: nothing was changed, and the
-    /// call may be made again later. The handle stays as it is.
+    /// The engine that keeps the store cannot be reached or refuses. The store did not change, the
+    /// handle stays usable, and the call may be made again later.
     Unavailable {
         /// The engine, the operation and its answer in words.
         what: String,
     },
-    /// The engine that keeps the store was told to change something and did not answer: it may be
-    /// stored by now, or later. The handle stays as it is.
+    /// The engine that keeps the store got a change and did not answer. The change may be stored
+    /// now or later, or not at all. The handle stays usable.
     Unknown {
         /// The engine, the operation and the fault in words.
         what: String,
     },
-    /// Another compactor has taken over: the lease of this one ran out before its work was done.
+    /// Another compactor has taken over, because the lease of this compactor expired before its
+    /// work was done.
     Overtaken,
-    /// Something already exists where a new store is to be, which is named.
+    /// A new store cannot be created because something exists at this path.
     Exists(String),
-    /// No store exists where one is to be opened, which is named.
+    /// No store exists at this path.
     Missing(String),
-    /// A bug: the call panicked. What was under way is as a crash would have left it.
+    /// A bug: the call panicked. The state is as after a crash at that moment.
     Internal {
         /// Message of the panic.
         message: String,
@@ -94,7 +97,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
+    /// Returns [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`] if no space is
+    /// left.
     #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
         if is_disk_full(&source) {
@@ -103,19 +107,20 @@ impl Error {
         Self::Io { what: format!("{operation} {}", path.display()), source }
     }
 
-    /// An [`Error::Exists`] for what is at `path`.
+    /// Returns [`Error::Exists`] for `path`.
     #[must_use]
     pub fn exists(path: &std::path::Path) -> Self {
         Self::Exists(path.display().to_string())
     }
 
-    /// An [`Error::Missing`] for what should be at `path`.
+    /// Returns [`Error::Missing`] for `path`.
     #[must_use]
     pub fn missing(path: &std::path::Path) -> Self {
         Self::Missing(path.display().to_string())
     }
 
-    /// An [`Error::Foreign`] for stored bytes of `version`, which only builds before 0.3.0 wrote.
+    /// Returns [`Error::Foreign`] for stored bytes of `version`, which only builds before 0.3.0
+    /// wrote.
     #[must_use]
     pub fn too_old(what: &str, version: u32) -> Self {
         let advice = "0.3.0 reads and exports it";
@@ -123,7 +128,8 @@ impl Error {
         Self::Foreign { what }
     }
 
-    /// The same fault once more, for another caller who waited for the same commit or connection.
+    /// Returns a copy of the error for another caller that waited for the same commit or
+    /// connection.
     #[must_use]
     pub fn for_each_waiter(&self) -> Self {
         match self {
@@ -149,12 +155,15 @@ impl Error {
     }
 }
 
-/// Runs `work`; a panic in there becomes [`Error::Internal`], so that a bug ends one call and no more.
+/// Runs `work`. A panic in `work` becomes [`Error::Internal`], so that a bug ends only one call.
+///
+/// Example: `catching(|| panic!("boom"))` returns [`Error::Internal`] with the message `boom`.
 ///
 /// # Errors
-/// Those of `work`, and [`Error::Internal`].
+/// Returns the errors of `work`, or [`Error::Internal`] if `work` panics.
 pub fn catching<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    // Whatever locks the panic poisons are taken over only where what they guard is sound.
+    // A panic may poison locks. Code that takes over a poisoned lock does so only if the guarded
+    // value is sound.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -162,7 +171,7 @@ pub fn catching<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     })
 }
 
-/// Tells whether a device, a quota or a limit on the size of files has no room left.
+/// Returns true if a device, a quota or a file size limit has no room left.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
@@ -175,7 +184,7 @@ impl fmt::Display for Error {
             }
             Self::Io { what, source } => {
                 let text = source.to_string();
-                // The number says nothing that the words do not.
+                // The words already say all that the number says.
                 let words = text.split(" (os error").next().unwrap_or(&text);
                 write!(f, "could not {what}: {words}")
             }

@@ -1,13 +1,15 @@
-//! Bad input as data: a stable code and a location; the prose is made only for the answer.
+//! Bad input as data: a stable code and a location. The sentence is made only for the answer.
 //!
-//! In an answer it is `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
+//! Example: a record without a time is `{"type": "missing", "loc": ["body", 3, "time"], "msg": …}`
+//! in the answer, if it is the fourth of the batch.
 
 use super::limits::FAULT_NAME_CHARS_MAX;
 
-/// Reason for which a value of a batch is not acceptable; `as_str` is the `type` of the answer.
+/// The reason that a value of a batch is not acceptable. [`Self::as_str`] is the `type` in the
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultCode {
-    /// The body is not one JSON document in UTF-8, or nests too deep.
+    /// The body is not one JSON document in UTF-8, or is nested too deeply.
     JsonInvalid,
     /// The document is not an array.
     ListType,
@@ -41,16 +43,18 @@ pub enum FaultCode {
     NoFields,
     /// A time is before 2000.
     TimeTooEarly,
-    /// The content of tags refuses a record where it does not refuse the batch.
+    /// A rule for the content of tags refuses a record, and the protocol refuses records
+    /// individually.
     TagsInvalid,
-    /// The same of fields.
+    /// A rule for the content of fields refuses a record, and the protocol refuses records
+    /// individually.
     FieldsInvalid,
-    /// A field was written with another type before.
+    /// A field already has another type.
     TypeConflict,
 }
 
 impl FaultCode {
-    /// All codes, for tests that must not miss one.
+    /// All codes, for tests that must cover every code.
     pub const ALL: [Self; 20] = [
         Self::JsonInvalid,
         Self::ListType,
@@ -74,7 +78,9 @@ impl FaultCode {
         Self::TypeConflict,
     ];
 
-    /// The stable name, as in pydantic where it has one for this fault.
+    /// Returns the stable name of the fault. The name is pydantic's if pydantic has this fault.
+    ///
+    /// Example: [`Self::FiniteNumber`] is `finite_number`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -101,7 +107,7 @@ impl FaultCode {
         }
     }
 
-    /// The sentence for people; clients branch on the code.
+    /// Returns the sentence for people. Clients branch on the code instead.
     #[must_use]
     pub const fn message(self) -> &'static str {
         match self {
@@ -131,7 +137,7 @@ impl FaultCode {
     }
 }
 
-/// One step of a location below `"body"`.
+/// One step of a location, below `"body"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A byte offset into the document or the index of a record.
@@ -141,7 +147,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step of a key: of a long one its beginning, since one name may be part of many faults.
+    /// Returns the step of a key. A long key is cut, because a name may be part of many faults.
+    ///
+    /// Example: a key of 1,000 characters becomes its first 64.
     #[must_use]
     pub fn key(name: &str) -> Self {
         let end = name.char_indices().nth(FAULT_NAME_CHARS_MAX).map_or(name.len(), |(at, _)| at);
@@ -149,55 +157,59 @@ impl Step {
     }
 }
 
-/// One fault and its location.
+/// A fault and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Reason.
+    /// Reason of the fault.
     pub code: FaultCode,
     /// Location below `"body"`: a record index and then keys, or a byte offset for `json_invalid`.
     pub loc: Vec<Step>,
 }
 
-/// Reason for which a whole batch is refused; nothing of it is written. The order is that of stages 9 to 13 in
-/// `docs/contract.md`.
+/// The reason that a whole batch is refused. No record of the batch is written. The order is the
+/// order of stages 9 to 13 in `docs/contract.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Syntax or schema: 422 with a `detail` list of 1 to [`crate::model::limits::FAULTS_MAX`] faults.
     Faults(Vec<Fault>),
-    /// Records of another protocol, of which none is to be written where one is faulty; the first of
-    /// them, as [`crate::model::batch::Batch::dropped`] has them.
+    /// Faulty records of another protocol, in a call that refuses the batch if any record is
+    /// faulty. Lists the first faults, as [`crate::model::batch::Batch::dropped`] does.
     Dropped(Vec<Fault>),
     /// More records than allowed: 413 `batch_too_large`.
     TooManyRecords {
-        /// Elements of the array.
+        /// Number of elements in the array.
         received: usize,
-        /// The bound.
+        /// Maximum number of records.
         max: usize,
     },
     /// A content rule of the contract that names a field: 400 `invalid_input`, or
     /// `INVALID_ARGUMENT` `invalid_input:<field>`.
     InvalidInput {
-        /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC; `names` for
-        /// a body that adds more names than [`crate::model::limits::BODY_NAMES_BYTES`] allows.
+        /// `tags` or `fields` over HTTP. Over gRPC also `entity_id`, `measurement` and others.
+        /// `names` if a body adds more names than [`crate::model::limits::BODY_NAMES_BYTES`]
+        /// allows.
         field: &'static str,
     },
-    /// The names that are new in the batch would take the tenant past a bound. It is answered as
-    /// [`Self::InvalidInput`]; what was written before can be written again.
+    /// The new names of the batch would take the tenant past a bound. The answer is the answer to
+    /// [`Self::InvalidInput`]. Names that the tenant already has can still be written.
     TenantFull {
-        /// The setting that has the bound.
+        /// Name of the setting with the bound.
         bound: &'static str,
     },
-    /// A field was written with another type before, or earlier in this batch.
+    /// A field already has another type, from an earlier write or from an earlier cell of this
+    /// batch.
     TypeConflict {
         /// The first such field in array order, then key order.
         field: String,
     },
-    /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full`.
+    /// The queue of acknowledged batches is full: 503 `ingest_buffer_full`.
     BufferFull,
 }
 
 impl Refusal {
-    /// The error code.
+    /// Returns the error code of the answer.
+    ///
+    /// Example: [`Self::TypeConflict`] is `field_type_conflict`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -209,7 +221,7 @@ impl Refusal {
         }
     }
 
-    /// The field that the answer names beside the code, if it names one.
+    /// Returns the field that the answer names next to the code, if there is one.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {

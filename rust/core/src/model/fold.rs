@@ -1,16 +1,17 @@
-//! Samples of a window folded into one value.
+//! Folding: the samples of a window become one value.
 
 use crate::model::aggregate::{Aggregation, Statistic};
 
-/// Scale of the second sum of a mean, 2^-63: small enough that no sum of finite doubles overflows.
+/// Scale of the second sum of a mean, 2^-63. It is so small that no sum of finite doubles
+/// overflows.
 const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
 
-/// Samples of one channel in one window, taken in write order.
+/// The samples of one channel in one window, added in write order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
     count: u64,
     sum: f64,
-    /// The sum times [`SCALE`]; only kept where `sum` is not finite.
+    /// The sum times [`SCALE`]. It is kept only if `sum` is not finite.
     scaled_sum: f64,
     min: f64,
     max: f64,
@@ -33,8 +34,8 @@ impl Default for Fold {
 }
 
 impl Fold {
-    /// Finite samples in order of time, then of writing, the last of them at `last_ns`; smallest and
-    /// largest are known, and perhaps their sum.
+    /// Folds finite samples that are ordered by time, then by write order. `last_ns` is the time of
+    /// the last sample. The caller knows the smallest and the largest sample, and perhaps the sum.
     #[must_use]
     pub fn of(samples: &[f64], (min, max): (f64, f64), sum: Option<f64>, last_ns: i64) -> Self {
         let mut fold = Self { count: samples.len() as u64, min, max, ..Self::default() };
@@ -48,7 +49,7 @@ impl Fold {
         fold
     }
 
-    /// Takes one finite sample.
+    /// Adds one finite sample.
     pub fn add(&mut self, time_ns: i64, value: f64) {
         self.count += 1;
         self.add_to_sum(&[value]);
@@ -57,8 +58,8 @@ impl Fold {
         self.see(time_ns, value);
     }
 
-    /// Takes finite samples in write order, as far as `aggregation` asks for them; `time_ns` is the
-    /// time of the sample at an index.
+    /// Adds finite samples in write order, but only to the statistics that `aggregation` needs.
+    /// `time_ns` returns the time of the sample at an index.
     pub fn add_for(
         &mut self,
         aggregation: Aggregation,
@@ -78,7 +79,7 @@ impl Fold {
         }
     }
 
-    /// Takes the samples of another fold, which were written later.
+    /// Adds the samples of a fold that were written later.
     pub fn merge(&mut self, later: &Self) {
         self.count += later.count;
         self.merge_sum(later);
@@ -87,7 +88,8 @@ impl Fold {
         self.merge_last(later);
     }
 
-    /// As [`Self::merge`], as far as `aggregation` asks for it.
+    /// Adds another fold as [`Self::merge`] does, but only to the statistics that `aggregation`
+    /// needs.
     pub fn merge_for(&mut self, aggregation: Aggregation, later: &Self) {
         self.count += later.count;
         match aggregation {
@@ -136,19 +138,20 @@ impl Fold {
         if self.sum.is_finite() { self.sum * SCALE } else { self.scaled_sum }
     }
 
-    /// Tells whether there is no sample.
+    /// Returns true if there are no samples.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Time of the sample that is the last.
+    /// Returns the time of the last sample.
     #[must_use]
     pub const fn last_ns(&self) -> i64 {
         self.last_ns
     }
 
-    /// One statistic of a window that begins at `start_ns`; `None` where it is not kept.
+    /// Returns a statistic of a window that begins at `start_ns`, or `None` if the statistic is not
+    /// kept.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "2^53 ns are a hundred days")]
     pub fn get(&self, statistic: Statistic, start_ns: i64) -> Option<f64> {
@@ -165,7 +168,7 @@ impl Fold {
         (self.count > 0).then_some(value)
     }
 
-    /// The inverse of [`Self::get`].
+    /// Sets a statistic to a value that [`Self::get`] returned.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers")]
     pub fn set(&mut self, statistic: Statistic, start_ns: i64, value: f64) {
         match statistic {
@@ -179,10 +182,12 @@ impl Fold {
         }
     }
 
-    /// The result, `None` where no sample fell into the window.
+    /// Returns the result, or `None` if no sample is in the window.
     ///
-    /// The mean is sum / count. Where the sum overflows, it comes from a second sum of the
-    /// samples times 2^-63, which cannot.
+    /// The mean is sum / count. If the sum overflows, the mean comes from a second sum, of the
+    /// samples times 2^-63, which cannot overflow.
+    ///
+    /// Example: the mean of 1e308 and 1.5e308 is 1.25e308, although their sum exceeds every double.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count above 2^53 samples cannot be held")]
     pub fn result(&self, aggregation: Aggregation) -> Option<f64> {
@@ -200,8 +205,8 @@ impl Fold {
     }
 }
 
-// In the total order of IEEE 754, -0.0 below 0.0, so that no result depends on the order in which
-// samples are folded.
+// Compares in the total order of IEEE 754, in which -0.0 is below 0.0. The result then does not
+// depend on the order in which samples are folded.
 fn smaller(a: f64, b: f64) -> f64 {
     if b.total_cmp(&a).is_lt() { b } else { a }
 }

@@ -1,9 +1,9 @@
-//! Writing JSON answers straight into one buffer.
+//! Writes JSON answers directly into a buffer.
 
 use crate::model::time;
 
-/// Appends the first `length` bytes of `text`: a copy of a fixed size takes a few instructions, one of
-/// any size a call.
+/// Appends the first `length` bytes of `text`. Copying a fixed size takes a few instructions, but
+/// copying a variable size takes a call.
 #[inline]
 pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], length: usize) {
     let end = out.len() + length;
@@ -11,11 +11,13 @@ pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], length: 
     out.truncate(end);
 }
 
-/// Appends `text` as a JSON string, quotes included (RFC 8259, section 7).
+/// Appends `text` as a JSON string, with quotes (RFC 8259, section 7).
+///
+/// Example: the text `say "hi"` becomes `"say \"hi\""`.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
-    // Looks at all bytes without a branch, which the compiler does many at a time.
+    // Looks at all bytes without a branch, so that the compiler can process many bytes at a time.
     if bytes.iter().fold(false, |found, byte| found | is_special(*byte)) {
         write_escaped(out, bytes);
     } else {
@@ -24,7 +26,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Tells whether a JSON string holds `text` as it stands.
+/// Returns true if a JSON string can hold `text` without escapes.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     !text.bytes().fold(false, |found, byte| found | is_special(byte))
@@ -61,15 +63,16 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
     }
 }
 
-/// Doubles below this may be written as thousandths: fewer than 15 digits, which are unique.
+/// Doubles below this may be written as thousandths. They have fewer than 15 digits, and such
+/// decimals are unique.
 const THOUSANDTHS_END: f64 = 1e9;
 
-/// 1.5 times 2^52: a double below 2^51 that is added to it is rounded to an integer, ties to even,
-/// which are then the lowest bits of the sum.
+/// 1.5 times 2^52. Adding it to a double below 2^51 rounds the double to an integer, ties to even.
+/// The integer is then in the lowest bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// The three digits of each number below 1,000, and how many of them there are without zeros at the
-/// end, one at least.
+/// The three digits of each number below 1,000, and the number of digits without trailing zeros, at
+/// least 1.
 const DIGITS: [[u8; 4]; 1_000] = {
     let mut all = [[0; 4]; 1_000];
     let mut number = [b'0'; 3];
@@ -95,6 +98,8 @@ const DIGITS: [[u8; 4]; 1_000] = {
 };
 
 /// Appends a finite double as the shortest text that reads back as the same double.
+///
+/// Example: 0.1 becomes `0.1`, and 20.0 becomes `20.0`.
 #[inline]
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     debug_assert!(value.is_finite(), "only finite values are stored");
@@ -105,14 +110,16 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// The integer that is `value` in thousandths, if there is one: most telemetry has few decimals.
+/// Returns `value` in thousandths if that is an integer. Most telemetry has few decimals.
 ///
-/// Dividing it by 1000 is rounded once, so its text reads back as `value`; and no other text of so
-/// few digits does, so it is the shortest.
+/// Dividing the integer by 1000 rounds once, so its text reads back as `value`. No other text with
+/// so few digits reads back as `value`, so the text is the shortest.
+///
+/// Example: 21.25 is 21,250 thousandths.
 #[inline]
 fn thousandths_of(value: f64) -> Option<i64> {
     let rounded = value * 1_000.0 + ROUNDER;
-    // As bits: -0.0 has no integer.
+    // Comparing the bits excludes -0.0, which no integer represents.
     let is_exact = ((rounded - ROUNDER) / 1_000.0).to_bits() == value.to_bits();
     let thousandths = rounded.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
     (is_exact && value.abs() < THOUSANDTHS_END).then_some(thousandths)
@@ -136,13 +143,14 @@ fn write_thousandths(out: &mut Vec<u8>, thousandths: i64) {
     }
 }
 
-/// The digits of `number` modulo 1,000, as [`DIGITS`] has them.
+/// Returns the digits of `number` modulo 1,000 from [`DIGITS`].
 #[inline]
 fn digits(number: u64) -> [u8; 4] {
     DIGITS[(number % 1_000) as usize]
 }
 
-/// A number below 1,000 as text, its first byte the lowest, and the bytes of it.
+/// Returns a number below 1,000 as text, with the first character in the lowest byte, and its
+/// length.
 #[inline]
 fn number(number: u64) -> (u64, u32) {
     let [hundreds, tens, ones, _] = digits(number);
@@ -151,7 +159,7 @@ fn number(number: u64) -> (u64, u32) {
     (text >> (8 * zeros), 3 - zeros)
 }
 
-/// Appends a number from 1,000 to 10^9, which is at most.
+/// Appends a number from 1,000 to 10^9.
 fn write_large(out: &mut Vec<u8>, whole: u64, is_negative: bool) {
     if is_negative {
         out.push(b'-');
@@ -171,7 +179,7 @@ fn digit(value: u64) -> u8 {
 
 /// Appends an integer.
 pub fn write_i64(out: &mut Vec<u8>, value: i64) {
-    // Sign and nineteen digits.
+    // Twenty bytes hold a sign and nineteen digits.
     let mut text = [b'0'; 20];
     let (mut rest, mut start) = (value.unsigned_abs(), text.len());
     loop {
@@ -188,7 +196,7 @@ pub fn write_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&text[start..]);
 }
 
-/// Appends an instant as a JSON string.
+/// Appends an instant, in nanoseconds since 1970, as a JSON string.
 pub fn write_time(out: &mut Vec<u8>, time_ns: i64) {
     out.push(b'"');
     time::write_rfc3339(out, time_ns);
@@ -200,7 +208,9 @@ pub fn write_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// Appends a JSON object of string values, in the order given.
+/// Appends a JSON object of strings, in the given order.
+///
+/// Example: `("b", "2")` and `("a", "1")` become `{"b":"2","a":"1"}`.
 pub fn write_object_of_strings<'t>(
     out: &mut Vec<u8>,
     pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
@@ -217,7 +227,7 @@ pub fn write_object_of_strings<'t>(
     out.push(b'}');
 }
 
-/// Does as [`write_object_of_strings`], of strings that are all plain ([`is_plain`]).
+/// Does the same as [`write_object_of_strings`] for strings that are all plain ([`is_plain`]).
 pub fn write_object_of_plain_strings<'t>(
     out: &mut Vec<u8>,
     pairs: impl IntoIterator<Item = (&'t str, &'t str)>,

@@ -1,5 +1,6 @@
-//! The vocabulary of the engine: records as columns, names, faults, limits, time. Each module may
-//! use those listed above it.
+//! The vocabulary of the engine: records as columns, names, faults, limits, time.
+//!
+//! Each module uses only modules listed above it.
 
 pub mod error;
 pub mod limits;

@@ -1,50 +1,54 @@
-//! Names as bytes: what is hashed to find a name and sealed to keep it (`docs/format.md`, "Names").
+//! Names as bytes. A name is found by the hash of its bytes, and its bytes are sealed to keep it
+//! (`docs/format.md`, "Names").
 
 use crate::model::error::{Error, Result};
 use crate::model::json;
 
-/// Stored id of a series (measurement and tag set) within one tenant.
+/// Stored id of a series (a measurement and a tag set) within one tenant.
 pub type SeriesId = u32;
-/// Stored id of a field (measurement and field name) within one tenant.
+/// Stored id of a field (a measurement and a field name) within one tenant.
 pub type FieldId = u32;
 
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
-/// Key of the tag that makes an entity of a series.
+/// Key of the tag whose value makes a series belong to an entity.
 pub(crate) const ENTITY_ID: &str = "entity_id";
 
-/// Stands for a length where a measurement is that of the field before: one long name must not be
-/// stored with each of its fields.
+/// Takes the place of the length of a measurement if the field before has the same measurement. A
+/// long name is thus not stored with each of its fields.
 const SAME: [u8; 4] = [0xff; 4];
 
 /// Name of a series: its measurement, then key and value of each tag in ascending byte order of the
-/// keys. It is its own stored form, one piece of memory.
+/// keys. The bytes in memory are the stored form.
+///
+/// Example: the measurement `link` with the tags `entity_id=a` and `band=x` is the texts `link`,
+/// `band`, `x`, `entity_id` and `a`, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesName(Box<[u8]>);
 
-/// A [`SeriesName`] that lies somewhere else.
+/// A [`SeriesName`] whose bytes are borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NameRef<'n>(&'n [u8]);
 
-/// Parts of a name by which its series is entered.
+/// Parts of a name with which its series is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameParts {
-    /// Offset and length of the value of its `entity_id` in [`NameRef::as_bytes`]; `None` also where
-    /// it is empty.
+    /// Offset and length of the `entity_id` value in [`NameRef::as_bytes`]. `None` if the tag is
+    /// absent or empty.
     pub entity_id: Option<(u32, u32)>,
-    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
+    /// True if the tags need no escapes in JSON, as is the case for nearly all series.
     pub has_plain_tags: bool,
 }
 
-/// A text as names have it: its length, then its bytes.
+/// A text as names hold it: its length, then its bytes.
 pub(crate) struct EncodedText(Box<[u8]>);
 
-/// A name that is put together of its parts.
+/// A name that is assembled from its parts.
 pub(crate) struct EncodedName<'t, T> {
     pub(crate) measurement: &'t str,
     /// Tags in ascending order of their keys, each key once.
     pub(crate) tags: T,
-    /// Index of the tag of the entity.
+    /// Index of the `entity_id` tag.
     pub(crate) entity: Option<usize>,
     pub(crate) has_plain_tags: bool,
 }
@@ -58,7 +62,7 @@ impl EncodedText {
 }
 
 impl<'t, T: ExactSizeIterator<Item = (&'t EncodedText, &'t str)>> EncodedName<'t, T> {
-    /// Appends the name to others; its parts.
+    /// Appends the name to `names`. Returns its parts.
     pub(super) fn put(self, names: &mut Vec<u8>) -> NameParts {
         let start = names.len();
         put(names, self.measurement);
@@ -77,10 +81,11 @@ impl<'t, T: ExactSizeIterator<Item = (&'t EncodedText, &'t str)>> EncodedName<'t
 }
 
 impl SeriesName {
-    /// The name of these tags, which are sorted by key and have each key once.
+    /// Returns the name of a measurement and tags. The tags are sorted by key, and no key occurs
+    /// twice.
     ///
     /// # Panics
-    /// If a text is of 4 GiB.
+    /// Panics if a text has 4 GiB or more.
     #[must_use]
     pub fn new<T: AsRef<str>>(measurement: &str, tags: &[(T, T)]) -> Self {
         let text_len = |text: &T| 4 + text.as_ref().len();
@@ -95,7 +100,7 @@ impl SeriesName {
         Self(bytes.into_boxed_slice())
     }
 
-    /// A view of it.
+    /// Borrows the name.
     #[must_use]
     pub fn view(&self) -> NameRef<'_> {
         NameRef(&self.0)
@@ -103,34 +108,34 @@ impl SeriesName {
 }
 
 impl<'n> NameRef<'n> {
-    /// The name of these bytes.
+    /// Returns the name with these bytes.
     ///
     /// # Safety
-    /// They were [`Self::as_bytes`] of a name.
+    /// The bytes must be [`Self::as_bytes`] of a name.
     #[expect(unsafe_code, reason = "what a name is made of is checked once")]
     pub(super) const unsafe fn of(bytes: &'n [u8]) -> Self {
         Self(bytes)
     }
 
-    /// A copy that owns its bytes.
+    /// Returns a copy that owns its bytes.
     #[must_use]
     pub fn to_name(self) -> SeriesName {
         SeriesName(self.0.into())
     }
 
-    /// Its bytes, as they are stored.
+    /// Returns the bytes of the name, as they are stored.
     #[must_use]
     pub const fn as_bytes(self) -> &'n [u8] {
         self.0
     }
 
-    /// The measurement, never empty.
+    /// Returns the measurement, which is never empty.
     #[must_use]
     pub fn measurement(self) -> &'n str {
         text_of(self.0).0
     }
 
-    /// Key and value of each tag, ascending by key; no key is empty.
+    /// Returns key and value of each tag, ascending by key. No key is empty.
     pub fn tags(self) -> impl Iterator<Item = (&'n str, &'n str)> {
         let (_, rest) = text_of(self.0);
         let mut rest = rest.get(4..).unwrap_or_default();
@@ -145,10 +150,10 @@ impl<'n> NameRef<'n> {
         })
     }
 
-    /// Its parts.
+    /// Computes the parts of the name.
     ///
     /// # Panics
-    /// If a text is of 4 GiB.
+    /// Panics if a text has 4 GiB or more.
     #[must_use]
     pub fn parts(self) -> NameParts {
         let mut parts = NameParts { entity_id: None, has_plain_tags: true };
@@ -162,25 +167,25 @@ impl<'n> NameRef<'n> {
         parts
     }
 
-    /// The text at a span of [`NameParts`].
+    /// Returns the text at a span of [`NameParts`].
     ///
     /// # Panics
-    /// If it is no span of this name.
+    /// Panics if the span does not belong to this name.
     #[must_use]
     pub fn text_at(self, span: (u32, u32)) -> &'n str {
         std::str::from_utf8(self.bytes_at(span)).expect("a span of this name")
     }
 
-    /// The bytes of that text, which nobody looks at.
+    /// Returns the bytes of the text at a span of [`NameParts`], without a UTF-8 check.
     ///
     /// # Panics
-    /// As [`Self::text_at`].
+    /// Panics if the span does not belong to this name.
     #[must_use]
     pub fn bytes_at(self, (at, length): (u32, u32)) -> &'n [u8] {
         &self.0[at as usize..][..length as usize]
     }
 
-    /// The value of the `entity_id` tag; `None` also where it is empty.
+    /// Returns the value of the `entity_id` tag, or `None` if the tag is absent or empty.
     #[must_use]
     pub fn entity_id(self) -> Option<&'n str> {
         let value = self.tags().find(|(key, _)| *key == ENTITY_ID)?.1;
@@ -188,20 +193,22 @@ impl<'n> NameRef<'n> {
     }
 }
 
-/// The text at the start of the bytes of a name, or of those that are left after one of its
-/// texts; and the bytes after it.
+/// Returns the first text in `bytes` and the bytes after it. `bytes` are the bytes of a name, or
+/// the rest of them after a text.
 #[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     let mut reader = NameReader { rest: bytes, is_ascii: false };
     let text = reader.text_bytes().expect("a name is sound");
-    // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of texts,
-    // `NameReader::series` takes them after it has checked each text, or that all bytes are ASCII;
-    // `NameRef::of` is given those of either. Lengths and texts are where they are read here, one
-    // after the other. So these are the bytes of a text.
+    // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of
+    // texts. `NameReader::series` takes them after it has checked that each text is UTF-8 or that
+    // all bytes are ASCII. `NameRef::of` is given bytes of a name that one of these two made. This
+    // function reads lengths and texts at the same positions, one after the other. So these are the
+    // bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
 
-/// Appends a field name: its measurement, `None` for that of the field before, and the field.
+/// Appends a field name: its measurement, or `None` for the measurement of the field before, and
+/// the field.
 pub fn put_field(page: &mut Vec<u8>, measurement: Option<&str>, field: &str) {
     match measurement {
         Some(measurement) => put(page, measurement),
@@ -226,27 +233,28 @@ fn number(bytes: usize) -> u32 {
 /// Takes names off the front of a page.
 pub struct NameReader<'a> {
     rest: &'a [u8],
-    /// All bytes of the page are ASCII, so all texts are UTF-8: looked up once, not text by text.
+    /// True if all bytes of the page are ASCII, so that all texts are UTF-8. A single check of the
+    /// page replaces a check of each text.
     is_ascii: bool,
 }
 
 impl<'a> NameReader<'a> {
-    /// Reads `page`, as one or more names were appended to it.
+    /// Reads `page`, which holds names one after another.
     #[must_use]
     pub fn new(page: &'a [u8]) -> Self {
         Self { rest: page, is_ascii: page.is_ascii() }
     }
 
-    /// Tells whether all names were taken.
+    /// Returns true if all names were taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next name, a series.
+    /// Takes the name of a series.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the page ends early or holds something else.
+    /// Returns [`Error::Corrupt`] if the page ends early or does not hold a series name here.
     pub fn series(&mut self) -> Result<NameRef<'a>> {
         let whole = self.rest;
         self.pass_text()?;
@@ -257,10 +265,11 @@ impl<'a> NameReader<'a> {
         Ok(NameRef(&whole[..whole.len() - self.rest.len()]))
     }
 
-    /// The next name, a field: its measurement, `None` for that of the field before, and the field.
+    /// Takes the name of a field: its measurement, or `None` for the measurement of the field
+    /// before, and the field.
     ///
     /// # Errors
-    /// As [`Self::series`].
+    /// Returns [`Error::Corrupt`] if the page ends early or does not hold a field name here.
     pub fn field(&mut self) -> Result<(Option<&'a str>, &'a str)> {
         let measurement = match self.rest.strip_prefix(&SAME) {
             Some(rest) => {
@@ -282,7 +291,7 @@ impl<'a> NameReader<'a> {
         std::str::from_utf8(self.text_bytes()?).map_err(|_| CORRUPT)
     }
 
-    /// Passes over a text, which is checked.
+    /// Skips a text after checking it.
     #[inline]
     fn pass_text(&mut self) -> Result<()> {
         let text = self.text_bytes()?;
@@ -292,7 +301,7 @@ impl<'a> NameReader<'a> {
         Ok(())
     }
 
-    /// A text whose bytes nobody has looked at.
+    /// Takes the bytes of a text without checking them.
     fn text_bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
         let Some((text, rest)) = self.rest.split_at_checked(length) else { return Err(CORRUPT) };

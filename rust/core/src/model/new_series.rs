@@ -1,13 +1,13 @@
-//! Series of a batch that its parser did not know, in few pieces of memory.
+//! Series of a batch that the parser did not find in its cache, in few pieces of memory.
 
 use std::fmt;
 
 use super::names::{EncodedName, EncodedText, NameParts, NameRef};
 
-/// Series, each with the bytes that named it.
+/// Series, each with its raw key: the bytes that named it in the body.
 #[derive(Clone, Default)]
 pub struct NewSeries {
-    /// Names, one after another, as they are on a page.
+    /// Names, one after another, as on a page.
     names: Vec<u8>,
     raw_keys: Vec<u8>,
     entries: Vec<Entry>,
@@ -21,34 +21,34 @@ struct Entry {
     parts: NameParts,
 }
 
-/// One of [`NewSeries`].
+/// An entry of [`NewSeries`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewEntry<'s> {
-    /// Its name, tags sorted, tenant tags already stamped.
+    /// Name of the series. Its tags are sorted and include the tags that the service adds.
     pub name: NameRef<'s>,
     /// Parts of the name.
     pub parts: NameParts,
-    /// The bytes that named it, for the cache of raw keys.
+    /// The bytes that named the series in the body, for the cache of raw keys.
     pub raw_key: &'s [u8],
 }
 
 impl NewSeries {
-    /// Number of series.
+    /// Returns the number of series.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Tells whether there is none.
+    /// Returns true if there are no series.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Adds a series. Its raw key is what `put_raw_key` appends, and that has this hash.
+    /// Adds a series. `put_raw_key` appends its raw key, which has the hash `raw_key_hash`.
     ///
     /// # Panics
-    /// If there are 4 GiB of names or raw keys.
+    /// Panics if there are 4 GiB of names or of raw keys.
     pub(crate) fn push(
         &mut self,
         name: NameRef<'_>,
@@ -59,7 +59,7 @@ impl NewSeries {
         self.end(name.parts(), raw_key_hash, put_raw_key);
     }
 
-    /// As [`Self::push`], of a name that is not made yet.
+    /// Adds a series as [`Self::push`] does, with a name that is not assembled yet.
     pub(crate) fn push_encoded<'t>(
         &mut self,
         name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
@@ -77,7 +77,7 @@ impl NewSeries {
         self.entries.push(Entry { name_end, raw_key_end, raw_key_hash, parts });
     }
 
-    /// The series at an index.
+    /// Returns the series at an index.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<NewEntry<'_>> {
@@ -87,34 +87,35 @@ impl NewSeries {
             before.map_or((0, 0), |before| (before.name_end, before.raw_key_end));
         let name = &self.names[name_start as usize..entry.name_end as usize];
         let raw_key = &self.raw_keys[raw_key_start as usize..entry.raw_key_end as usize];
-        // SAFETY: `end` noted where the bytes of a name end that were all there is behind others.
+        // SAFETY: `end` recorded the end of these bytes when they were the bytes of one whole name
+        // after the others.
         #[expect(unsafe_code, reason = "a name is checked once")]
         let name = unsafe { NameRef::of(name) };
         Some(NewEntry { name, parts: entry.parts, raw_key })
     }
 
-    /// Hash of the raw key of the series at an index.
+    /// Returns the hash of the raw key of the series at an index.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is no series at this index.
     #[inline]
     #[must_use]
     pub fn raw_key_hash(&self, index: usize) -> u64 {
         self.entries[index].raw_key_hash
     }
 
-    /// All of them, in order.
+    /// Returns all series, in order.
     pub fn iter(&self) -> impl Iterator<Item = NewEntry<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// Bytes of all names and raw keys.
+    /// Returns the bytes of all names and raw keys.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.names.len() + self.raw_keys.len()
     }
 
-    /// All names, one after another.
+    /// Returns the bytes of all names, one after another.
     #[must_use]
     pub fn names(&self) -> &[u8] {
         &self.names
@@ -128,7 +129,7 @@ impl NewSeries {
     }
 }
 
-/// As the series in it; hashes of another cache are other ones.
+/// Compares the series. The hashes are not compared, because another cache hashes differently.
 impl PartialEq for NewSeries {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())

@@ -1,5 +1,6 @@
-//! Cache from raw bytes to series: fleets resend the same tags, so a series is found by the very
-//! bytes of its measurement and tags, and only a miss is parsed, sorted and looked up by name.
+//! Cache from raw bytes to series. Fleets send the same tags again and again, so a series is found
+//! by the unchanged bytes of its measurement and tags. Only a miss is parsed, sorted and looked up
+//! by name.
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
@@ -10,8 +11,8 @@ use super::arena::{Arena, Place};
 use crate::model::limits::RAW_KEY_BYTES_MAX;
 use crate::model::names::SeriesId;
 
-/// Bytes that an entry takes beside its raw key, its share of the table included, half of which may be
-/// empty.
+/// Bytes of an entry in addition to its raw key. They include its share of the hash table, half of
+/// which may be empty.
 const ENTRY_BYTES: usize = size_of::<Known>() * 3 / 2 + 10;
 
 struct Known {
@@ -20,13 +21,15 @@ struct Known {
     series: SeriesId,
 }
 
-/// Map from raw key to stored series. A raw key is made of whatever bytes a wire format has for a
-/// measurement and its tags, as long as equal bytes always mean the same series of one tenant.
+/// Map from raw key to stored series. A raw key consists of the bytes that a wire format has for a
+/// measurement and its tags. Within one tenant, equal bytes must always mean the same series.
+///
+/// Example: `link,a=1,b=2` and `link,b=2,a=1` of line protocol are two raw keys of one series.
 #[derive(Default)]
 pub struct RawKeyCache {
     hasher: RandomState,
-    /// In order of insertion, which is that of some batch: producers send their series in one order,
-    /// so the entry after the one just found is probably the next to be asked for.
+    /// Entries in order of insertion, which is the order of some batch. Producers send their series
+    /// in a constant order, so the entry after the last hit is probably the next hit.
     entries: Vec<Known>,
     raw_keys: Arena,
     /// Indices into `entries`.
@@ -34,20 +37,20 @@ pub struct RawKeyCache {
 }
 
 impl RawKeyCache {
-    /// Bytes that the raw keys take, with what is kept to find them.
+    /// Returns the bytes of the raw keys and of the structures that find them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.raw_keys.bytes() + self.entries.len() * ENTRY_BYTES
     }
 
-    /// Forgets all raw keys. Hashes are what they were.
+    /// Removes all raw keys. Hashes stay valid.
     pub fn clear(&mut self) {
         *self = Self { hasher: self.hasher.clone(), ..Self::default() };
     }
 
-    /// Hash of the raw key of `format`, `measurement` and `tags`, for [`Self::find`].
+    /// Returns the hash of the raw key of `format`, `measurement` and `tags`, for [`Self::find`].
     ///
-    /// `format` tells wire formats apart, so that their raw keys never meet.
+    /// `format` separates wire formats, so that their raw keys never collide.
     #[must_use]
     pub fn hash(&self, format: u8, measurement: &[u8], tags: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
@@ -57,7 +60,8 @@ impl RawKeyCache {
         hasher.finish()
     }
 
-    /// The series that was inserted under exactly this raw key, and its index for [`Self::get`].
+    /// Returns the series that was inserted under exactly this raw key, and its index for
+    /// [`Self::get`].
     #[must_use]
     pub fn find(
         &self,
@@ -74,15 +78,15 @@ impl RawKeyCache {
         Some((at, self.entries[at].series))
     }
 
-    /// The raw key, as [`Self::key_of`] makes it, and the series of the entry at an index. Indices
-    /// count from 0; none outlives the next [`Self::insert`].
+    /// Returns the raw key, as [`Self::key_of`] makes it, and the series of the entry at an index.
+    /// Indices count from 0 and are valid until the next [`Self::insert`].
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(&[u8], SeriesId)> {
         self.entries.get(index).map(|entry| (self.raw_keys.get(entry.raw_key), entry.series))
     }
 
-    /// Appends the bytes to hand to [`Self::insert`] once the series has its id.
+    /// Appends the bytes that [`Self::insert`] takes when the series has its id.
     pub fn put_key(raw_key: &mut Vec<u8>, format: u8, measurement: &[u8], tags: &[u8]) {
         raw_key.reserve(9 + measurement.len() + tags.len());
         raw_key.push(format);
@@ -91,7 +95,7 @@ impl RawKeyCache {
         raw_key.extend_from_slice(tags);
     }
 
-    /// The bytes that [`Self::put_key`] appends.
+    /// Returns the bytes that [`Self::put_key`] appends.
     #[must_use]
     pub fn key_of(format: u8, measurement: &[u8], tags: &[u8]) -> Vec<u8> {
         let mut raw_key = Vec::new();
@@ -99,31 +103,31 @@ impl RawKeyCache {
         raw_key
     }
 
-    /// The measurement of a raw key that [`Self::key_of`] made.
+    /// Returns the measurement of a raw key that [`Self::key_of`] made.
     #[must_use]
     pub fn measurement_of(raw_key: &[u8]) -> Option<&str> {
         parts_of(raw_key).and_then(|(_, measurement, _)| str::from_utf8(measurement).ok())
     }
 
-    /// Tells whether [`Self::key_of`] made `raw_key` of these.
+    /// Returns true if [`Self::key_of`] made `raw_key` from these parts.
     #[must_use]
     pub fn is_key_of(raw_key: &[u8], format: u8, measurement: &[u8], tags: &[u8]) -> bool {
         parts_of(raw_key) == Some((format, measurement, tags))
     }
 
-    /// Remembers a series under a raw key made by [`Self::key_of`].
+    /// Inserts a series under a raw key that [`Self::key_of`] made.
     ///
     /// # Panics
-    /// When `raw_key` was not made by [`Self::key_of`].
+    /// Panics if [`Self::key_of`] did not make `raw_key`.
     pub fn insert(&mut self, raw_key: &[u8], series: SeriesId) {
         let (format, measurement, tags) = parts_of(raw_key).expect("a raw key of key_of()");
         self.insert_hashed(self.hash(format, measurement, tags), raw_key, series);
     }
 
-    /// As [`Self::insert`], of a raw key that has this hash.
+    /// Inserts a series as [`Self::insert`] does, with the hash of its raw key.
     ///
     /// # Panics
-    /// When there are 2^32 raw keys.
+    /// Panics if there are 2^32 raw keys.
     pub fn insert_hashed(&mut self, hash: u64, raw_key: &[u8], series: SeriesId) {
         if self.bytes() + self.raw_keys.bytes_for(raw_key.len()) + ENTRY_BYTES > RAW_KEY_BYTES_MAX {
             let is_it = |&at: &u32| self.entries[at as usize].is(&self.raw_keys, hash, raw_key);
@@ -147,7 +151,7 @@ impl Known {
     }
 }
 
-/// Format, measurement and tags of a raw key.
+/// Returns format, measurement and tags of a raw key.
 fn parts_of(raw_key: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&format, rest) = raw_key.split_first()?;
     let (length, rest) = rest.split_first_chunk::<8>()?;

@@ -1,13 +1,14 @@
-//! Eight bytes of text at a time, in one register.
+//! Processes eight bytes of text at a time, in one register.
 
-/// A one in each byte.
+/// A 1 in each byte.
 pub(crate) const ONES: u64 = 0x0101_0101_0101_0101;
 /// The high bit of each byte.
 pub(crate) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// Eight characters `0`.
 const ZEROS: u64 = ONES * 0x30;
 
-/// The first eight bytes of `text`, the first in the lowest byte; zeros stand for those it lacks.
+/// Returns the first eight bytes of `text`, the first in the lowest byte. A shorter text is padded
+/// with zeros.
 #[inline]
 pub(crate) fn word(text: &[u8]) -> u64 {
     u64::from_le_bytes(match text.first_chunk::<8>() {
@@ -16,44 +17,45 @@ pub(crate) fn word(text: &[u8]) -> u64 {
     })
 }
 
-/// High bits of bytes of `word`, the lowest of which marks the first byte equal to `byte`.
+/// Returns high bits of bytes of `word`. The lowest of them marks the first byte equal to `byte`.
 #[inline]
 pub(crate) const fn equal_bytes(word: u64, byte: u8) -> u64 {
     let difference = word ^ (ONES * byte as u64);
     difference.wrapping_sub(ONES) & !difference & HIGH_BITS
 }
 
-/// The eight characters of `word` as digits (0 to 9), and the high bits of bytes, the lowest of which
-/// marks the first that is no digit.
+/// Returns the eight characters of `word` as digits (0 to 9), and high bits of bytes. The lowest of
+/// the high bits marks the first character that is no digit.
 #[inline]
 pub(crate) const fn digits_and_others(word: u64) -> (u64, u64) {
     let digits = word ^ ZEROS;
     (digits, (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS)
 }
 
-/// Number of digits among the eight characters of `word` before the first that is none.
+/// Returns the number of digits at the start of the eight characters of `word`.
 #[inline]
 pub(crate) const fn digit_count(word: u64) -> usize {
     (digits_and_others(word).1.trailing_zeros() / 8) as usize
 }
 
-/// The number that the first `count` characters of `word`, which are digits, stand for: none to seven.
+/// Returns the number that the first `count` characters of `word` represent, at most seven digits.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "at most seven")]
 pub(crate) const fn few_digits(word: u64, count: usize) -> u64 {
-    // Zeros move in before the digits, and what followed them falls out: two shifts, since all
-    // eight characters may have to go.
+    // The shift moves zeros in before the digits and drops the characters after them. There are two
+    // shifts, because all eight characters may have to go.
     let bit_count = (count as u32).wrapping_mul(8);
     number((word ^ ZEROS).wrapping_shl(8).wrapping_shl(56_u32.wrapping_sub(bit_count)))
 }
 
-/// The number that the eight characters of `word`, which are digits, stand for.
+/// Returns the number that the eight digits in `word` represent.
 #[inline]
 pub(crate) const fn eight_digits(word: u64) -> u64 {
     number(word ^ ZEROS)
 }
 
-/// The number that eight digits (0 to 9, not their characters) stand for, the first in the lowest byte.
+/// Returns the number that eight digits (0 to 9, not their characters) represent, the first in the
+/// lowest byte.
 #[inline]
 pub(crate) const fn number(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);

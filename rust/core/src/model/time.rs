@@ -6,25 +6,27 @@ use crate::model::swar;
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;
-/// 2000-01-01T00:00:00Z, the earliest instant that is stored.
+/// 2000-01-01T00:00:00Z, the earliest instant that is stored, in nanoseconds since 1970.
 pub const YEAR_2000_NS: i64 = 946_684_800 * SECOND_NS;
 
 const DAY_SECONDS: i64 = 86_400;
 /// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z, in seconds since 1970.
 const TIMESTAMP_SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-/// Days from 0000-03-01 to 1970-01-01: the civil arithmetic below counts years from March.
+/// Days from 0000-03-01 to 1970-01-01. The calendar arithmetic below begins years in March.
 const EPOCH_DAYS: u32 = 719_468;
 /// Days of 400 years, the period of the Gregorian calendar.
 const ERA_DAYS: u32 = 146_097;
-/// Not a value of any two digits, so that range checks refuse it.
+/// Differs from the value of any two digits, so that range checks refuse it.
 const NOT_DIGITS: u32 = u32::MAX;
 
-/// Nanoseconds since 1970 of the time `text`, or `None` where it is not one.
+/// Returns the nanoseconds since 1970 of the time `text`, or `None` if `text` is not a time.
 ///
-/// Grammar: `YYYY-MM-DD`, then optionally `T`, `t` or a space, `HH:MM[:SS[.fraction]]`
-/// (`,` may stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. Without an offset it is
-/// UTC. Digits beyond the ninth are cut off; instants outside the range of `i64`
-/// saturate. Years run from 0001, hours to 23, seconds to 59.
+/// Grammar: `YYYY-MM-DD`, then optionally `T`, `t` or a space and `HH:MM[:SS[.fraction]]` (`,` may
+/// stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. A time without an offset is UTC.
+/// Digits after the ninth are cut off. Instants outside the range of `i64` saturate. Years start at
+/// 0001. Hours end at 23 and seconds at 59.
+///
+/// Example: `1970-01-01T01:00:00.5+01:00` is 500,000,000, and `2000-01-01` is [`YEAR_2000_NS`].
 #[must_use]
 pub fn parse_ns(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_first_chunk::<10>()?;
@@ -55,8 +57,11 @@ pub fn parse_ns(text: &[u8]) -> Option<i64> {
     Some(saturated(day_start + seconds - offset_seconds, fraction_ns))
 }
 
-/// Nanoseconds since 1970 of a protobuf `Timestamp`, or `None` where it is not one: nanoseconds
-/// within a second, years from 0001 to 9999. Saturates as [`parse_ns`] does.
+/// Returns the nanoseconds since 1970 of a protobuf `Timestamp`. Returns `None` unless the
+/// nanoseconds are within a second and the year is from 0001 to 9999. Saturates as [`parse_ns`]
+/// does.
+///
+/// Example: -1 second and 250,000,000 nanoseconds are -750,000,000.
 #[must_use]
 pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
     let fraction_ns = i64::from(nanos);
@@ -64,31 +69,31 @@ pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
     sound.then(|| saturated(seconds, fraction_ns))
 }
 
-/// Length of `YYYY-MM-DDTHH:MM`, and with the seconds.
+/// Bytes of `YYYY-MM-DDTHH:MM`, and of the same text with the seconds.
 const MINUTE_BYTES: usize = 16;
 const SECOND_BYTES: usize = 19;
-/// Digits of a nanosecond's fraction.
+/// Digits of a fraction in nanoseconds.
 const NANO_DIGITS: usize = 9;
 
-/// Reads times of which many lie in the same minute and end in the same offset.
+/// Reads times. It is fastest if many times lie in the same minute and end in the same offset.
 pub struct TimeReader {
-    /// The text of the minute that began a time with seconds, and its instant.
+    /// Text and instant of the minute of the last time with seconds.
     minute: [u8; MINUTE_BYTES],
     minute_ns: i64,
-    /// The offset that ended that time, at most six bytes, and a mask of those bits that count.
+    /// The offset at the end of that time, at most six bytes, and a mask of its bits.
     offset: u64,
     offset_mask: u64,
 }
 
 impl Default for TimeReader {
     fn default() -> Self {
-        // No text has this byte, so that none begins with this minute.
+        // No text contains this byte, so no text begins with this minute.
         Self { minute: [0xff; MINUTE_BYTES], minute_ns: 0, offset: 0, offset_mask: 0 }
     }
 }
 
 impl TimeReader {
-    /// As [`parse_ns`].
+    /// Does the same as the function [`parse_ns`].
     #[inline]
     pub fn parse_ns(&mut self, text: &[u8]) -> Option<i64> {
         match self.begins(text) {
@@ -97,8 +102,8 @@ impl TimeReader {
         }
     }
 
-    /// The time at the start of `text`, and its length, if it lies in the minute of the last one and is
-    /// written in the same form. It is the whole time if what follows ends a time.
+    /// Returns the time at the start of `text`, and its length, if the time has the minute and the
+    /// form of the last time. It is the whole time if the next byte cannot continue a time.
     #[inline]
     #[must_use]
     pub fn begins(&self, text: &[u8]) -> Option<(i64, usize)> {
@@ -116,7 +121,8 @@ impl TimeReader {
             return None;
         }
         let offset_bytes = (self.offset_mask.trailing_ones() / 8) as usize;
-        // The minute was refused or saturated before if adding to it could overflow.
+        // This cannot overflow: a minute so close to the end of the range was refused or saturated
+        // before.
         let ns = self.minute_ns + i64::from(second) * SECOND_NS + fraction_ns;
         Some((ns, SECOND_BYTES + fraction_bytes + offset_bytes))
     }
@@ -144,8 +150,8 @@ impl TimeReader {
     }
 }
 
-/// Nanoseconds of the one to nine digits at the start of `text`, and their number; `None` where they
-/// are more, or none.
+/// Returns the nanoseconds of the one to nine digits at the start of `text`, and their number.
+/// Returns `None` if there are no digits or more than nine.
 #[inline]
 fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
     let word = swar::word(text);
@@ -164,11 +170,13 @@ fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
     Some((value.cast_signed() * UNITS_NS[count], count))
 }
 
-/// Nanoseconds of the last digit of a fraction, by the number of its digits.
+/// Nanoseconds of the last digit of a fraction, indexed by the number of digits.
 const UNITS_NS: [i64; 10] =
     [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits, 20 to 30 bytes.
+///
+/// Example: 1,500,000,000 becomes `1970-01-01T00:00:01.500Z`.
 pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
     TimeWriter::of(ns).write(out, ns);
 }
@@ -176,9 +184,10 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
 /// Nanoseconds of a minute.
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 
-/// Writes times of which many lie in the same minute.
+/// Writes times. It is fastest if many times lie in the same minute.
 pub struct TimeWriter {
-    /// Start of the minute written last; before the first one of an `i64` for times in that.
+    /// Start of the last minute written. It lies before the first `i64` for times in the first
+    /// minute.
     minute_ns: i128,
     /// `YYYY-MM-DDTHH:MM:SS.` of that minute, with room for the rest.
     text: [u8; 32],
@@ -191,7 +200,7 @@ impl Default for TimeWriter {
 }
 
 impl TimeWriter {
-    /// One that knows the minute of `ns`.
+    /// Returns a writer that holds the minute of `ns`.
     fn of(ns: i64) -> Self {
         let seconds = ns.div_euclid(SECOND_NS);
         let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
@@ -207,7 +216,7 @@ impl TimeWriter {
         Self { minute_ns: i128::from(ns) - i128::from(ns.rem_euclid(MINUTE_NS)), text }
     }
 
-    /// As [`write_rfc3339`].
+    /// Does the same as [`write_rfc3339`].
     #[inline]
     pub fn write(&mut self, out: &mut Vec<u8>, ns: i64) {
         let within = |minute_ns: i128| u64::try_from(i128::from(ns) - minute_ns).ok();
@@ -244,20 +253,20 @@ impl TimeWriter {
     }
 }
 
-/// Puts two digits at an index.
+/// Writes two digits at an index.
 #[inline]
 fn put(text: &mut [u8; 32], at: usize, value: u32) {
     text[at] = b'0' + digit(value / 10);
     text[at + 1] = b'0' + digit(value % 10);
 }
 
-/// The value of two digits, [`NOT_DIGITS`] for other bytes.
+/// Returns the value of two digits, or [`NOT_DIGITS`] for other bytes.
 fn pair(tens: u8, ones: u8) -> u32 {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     if tens.max(ones) > 9 { NOT_DIGITS } else { u32::from(tens) * 10 + u32::from(ones) }
 }
 
-/// Days from 1970-01-01 to the date `YYYY-MM-DD`.
+/// Returns the days from 1970-01-01 to the date `YYYY-MM-DD`.
 fn days_of(date: &[u8; 10]) -> Option<i64> {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
         return None;
@@ -271,7 +280,7 @@ fn days_of(date: &[u8; 10]) -> Option<i64> {
     if year == 0 || day > month_days(year, month) {
         return None;
     }
-    // Years from March: the leap day comes last and month lengths follow one line.
+    // A year that begins in March ends with the leap day, and its month lengths follow one line.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     Some(i64::from(days) - i64::from(EPOCH_DAYS))
@@ -288,9 +297,9 @@ fn month_days(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Year, month and day of the date `days` after 1970-01-01; the inverse of [`days_of`].
+/// Returns year, month and day of the date `days` after 1970-01-01. The inverse of [`days_of`].
 fn civil_of(days: i64) -> (u32, u32, u32) {
-    // Every i64 of nanoseconds lies in the years 1677 to 2262, so this stays positive.
+    // Every i64 of nanoseconds is in the years 1677 to 2262, so the sum stays positive.
     let days = narrow(days + i64::from(EPOCH_DAYS));
     let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
     let year_of_era =
@@ -302,12 +311,13 @@ fn civil_of(days: i64) -> (u32, u32, u32) {
     if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
-/// Nanoseconds of the digits at the start of `text`, one or more, and what follows them.
+/// Returns the nanoseconds of the digits at the start of `text`, at least one, and the text after
+/// them.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let (mut ns, mut unit_ns) = (0, SECOND_NS / 10);
     let mut rest = text;
     while let [digit @ b'0'..=b'9', tail @ ..] = rest {
-        // The unit is 0 from the tenth digit on, which cuts those digits off.
+        // From the tenth digit on the unit is 0, which cuts the digit off.
         ns += i64::from(digit - b'0') * unit_ns;
         unit_ns /= 10;
         rest = tail;
@@ -331,7 +341,7 @@ fn saturated(seconds: i64, fraction_ns: i64) -> i64 {
     if let Some(ns) = seconds.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(fraction_ns)) {
         return ns;
     }
-    // The product alone may leave the range where the sum does not.
+    // The product alone may leave the range although the sum is inside.
     let ns = i128::from(seconds) * i128::from(SECOND_NS) + i128::from(fraction_ns);
     i64::try_from(ns).unwrap_or(if seconds < 0 { i64::MIN } else { i64::MAX })
 }

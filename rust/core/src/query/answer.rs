@@ -12,31 +12,31 @@ use crate::model::json;
 use crate::model::names::FieldId;
 use crate::model::time::TimeWriter;
 
-/// Numbers appended to an answer at a time.
+/// Numbers that are appended to an answer at a time.
 const STRETCH: usize = 1024;
 
-/// A channel of an entity, by their indices.
+/// The position of a channel: the index of its entity, and its index in that entity.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     entity: usize,
     channel: usize,
 }
 
-/// The whole answer.
+/// A whole answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesAnswer {
     /// The effective query.
     pub query: SeriesQuery,
-    /// One per entity of the query, in order; channels in byte order of their names.
+    /// Rows of each entity of the query, in order. Channels are in byte order of their names.
     pub entities: Vec<EntityRows>,
     /// Names of the channels.
     pub names: HashMap<FieldId, Box<str>, RandomState>,
-    /// Start of the next read where a bound cut the answer short.
+    /// Start of the next read, if a bound cut the answer short.
     pub next_start_ns: Option<i64>,
 }
 
 impl SeriesAnswer {
-    /// The answer to `query` out of the rows of its `entities`, whose fields `name_of` names.
+    /// Makes the answer to `query` from the rows of its `entities`. `name_of` names their fields.
     #[must_use]
     pub fn new(
         query: SeriesQuery,
@@ -54,7 +54,7 @@ impl SeriesAnswer {
         Self { query, entities, names, next_start_ns }
     }
 
-    /// The body of the answer, in pieces.
+    /// Returns the body of the answer, in pieces.
     #[must_use]
     pub fn to_json_chunks(&self) -> Vec<Vec<u8>> {
         let mut chunks = Chunks::with_capacity(self.json_bytes());
@@ -63,20 +63,20 @@ impl SeriesAnswer {
         chunks.finish()
     }
 
-    /// Bytes of the names of channels in the answer: each entity repeats them.
+    /// Returns the bytes of the channel names in the answer, which repeats them for each entity.
     #[must_use]
     pub fn names_bytes(&self) -> usize {
         let channels = self.entities.iter().flat_map(|entity| &entity.channels);
         channels.map(|channel| self.names[&channel.field].len()).sum()
     }
 
-    /// Bytes of memory that it holds, about.
+    /// Returns the approximate bytes of memory that the answer holds.
     pub(super) fn held_bytes(&self) -> usize {
         self.json_bytes() + self.names.values().map(|name| name.len()).sum::<usize>()
     }
 
-    /// Writes what stands at `place`, which moves on: a channel, with what comes before the first
-    /// and after the last. Returns false if the answer is at its end.
+    /// Writes the channel at `place` and advances `place`. Also writes the text before a first
+    /// channel and after a last channel. Returns false at the end of the answer.
     pub(super) fn write_next(
         &self,
         chunks: &mut Chunks,
@@ -134,7 +134,7 @@ impl SeriesAnswer {
         out.push(b'}');
     }
 
-    /// Bytes of the answer, about.
+    /// Returns the approximate bytes of the answer.
     fn json_bytes(&self) -> usize {
         let bytes = |rows: &EntityRows| {
             let channels = rows.channels.iter().map(|channel| 64 + 8 * channel.values.len());
@@ -207,7 +207,7 @@ impl Channel {
     }
 }
 
-/// Appends items with a comma between them, and before the first where there are some already.
+/// Appends items with commas between them. If `out` already has items, a comma comes first.
 fn write_list<T>(
     out: &mut Vec<u8>,
     has_some: bool,

@@ -1,11 +1,15 @@
-//! The point budget of a series read: integers, pure functions.
+//! The point budget of a series read: pure functions of integers.
 
 use crate::model::aggregate::Interval;
 
-/// Windows of `interval_ns` that `[start_ns, end_ns)` touches. Both roundings are toward the past.
+/// Returns the number of windows of `interval_ns` that `[start_ns, end_ns)` touches. Both ends are
+/// rounded toward the past.
+///
+/// Example: with windows of 15 s, the range from 10 s to 31 s touches three windows: 0 s, 15 s and
+/// 30 s.
 ///
 /// # Panics
-/// When the range is empty or the interval is not positive.
+/// Panics if the range is empty or the interval is not positive.
 #[must_use]
 pub(super) fn windows_touched(start_ns: i64, end_ns: i64, interval_ns: i64) -> u64 {
     assert!(start_ns < end_ns && interval_ns > 0, "a range and an interval were checked before");
@@ -14,7 +18,7 @@ pub(super) fn windows_touched(start_ns: i64, end_ns: i64, interval_ns: i64) -> u
     last.abs_diff(first) + 1
 }
 
-/// True where `entities` times the windows of `interval` fit `points_max`.
+/// Returns true if the windows of `interval`, times the number of `entities`, fit `points_max`.
 #[must_use]
 pub(super) fn fits(
     start_ns: i64,
@@ -27,7 +31,7 @@ pub(super) fn fits(
     windows.checked_mul(entities).is_some_and(|points| points <= points_max)
 }
 
-/// The smallest interval that fits, `None` where none does.
+/// Returns the smallest interval that fits, or `None` if no interval fits.
 #[must_use]
 pub(super) fn min_interval(
     start_ns: i64,

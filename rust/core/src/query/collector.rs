@@ -1,4 +1,4 @@
-//! Hand-over of selected rows: runs of an entity's rows, then the values of each column.
+//! Hands over selected rows: first the runs of an entity's rows, then the values of each column.
 
 use std::ops::Range;
 
@@ -29,22 +29,22 @@ impl RowRange for RowRun {
     }
 }
 
-/// The rows of a table that are wanted.
+/// The selected rows of a table.
 pub struct SelectedRows<'a> {
-    /// In write order within each entity.
+    /// Runs in write order within each entity.
     pub runs: Vec<RowRun>,
-    /// The times of all rows of the table.
+    /// Times of all rows of the table, in nanoseconds since 1970.
     pub times_ns: &'a [i64],
 }
 
 impl<'a> SelectedRows<'a> {
-    /// Those rows of `runs` whose time lies in `wanted_ns`.
+    /// Selects the rows of `runs` whose time is in `wanted_ns`.
     pub(super) fn new(runs: &[RowRun], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
         let runs = stretches(runs, times_ns, |time_ns| wanted_ns.contains(&time_ns));
         Self { runs, times_ns }
     }
 
-    /// Leaves out the rows whose times are hidden of their entity.
+    /// Removes the rows whose times are hidden for their entity.
     pub(super) fn hide(&mut self, hidden_of: impl Fn(u32) -> HiddenTimes) {
         let mut left = Vec::with_capacity(self.runs.len());
         for runs in self.runs.chunk_by(|a, b| a.entity == b.entity) {
@@ -59,7 +59,7 @@ impl<'a> SelectedRows<'a> {
     }
 }
 
-/// Those rows of `runs` whose times are wanted.
+/// Returns the rows of `runs` whose times are wanted.
 fn stretches(runs: &[RowRun], times_ns: &[i64], is_wanted: impl Fn(i64) -> bool) -> Vec<RowRun> {
     let mut wanted = Vec::with_capacity(runs.len());
     for RowRun { entity, rows } in runs {
@@ -76,21 +76,21 @@ fn stretches(runs: &[RowRun], times_ns: &[i64], is_wanted: impl Fn(i64) -> bool)
     wanted
 }
 
-/// The values of a column of numbers, which some rows may lack.
+/// The values of a column of numbers. Some rows may have no value.
 pub struct ColumnValues<'a> {
     rows: &'a Rows,
     values: &'a [f64],
 }
 
 impl<'a> ColumnValues<'a> {
-    /// The `values` of a column in these `rows`.
+    /// Combines the `values` of a column with their `rows`.
     pub(super) const fn new(rows: &'a Rows, values: &'a [f64]) -> Self {
         Self { rows, values }
     }
 
-    /// Visits those of `runs`, which ascend without overlapping, in which the column has values:
-    /// its index, the run itself, and the indices of the values. Costs the values where they are
-    /// few.
+    /// Visits each of `runs` in which the column has values. The runs ascend without overlap.
+    /// `visit` gets the index of the run, the run, and the indices of the values. If the values are
+    /// few, the cost grows with the values, not with the runs.
     #[inline]
     pub fn for_each_run<R: RowRange>(
         &self,
@@ -110,7 +110,7 @@ impl<'a> ColumnValues<'a> {
             let rows = run.rows();
             let rest = &present[index..];
             let start = index + rest.partition_point(|row| (*row as usize) < rows.start);
-            // There are no more values than rows.
+            // A run has at most as many values as rows.
             let rest = &present[start..present.len().min(start + rows.len())];
             index = start + rest.partition_point(|row| (*row as usize) < rows.end);
             if start < index {
@@ -120,29 +120,30 @@ impl<'a> ColumnValues<'a> {
         }
     }
 
-    /// The values at some indices.
+    /// Returns the values at these indices.
     #[must_use]
     pub fn values(&self, indices: Range<usize>) -> &'a [f64] {
         &self.values[indices]
     }
 
-    /// The row of the value at an index.
+    /// Returns the row of the value at an index.
     #[must_use]
     pub fn row_at(&self, index: usize) -> usize {
         self.rows.row_at(index)
     }
 }
 
-/// Takes the selected records, in write order within each entity, table by table and in each column
-/// by column.
+/// Takes the selected records in write order within each entity: table by table, and within a table
+/// column by column.
 pub trait Collector {
-    /// Targets that the values of announced records go to.
+    /// The targets of the values of announced records.
     type Targets;
 
-    /// Records of a table; the answer is handed back with each column of their values.
+    /// Takes the records of a table. The caller passes the result back with each column of their
+    /// values.
     fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets;
 
-    /// The values of those records in one field.
+    /// Takes the values of these records in one field.
     fn values(
         &mut self,
         selected: &SelectedRows<'_>,
@@ -151,21 +152,21 @@ pub trait Collector {
         cells: &ColumnValues<'_>,
     );
 
-    /// True once so much is held that no more needs to be collected: the answer ends before.
+    /// Returns true if the collector holds so much that the answer ends before further records.
     fn is_full(&self) -> bool;
 
-    /// The aggregation that whole hours will do for; `None` where records are wanted.
+    /// Returns the aggregation if whole hours suffice, or `None` if the collector needs records.
     fn hourly_aggregation(&self) -> Option<Aggregation> {
         None
     }
 
-    /// All samples of an entity's field in the hour from `start_ns` on that one block has; only
-    /// called where [`Self::hourly_aggregation`] says for what.
+    /// Takes all samples that one block has of an entity's field in the hour from `start_ns` on.
+    /// Called only if [`Self::hourly_aggregation`] returns an aggregation.
     fn add_hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
 }
 
-/// Hands `collector` a table of rows of entity 0, each a time and a value or none in each field
-/// from 0 on.
+/// Hands `collector` a table of rows of entity 0. Each row has a time, and a value or `None` for
+/// each field from 0 on.
 #[cfg(test)]
 pub(super) fn offer<const FIELDS: usize>(
     collector: &mut impl Collector,

@@ -1,4 +1,4 @@
-//! A map by field that keeps the order of insertion, and is quickest when read in that order.
+//! A map by field in order of insertion. Reads in that order are the fastest.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use foldhash::fast::RandomState;
 
 use crate::model::names::FieldId;
 
-/// Entries by field, inserted when they are first asked for.
+/// Entries by field. An entry is inserted when it is first read.
 pub(super) struct FieldMap<T> {
     entries: Vec<(FieldId, T)>,
     index_of: HashMap<FieldId, usize, RandomState>,
-    /// Index of the entry asked for last. The next one is the same or the one after it: block after
-    /// block has its columns in one order.
+    /// Index of the entry read last. The next read is usually of the same entry or of the next
+    /// entry, because all blocks have their columns in one order.
     last: usize,
 }
 
@@ -22,7 +22,7 @@ impl<T> Default for FieldMap<T> {
 }
 
 impl<T: Default> FieldMap<T> {
-    /// The entry of a field.
+    /// Returns the entry of a field. Inserts the entry if the field is new.
     #[inline]
     pub(super) fn get(&mut self, field: FieldId) -> &mut T {
         let is_it = |at: usize| self.entries.get(at).is_some_and(|(known, _)| *known == field);
@@ -45,12 +45,12 @@ impl<T: Default> FieldMap<T> {
         at
     }
 
-    /// All entries, in the order in which they were first asked for.
+    /// Returns all entries, in the order in which they were first read.
     pub(super) fn entries(&self) -> &[(FieldId, T)] {
         &self.entries
     }
 
-    /// All entries, as [`Self::entries`] has them.
+    /// Returns all entries in the order of [`Self::entries`].
     pub(super) fn into_entries(self) -> Vec<(FieldId, T)> {
         self.entries
     }

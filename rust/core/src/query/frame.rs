@@ -1,4 +1,7 @@
 //! An answer as named columns, for programs that want frames instead of JSON.
+//!
+//! Example: two entities with the channels `snr_db` and `rtt_ms` give the columns `entity_id`,
+//! `time`, `snr_db` and `rtt_ms`. All rows of the first entity are above the rows of the second.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +11,11 @@ use super::rows::Channel;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 
-/// Cells that a frame may have whatever is in them, and beyond them so many for each value: a frame
-/// of wide records must not take rows times columns.
+/// Number of cells that any frame may have, and number of cells per value that a larger frame may
+/// have. Protects memory against sparse frames, whose rows times columns exceed their values by
+/// far.
+///
+/// Example: a frame with a million values may have 16 million cells.
 const CELLS_FREE: usize = 1 << 22;
 const CELLS_PER_VALUE_MAX: usize = 16;
 
@@ -22,25 +28,26 @@ pub struct Frame {
     pub columns: Vec<(String, FrameColumn)>,
 }
 
-/// Values of one column, one per row.
+/// Values of one column: a value for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrameColumn {
-    /// Instants, nanoseconds since 1970, UTC.
+    /// Instants in nanoseconds since 1970, UTC.
     TimeNs(Vec<i64>),
-    /// Doubles; NaN means none.
+    /// Doubles. NaN stands for no value.
     Float(Vec<f64>),
-    /// Booleans, or none.
+    /// Booleans. `None` stands for no value.
     Bool(Vec<Option<bool>>),
-    /// Strings, or none.
+    /// Strings. `None` stands for no value.
     Text(Vec<Option<String>>),
 }
 
 impl Frame {
-    /// Rows of a series answer, entity below entity: `entity_id`, `time`, then the channels that
-    /// any entity has a value in.
+    /// Makes a frame of the rows of a series answer, entity below entity. The columns are
+    /// `entity_id`, `time` and the channels in which any entity has a value.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where nearly all cells would be empty and there would be millions.
+    /// Returns [`Error::Invalid`] if the frame would have millions of cells, nearly all of them
+    /// empty.
     pub fn of_series(answer: &SeriesAnswer) -> Result<Self> {
         let mut ids = Vec::new();
         let mut times_ns = Vec::new();
@@ -73,12 +80,13 @@ impl Frame {
         Ok(Self { row_count, columns })
     }
 
-    /// Newest samples of one measurement: `entity_id`, `observed_at`, `tags` (a JSON object), then
-    /// a column per field that any of them has, in byte order of its name. Both lists restrict what
-    /// is taken.
+    /// Makes a frame of the newest samples of one measurement. The columns are `entity_id`,
+    /// `observed_at`, `tags` (a JSON object) and the fields that any sample has, in byte order of
+    /// their names. Both lists restrict the frame to some entities and fields.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where nearly all cells would be empty and there would be millions.
+    /// Returns [`Error::Invalid`] if the frame would have millions of cells, nearly all of them
+    /// empty.
     pub fn of_latest(
         view: &LatestView<'_>,
         measurement: &str,
@@ -129,7 +137,7 @@ fn check_cells(cells: usize, values: usize) -> Result<()> {
     Ok(())
 }
 
-/// A column for each field that is taken and that any of `slots` has.
+/// Returns a column for each field that is wanted and that any of `slots` has.
 fn columns_of(
     table: &LatestTable,
     slots: &[u32],
@@ -163,7 +171,7 @@ fn empty_column(like: ValueRef<'_>) -> FrameColumn {
     }
 }
 
-/// Adds the value of a row to those of rows before it.
+/// Appends the value of a row. Fills the rows without a value before it.
 fn put(column: &mut FrameColumn, row: usize, value: ValueRef<'_>) {
     match (column, value) {
         (FrameColumn::Float(values), ValueRef::Float(value)) => {

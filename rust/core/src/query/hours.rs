@@ -1,4 +1,4 @@
-//! Hours of one field after another, put together from their statistics.
+//! Assembles the hours of one field after another from their statistics.
 
 use super::collector::{Collector, ColumnValues, RowRun};
 use crate::model::aggregate::Statistic;
@@ -6,14 +6,14 @@ use crate::model::batch::{Column, Values};
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 
-/// Rows of statistics that are wanted, and what is known of one field in them.
+/// Selected rows of statistics, and their folds of one field.
 pub(super) struct Hours {
     selected: Vec<RowRun>,
-    /// By row of the table.
+    /// Start of the hour of each row of the table.
     starts_ns: Vec<i64>,
-    /// By index of the row among those selected.
+    /// Fold of each selected row.
     folds: Vec<Fold>,
-    /// The indexes at which there is a fold.
+    /// Indexes into `folds` of the rows that have a fold.
     touched: Vec<usize>,
 }
 
@@ -22,7 +22,7 @@ impl Hours {
         Self { selected, starts_ns, folds: Vec::new(), touched: Vec::new() }
     }
 
-    /// Takes one statistic of the field in.
+    /// Takes the values of one statistic of the field.
     pub(super) fn set(&mut self, statistic: Statistic, column: &Column) {
         let Values::Float(values) = &column.values else { return };
         self.folds.resize(self.selected.len(), Fold::default());
@@ -36,7 +36,8 @@ impl Hours {
         });
     }
 
-    /// Hands all that is known of the field over, so that another may come.
+    /// Hands all folds of the field to `collector` and removes them, so that another field may
+    /// follow.
     pub(super) fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {
         for at in self.touched.drain(..) {
             let RowRun { entity, rows } = &self.selected[at];

@@ -5,15 +5,15 @@ use crate::model::limits::{ANSWER_VALUES_MAX, HISTORY_DAYS_MAX, POINTS_MAX, RAW_
 /// Limits of one series read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesLimits {
-    /// Points, i.e. rows over all entities, in one answer; at least 16.
+    /// Points, i.e. rows summed over all entities, in one answer; at least 16.
     pub points_max: u64,
-    /// Values in one answer, times and nulls included.
+    /// Values in one answer, with times and nulls.
     pub values_max: u64,
-    /// Days that a read reaches back.
+    /// Days before now that a read may begin.
     pub horizon_days: u32,
-    /// Span of a raw read, seconds.
+    /// Seconds that a raw read may span.
     pub raw_span_seconds: u32,
-    /// True for a reader who may ask for measurements that the contract does not name.
+    /// True if the reader may read measurements that the contract does not name.
     pub any_measurement: bool,
 }
 
@@ -30,7 +30,7 @@ impl Default for SeriesLimits {
 }
 
 impl SeriesLimits {
-    /// Bounds of its answer.
+    /// Returns the bounds of the answer.
     #[must_use]
     pub fn bounds(&self) -> AnswerBounds {
         let count = |max: u64| usize::try_from(max).unwrap_or(usize::MAX);
@@ -41,10 +41,12 @@ impl SeriesLimits {
 /// Bounds of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerBounds {
-    /// Rows of all entities.
+    /// Maximum number of rows, summed over all entities.
     pub points_max: usize,
-    /// Values of all entities, times and nulls included: the rows of an entity times one more
-    /// than its channels.
+    /// Maximum number of values of all entities, with times and nulls. An entity has as many values
+    /// as rows times one more than channels.
+    ///
+    /// Example: 100 rows with four channels are 500 values.
     pub values_max: usize,
 }
 

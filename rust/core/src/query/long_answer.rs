@@ -1,4 +1,4 @@
-//! Answers of a series read whose names are long, written as they are taken.
+//! Series answers with long names, which are written while they are read.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use super::answer::{Place, SeriesAnswer};
 use crate::model::chunks::{Body, Chunks, LongPieces, PIECE_BYTES, PIECE_CAPACITY};
 use crate::model::time::TimeWriter;
 
-/// An answer that is written as it is taken. It holds each name once, however many entities have a
-/// channel of the name.
+/// An answer that is written while it is read. It holds each name once, even if many entities have
+/// a channel with this name.
 pub struct LongSeries {
     answer: SeriesAnswer,
     place: Place,
     times: TimeWriter,
-    /// Pieces that are written and not taken.
+    /// Pieces that are written but not read.
     made: VecDeque<Vec<u8>>,
     is_over: bool,
 }
 
 impl SeriesAnswer {
-    /// The body of the answer. If its names alone take more than a mebibyte, it is written as it is
-    /// taken.
+    /// Returns the body of the answer. If its names alone take more than a mebibyte, the body is
+    /// written while it is read.
     #[must_use]
     pub fn into_json(self) -> Body {
         if self.names_bytes() <= PIECE_BYTES {
@@ -59,7 +59,7 @@ mod tests {
     use crate::model::batch::Rows;
     use crate::query::{Channel, EntityRows, SeriesQuery};
 
-    /// An answer of 16 entities that all have a channel of each of so many names.
+    /// An answer of 16 entities. Each entity has a channel for each of `names` names.
     fn answer(names: u32, name_bytes: usize) -> SeriesAnswer {
         let query = SeriesQuery {
             entity_ids: (0..16).map(|entity| format!("e{entity}")).collect(),

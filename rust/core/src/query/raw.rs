@@ -1,4 +1,7 @@
-//! Raw rows: records of one instant share a row while their channels are disjoint (F4).
+//! Raw rows: records of one instant share a row if they have no channel in common (F4).
+//!
+//! Example: of three records of one instant with the channels `a`, `b` and `a`, the first two share
+//! a row, and the third begins another row.
 
 use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::field_map::FieldMap;
@@ -9,7 +12,7 @@ use crate::model::names::FieldId;
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// Collects records as they are.
+/// Collects records without aggregation.
 pub struct RawRows {
     entities: Vec<Records>,
     values: usize,
@@ -25,20 +28,22 @@ struct Records {
 
 /// The values of one field.
 struct Cell {
-    /// The records that have a value; all means the first ones, as many as there are values.
+    /// The records that have a value. [`Rows::All`] means the first records, as many as there are
+    /// values.
     records: Rows,
     values: Vec<f64>,
 }
 
 impl RawRows {
-    /// A collector for this many entities, which is full beyond `values_max` values.
+    /// Returns a collector for this many entities, which is full if it has more than `values_max`
+    /// values.
     #[must_use]
     pub fn new(entities: usize, values_max: usize) -> Self {
         let entities = std::iter::repeat_with(Records::default).take(entities).collect();
         Self { entities, values: 0, values_max }
     }
 
-    /// The rows of each entity.
+    /// Returns the rows of each entity.
     #[must_use]
     pub fn finish(self) -> Vec<EntityRows> {
         self.entities.into_iter().map(Records::into_rows).collect()
@@ -46,7 +51,7 @@ impl RawRows {
 }
 
 impl Collector for RawRows {
-    /// By run: the index of its first record among those of its entity.
+    /// For each run, the index of its first record among the records of its entity.
     type Targets = Vec<usize>;
 
     fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
@@ -90,12 +95,12 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// True where all records before `record` have a value and no other.
+    /// Returns true if all records before `record` have a value and no later record has one.
     fn is_dense_until(&self, record: usize) -> bool {
         self.values.len() == record && matches!(self.records, Rows::All)
     }
 
-    /// The records that have a value, one by one.
+    /// Returns the list of the records that have a value.
     fn list(&mut self) -> &mut Vec<u32> {
         if self.records == Rows::All {
             self.records = Rows::Some((0..number(self.values.len())).collect());
@@ -132,7 +137,7 @@ impl Records {
     }
 }
 
-/// Flags of the records that have a value in any field; `None` where all have.
+/// Flags the records that have a value in any field. Returns `None` if all records have one.
 fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool>> {
     if fields.iter().any(|(_, cell)| cell.values.len() == records) {
         return None;
@@ -146,7 +151,7 @@ fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool
     has_value.contains(&false).then_some(has_value)
 }
 
-/// Sorts by (time, write order) and lets records join the rows of their instant.
+/// Sorts by (time, write order), and lets records join the rows of their instant.
 fn merge(
     times_ns: &[i64],
     mut fields: Vec<(FieldId, Cell)>,
@@ -160,7 +165,7 @@ fn merge(
     let shared = fields_of_shared(times_ns, &order, &mut fields);
     let mut rows_ns = Vec::with_capacity(order.len());
     let mut row_of = vec![NONE; times_ns.len()];
-    // The row in which each field had its last value.
+    // The row with the last value of each field.
     let mut last_row = vec![NONE; fields.len()];
     for record in order {
         let time_ns = times_ns[record as usize];
@@ -182,8 +187,8 @@ fn merge(
     EntityRows { times_ns: rows_ns, channels }
 }
 
-/// The indexes of the fields of those records, in `order` of time, that share their instant with
-/// others, by record.
+/// Finds the records that share their instant with others. Returns each such record with the index
+/// of each of its fields, sorted by record. `order` has the records by time.
 fn fields_of_shared(
     times_ns: &[i64],
     order: &[u32],
@@ -206,7 +211,7 @@ fn fields_of_shared(
 }
 
 impl Cell {
-    /// The values at the rows that their records have become part of, of `row_count`.
+    /// Places the values at the rows of their records. There are `row_count` rows.
     fn into_channel(mut self, field: FieldId, row_of: &[u32], row_count: usize) -> Channel {
         let mut rows = std::mem::take(self.list());
         for record in &mut rows {

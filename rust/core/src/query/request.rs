@@ -1,4 +1,4 @@
-//! The checks of `GET /topology/series` in their order (H1) and its effective request.
+//! The checks of `GET /topology/series` in their order (H1), and the effective request.
 
 use super::budget;
 use super::limits::SeriesLimits;
@@ -7,53 +7,54 @@ use crate::model::aggregate::{Aggregation, Interval};
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// Time a client may lose between reading its clock and being served.
+/// Nanoseconds that a client may lose between reading its clock and being served.
 const GRACE_NS: i64 = 60 * SECOND_NS;
 
 /// The measurement names that the topology filter and the series read accept.
 pub const MEASUREMENTS: [&str; 6] =
     ["link", "satellite", "ground_station", "weather", "attenuation", "telemetry"];
 
-/// A series read as asked, its parameters well-formed.
+/// A series read as the client sent it, with well-formed parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesRequest {
-    /// Entities, in order, perhaps repeated.
+    /// Entities, in order. They may repeat.
     pub entity_ids: Vec<String>,
-    /// Start, inclusive, nanoseconds since 1970.
+    /// Inclusive start, in nanoseconds since 1970.
     pub start_ns: i64,
-    /// End, exclusive; now where absent.
+    /// Exclusive end, in nanoseconds since 1970; now if `None`.
     pub end_ns: Option<i64>,
     /// Measurement.
     pub measurement: String,
-    /// Channels to return; every numeric one where empty.
+    /// Channels to return. If empty, all numeric channels.
     pub fields: Vec<String>,
-    /// Aggregation window; a raw read where absent.
+    /// Aggregation window. If `None`, the read is raw.
     pub interval: Option<Interval>,
-    /// Aggregation; mean where absent and there is an interval.
+    /// Aggregation. If `None` and there is an interval, the mean.
     pub aggregation: Option<Aggregation>,
 }
 
 /// A series read that passed every check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesQuery {
-    /// Entities, each once, in order of first occurrence.
+    /// Entities in order of first occurrence, without repetition.
     pub entity_ids: Vec<String>,
-    /// Start, inclusive.
+    /// Inclusive start, in nanoseconds since 1970.
     pub start_ns: i64,
-    /// End, exclusive.
+    /// Exclusive end, in nanoseconds since 1970.
     pub end_ns: i64,
     /// Measurement.
     pub measurement: String,
-    /// Channels to return; every numeric one where empty.
+    /// Channels to return. If empty, all numeric channels.
     pub fields: Vec<String>,
-    /// Window and aggregation; a raw read where absent.
+    /// Window and aggregation. If `None`, the read is raw.
     pub windows: Option<(Interval, Aggregation)>,
 }
 
-/// Reason that a read is refused, in the order of the checks.
+/// The reason that a read is refused. The variants are in the order of the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryRefusal {
-    /// 400 `invalid_input`: refused characters, or a topology filter outside the six.
+    /// 400 `invalid_input`: forbidden characters, or a topology filter outside the six
+    /// measurements.
     InvalidInput {
         /// The parameter.
         field: &'static str,
@@ -71,22 +72,23 @@ pub enum QueryRefusal {
     },
     /// 422 `interval_required`.
     IntervalRequired {
-        /// Smallest interval that fits.
+        /// Smallest interval that fits, if there is one.
         min_interval: Option<Interval>,
     },
     /// 422 `interval_too_fine`.
     IntervalTooFine {
-        /// Smallest interval that fits.
+        /// Smallest interval that fits, if there is one.
         min_interval: Option<Interval>,
     },
 }
 
 impl SeriesRequest {
-    /// The effective query: `read_ns` is the end where none is asked for, `clock_ns` what the
-    /// horizon reaches back from (D15).
+    /// Returns the effective query. `read_ns` is the end if the request has none. The horizon
+    /// reaches back from `clock_ns` (D15).
     ///
     /// # Errors
-    /// The first check that fails, in the order of H1, from the character check on.
+    /// Returns the refusal of the first check that fails. The checks are in the order of H1, from
+    /// the character check on.
     pub fn check(
         self,
         limits: &SeriesLimits,
@@ -106,7 +108,8 @@ impl SeriesRequest {
         Ok(query)
     }
 
-    /// The effective query without the limits of the contract, for callers inside the machine.
+    /// Returns the effective query without the limits of the contract, for callers inside the
+    /// machine.
     #[must_use]
     pub fn into_query(self, now_ns: i64) -> SeriesQuery {
         let mut entity_ids: Vec<String> = Vec::with_capacity(self.entity_ids.len());
@@ -177,7 +180,7 @@ impl SeriesQuery {
     }
 }
 
-/// U+0000 to U+001F and U+007F are refused; everything else stays usable.
+/// Returns true if `text` has a character that is refused: U+0000 to U+001F or U+007F.
 fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < 0x20 || byte == 0x7f)
 }

@@ -8,14 +8,14 @@ use crate::model::names::FieldId;
 pub struct EntityRows {
     /// Time of each row.
     pub times_ns: Vec<i64>,
-    /// The channels, each once and with a value at least.
+    /// The channels. Each field occurs once and has at least one value.
     pub channels: Vec<Channel>,
 }
 
 /// Values of one field in the rows of an entity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
-    /// The field.
+    /// Field of the channel.
     pub field: FieldId,
     /// The rows that have a value.
     pub rows: Rows,
@@ -24,7 +24,7 @@ pub struct Channel {
 }
 
 impl EntityRows {
-    /// Keeps the first `rows` rows and the channels that have a value in them.
+    /// Keeps the first `rows` rows, and the channels that have a value in them.
     pub(super) fn truncate(&mut self, rows: usize) {
         self.times_ns.truncate(rows);
         self.channels.retain_mut(|channel| {
@@ -43,7 +43,7 @@ impl EntityRows {
 
 #[cfg(test)]
 impl EntityRows {
-    /// The value of a field in each row.
+    /// Returns the value of a field in each row.
     pub(super) fn cells(&self, field: FieldId) -> Vec<Option<f64>> {
         let channel = self.channels.iter().find(|channel| channel.field == field);
         let cell = |row: usize| {

@@ -1,4 +1,4 @@
-//! Picks the rows of the wanted entities out of blocks, and hands their channels to a collector.
+//! Selects the rows of the wanted entities in blocks, and hands their channels to a collector.
 
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
@@ -19,36 +19,37 @@ use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
 /// Numeric fields of the measurement that a query wants.
 enum Fields {
     All,
-    /// These, ascending.
+    /// Only these fields, ascending.
     Some(Vec<FieldId>),
 }
 
 /// A tombstone that may hide wanted rows.
 struct Hidden {
     tombstone: Tombstone,
-    /// By wanted entity: true where it names the entity.
+    /// For each wanted entity, true if the tombstone names it.
     entities: Vec<bool>,
 }
 
 /// Entities, fields and times that a query wants, in stored ids.
 pub struct Selection {
     entity_of_series: HashMap<SeriesId, u32>,
-    /// The series, ascending, each with its entity.
+    /// The series in ascending order, each with its entity.
     sorted: Vec<(SeriesId, u32)>,
-    /// One bit per series id, so that most rows are passed over without a hash.
+    /// A bit for each series id, so that most rows are skipped without a hash.
     wanted: Vec<u64>,
     fields: Fields,
     times_ns: Range<i64>,
     measurement: Option<MeasurementIndex>,
     entity_count: usize,
-    /// Representative series of the entities, ascending, each with its entity.
+    /// Representative series of the entities in ascending order, each with its entity.
     representatives: Vec<(SeriesId, u32)>,
     hidden: Vec<Hidden>,
 }
 
 impl Selection {
-    /// Resolves the names of `query`, of these of its entities alone; rows outside `times_ns` are
-    /// not wanted, nor are those that one of `tombstones` hides. Unknown names select nothing.
+    /// Looks up the names of `query`. Of its entities, only `entity_ids` are wanted. Rows outside
+    /// `times_ns` and rows that one of `tombstones` hides are not wanted. Unknown names select no
+    /// rows.
     #[must_use]
     pub fn new(
         query: &SeriesQuery,
@@ -112,37 +113,37 @@ impl Selection {
         self.entity_of_series.get(&series).copied()
     }
 
-    /// Number of entities, known or not.
+    /// Returns the number of entities, known or not.
     #[must_use]
     pub const fn entity_count(&self) -> usize {
         self.entity_count
     }
 
-    /// Puts the end of the wanted times elsewhere.
+    /// Changes the end of the wanted times.
     pub const fn end_at(&mut self, end_ns: i64) {
         self.times_ns.end = end_ns;
     }
 
-    /// True where no stored row can match.
+    /// Returns true if no stored row can match.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let no_field = matches!(&self.fields, Fields::Some(fields) if fields.is_empty());
         self.entity_of_series.is_empty() || no_field
     }
 
-    /// The times that are wanted; empty where the start is not before the end.
+    /// Returns the wanted times. The range is empty if the start is not before the end.
     #[must_use]
     pub const fn times_ns(&self) -> &Range<i64> {
         &self.times_ns
     }
 
-    /// The measurement, if it is known.
+    /// Returns the measurement, if it is known.
     #[must_use]
     pub const fn measurement(&self) -> Option<MeasurementIndex> {
         self.measurement
     }
 
-    /// True where an entity with such a representative series is wanted.
+    /// Returns true if an entity with a representative series in this range is wanted.
     #[must_use]
     pub fn wants_representative_in(&self, representatives: RangeInclusive<SeriesId>) -> bool {
         let at = self
@@ -153,7 +154,7 @@ impl Selection {
             .is_some_and(|(representative, _)| representative <= representatives.end())
     }
 
-    /// True where some wanted rows of `origin` may be hidden, of those in `times_ns`.
+    /// Returns true if a tombstone may hide wanted rows of `origin` in `times_ns`.
     #[must_use]
     pub fn hides_in(&self, origin: &Origin, times_ns: &Range<i64>) -> bool {
         self.hiding(origin, times_ns).next().is_some()
@@ -169,12 +170,11 @@ impl Selection {
         })
     }
 
-    /// Hands the rows of a block of `origin` that match and lie in `times_ns` to `collector`, in
-    /// write order within each entity; of their fields only those of `fields`, which ascend, where
-    /// it is given.
+    /// Hands the matching rows of a block of `origin` in `times_ns` to `collector`, in write order
+    /// within each entity. If `fields` is given, only these ascending fields are handed over.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] where the block does not decode.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the block cannot be decoded.
     pub fn collect(
         &self,
         (origin, block): (&Origin, &BlockReader<'_>),
@@ -194,11 +194,11 @@ impl Selection {
         Ok(())
     }
 
-    /// Hands the hours in `hours_ns` of the wanted entities to `collector`, out of the statistics
-    /// of a block. Gives the wanted fields that these leave out, ascending.
+    /// Hands the hours in `hours_ns` of the wanted entities to `collector`, from the statistics of
+    /// a block. Returns the wanted fields without statistics, ascending.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] where the statistics do not decode.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the statistics cannot be decoded.
     pub fn collect_statistics(
         &self,
         block: &BlockReader<'_>,
@@ -244,8 +244,8 @@ impl Selection {
         Ok(left_out)
     }
 
-    /// The columns of statistics that are wanted for an aggregation, by field; each with the
-    /// statistic and its index in the table.
+    /// Returns the columns of statistics that an aggregation needs, sorted by field. Each column
+    /// has its statistic and its index in the table.
     fn statistics_of(
         &self,
         aggregation: Aggregation,
@@ -296,8 +296,8 @@ impl Selection {
         Ok(())
     }
 
-    /// As [`Self::collect`], of a table that is decoded already and of which nothing is hidden;
-    /// `index` is that of the table, if there is one.
+    /// Does the same as [`Self::collect`] for a decoded table with no hidden rows. `index` is the
+    /// index of the table, if there is one.
     pub fn collect_decoded(
         &self,
         (table, index): (&Table, Option<&SeriesIndex>),
@@ -309,7 +309,8 @@ impl Selection {
         if let Some(index) = index {
             index.visit(&self.sorted, |entity, rows| wanted.push(RowRun { entity, rows }));
         } else if series.is_sorted() {
-            // Nearly every block: its rows are grouped by entity, in order of their first series.
+            // Nearly every block takes this path: its rows are grouped by entity, in order of their
+            // first series.
             for (id, entity) in &self.sorted {
                 let start = series.partition_point(|other| other < id);
                 let rows = series[start..].iter().take_while(|other| *other == id).count();
@@ -343,7 +344,7 @@ impl Selection {
     }
 }
 
-/// The tombstones that may hide rows of a query.
+/// Returns the tombstones that may hide rows of a query.
 fn hidden(
     query: &SeriesQuery,
     entity_ids: &[String],

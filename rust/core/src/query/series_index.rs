@@ -1,24 +1,24 @@
-//! Rows of a decoded table by series, so that those of some are found without a look at all.
+//! Finds the rows of some series in a decoded table without a look at all rows.
 
 use std::ops::Range;
 
 use crate::model::batch::Table;
 use crate::model::names::SeriesId;
 
-/// The runs of equal series of one table.
+/// The runs of equal series in one table.
 pub struct SeriesIndex {
     /// Series and first row of each run.
     runs: Vec<(SeriesId, u32)>,
     row_count: usize,
-    /// The series ascend, so each has one run.
+    /// True if the series ascend, so that each series has one run.
     is_sorted: bool,
 }
 
 impl SeriesIndex {
-    /// The runs of `table`.
+    /// Finds the runs of `table`.
     ///
     /// # Panics
-    /// Where it has 2^32 rows or more.
+    /// Panics if the table has 2^32 rows or more.
     #[must_use]
     pub fn new(table: &Table) -> Self {
         let mut runs = Vec::new();
@@ -31,14 +31,14 @@ impl SeriesIndex {
         Self { runs, row_count: table.row_count(), is_sorted }
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes of memory that the index takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(self.runs.as_slice())
     }
 
-    /// Visits the runs of `wanted`, which ascend by series, in the order of their rows; each with
-    /// what its series stands for.
+    /// Visits the runs of the `wanted` series in order of their rows. `wanted` ascends by series.
+    /// Each visit gets the value that `wanted` has for the series.
     pub(super) fn visit<T: Copy>(
         &self,
         wanted: &[(SeriesId, T)],

@@ -1,16 +1,19 @@
-//! The one instant at which the rows of all entities are cut, so that an answer keeps its bounds.
+//! Cuts the rows of all entities at one instant, so that an answer keeps its bounds.
+//!
+//! Example: two entities each have a row at 1 s, 2 s and 3 s, and `points_max` is 5. The answer
+//! keeps the four rows at 1 s and 2 s, and the next read starts at 3 s.
 
 use super::limits::AnswerBounds;
 use super::rows::{Channel, EntityRows};
 
-/// Cuts all entities at the latest instant before which their rows keep `bounds` (H23, N4), and
-/// gives it; `None` where all rows do.
+/// Cuts all entities at the latest instant before which their rows keep `bounds` (H23, N4). Returns
+/// that instant, or `None` if all rows keep the bounds.
 ///
-/// The first instant is answered in any case: rows that are over the bounds by themselves are
-/// left out, but for the first of each entity where only `values_max` is (H25).
+/// The rows of the first instant are always answered. If they alone exceed the bounds, some of them
+/// are left out. If they exceed only `values_max`, the first row of each entity remains (H25).
 ///
 /// # Panics
-/// When `points_max` is 0.
+/// Panics if `points_max` is 0.
 pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
     assert!(bounds.points_max > 0, "an answer has room for a point");
     let widths: Vec<Width> = entities.iter().map(Width::of).collect();
@@ -33,7 +36,7 @@ pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64
     let before = |entity: &EntityRows, end_ns: i64| {
         entity.times_ns.partition_point(|time_ns| *time_ns < end_ns)
     };
-    // With everything before an instant the answer fits, with any later cut it does not.
+    // A cut at this instant fits, and every later cut does not.
     let fitting = instants_ns.partition_point(|end_ns| fits(&|entity| before(entity, *end_ns)));
     if fitting > 1 {
         let cut_ns = instants_ns[fitting - 1];
@@ -43,13 +46,14 @@ pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64
         return Some(cut_ns);
     }
     let left_out = truncate_to_instant(entities, &widths, instants_ns[0], bounds);
-    // Rows that were left out cannot be asked for; else the reader goes on at the next instant.
+    // Rows that were left out cannot be read later. Otherwise the next read starts at the next
+    // instant.
     let after_ns = instants_ns[0].saturating_add(1);
     if left_out { Some(after_ns) } else { instants_ns.get(1).copied() }
 }
 
-/// Keeps rows of the first instant alone: the first of each entity, as many as `points_max`
-/// allows, then further ones as far as both bounds go. True where rows of it are left out.
+/// Keeps only rows of the first instant: first one row per entity within `points_max`, then further
+/// rows within both bounds. Returns true if rows of this instant are left out.
 fn truncate_to_instant(
     entities: &mut [EntityRows],
     widths: &[Width],
@@ -80,7 +84,7 @@ fn truncate_to_instant(
     left_out
 }
 
-/// Number of channels that the first rows of an entity have.
+/// Number of channels in the first rows of an entity.
 struct Width {
     /// The first row of each channel, ascending.
     first_rows: Vec<usize>,
@@ -94,7 +98,7 @@ impl Width {
         Self { first_rows }
     }
 
-    /// Values that the first `rows` rows make, times and nulls included.
+    /// Returns the number of values in the first `rows` rows, with times and nulls.
     fn values(&self, rows: usize) -> usize {
         let channels = self.first_rows.partition_point(|first| *first < rows);
         rows.saturating_mul(1 + channels)
@@ -126,7 +130,7 @@ mod tests {
         EntityRows { times_ns, channels: fields.into_iter().map(channel).collect() }
     }
 
-    /// The values of an answer, counted cell by cell.
+    /// Counts the values of an answer, cell by cell.
     fn values(entities: &[Vec<Row>]) -> usize {
         let of = |rows: &Vec<Row>| {
             let fields: std::collections::BTreeSet<u32> =
@@ -177,7 +181,7 @@ mod tests {
                 let expected = kept(&rows, |time| time < *latest.unwrap());
                 prop_assert_eq!(found, expected.iter().map(|rows| entity(rows)).collect::<Vec<_>>());
             } else {
-                // The first instant alone: some of its rows, and all of them that can be had.
+                // Only the first instant remains: some of its rows, as many as the bounds allow.
                 let points: usize = found.iter().map(|entity| entity.times_ns.len()).sum();
                 prop_assert!((1..=points_max).contains(&points));
                 let answered: Vec<Vec<Row>> = found.iter().zip(&rows)
@@ -229,7 +233,7 @@ mod tests {
         let bounds = AnswerBounds { points_max: 100, values_max: 10 };
         assert_eq!(truncate(&mut rows, bounds), Some(8));
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
-        // Nothing comes after, and nothing was left out.
+        // No rows follow, and no rows were left out.
         assert_eq!(truncate(&mut rows, bounds), None);
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
     }

@@ -1,4 +1,6 @@
-//! Aggregated rows: one per window that has a sample, labelled by its start.
+//! Aggregated rows: a row for each window with a sample, labelled with the start of the window.
+//!
+//! Example: with 1 m windows, samples at 10:00:05 and 10:00:50 are one row at 10:00:00.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +15,8 @@ use crate::model::batch::Rows;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 
-/// Folds records into epoch windows as they come.
+/// Folds records into windows as they arrive. Windows start at multiples of the interval since
+/// 1970.
 pub struct WindowRows {
     interval_ns: i64,
     aggregation: Aggregation,
@@ -22,18 +25,19 @@ pub struct WindowRows {
     folds_max: usize,
 }
 
-/// The windows of one field, each known by its number, which is its start over the interval.
+/// The windows of one field. The number of a window is its start divided by the interval.
 #[derive(Default)]
 struct Windows {
-    /// Ascending.
+    /// Folds by ascending window.
     folds: Vec<(i64, Fold)>,
-    /// Windows whose first sample came after one of a later window.
+    /// Windows whose first sample came after a sample of a later window.
     late: HashMap<i64, Fold, RandomState>,
 }
 
 impl WindowRows {
-    /// A collector for this many entities, which is full beyond `folds_max` values of more than one
-    /// window: a window that is answered is whole.
+    /// Returns a collector for this many entities. The collector is full if it has more than
+    /// `folds_max` values and they belong to several windows, because a window in the answer must
+    /// be complete.
     #[must_use]
     pub fn new(
         entities: usize,
@@ -46,7 +50,7 @@ impl WindowRows {
         Self { interval_ns, aggregation, entities, folds: 0, folds_max }
     }
 
-    /// The rows of each entity.
+    /// Returns the rows of each entity.
     #[must_use]
     pub fn finish(self) -> Vec<EntityRows> {
         let (interval_ns, aggregation) = (self.interval_ns, self.aggregation);
@@ -58,7 +62,7 @@ impl WindowRows {
     }
 }
 
-/// Consecutive rows of a table that fall into one window of an entity.
+/// Consecutive rows of a table that belong to one window of an entity.
 pub struct Piece {
     entity: u32,
     window: i64,
@@ -128,7 +132,7 @@ impl Collector for WindowRows {
 }
 
 impl Windows {
-    /// The fold of a window; `count` goes up where it is a new one.
+    /// Returns the fold of a window. Increments `count` if the window is new.
     fn fold(&mut self, window: i64, count: &mut usize) -> &mut Fold {
         let newest = self.folds.len().wrapping_sub(1);
         let at = match self.folds.get(newest) {
@@ -157,7 +161,7 @@ impl Windows {
         self.folds.iter().map(|(window, _)| *window).chain(self.late.keys().copied())
     }
 
-    /// The windows that have a result, ascending, and the results.
+    /// Returns the windows that have a result, ascending, and the results.
     fn results(self, aggregation: Aggregation) -> (Vec<i64>, Vec<f64>) {
         let count = self.folds.len() + self.late.len();
         let (mut windows, mut results) = (Vec::with_capacity(count), Vec::with_capacity(count));
@@ -181,7 +185,7 @@ fn rows_of(fields: FieldMap<Windows>, interval_ns: i64, aggregation: Aggregation
     let fields: Vec<_> = fields.map(|(field, folds)| (field, folds.results(aggregation))).collect();
     let mut windows: Vec<i64> = Vec::new();
     for (at, (_, (of_field, _))) in fields.iter().enumerate() {
-        // Most often all fields have the same.
+        // Usually all fields have the same windows.
         if at == 0 || *of_field != fields[0].1.0 {
             windows.extend_from_slice(of_field);
         }
@@ -252,7 +256,8 @@ mod tests {
         let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Last, usize::MAX);
         let minute = |minute: i64| minute * 60 * SECOND_NS;
         offer(&mut windows, &[(minute(5), [Some(5.0), None]), (minute(7), [None, Some(7.0)])]);
-        // Late: a window between, and one that is there already.
+        // Late samples: the first is in an earlier window, the second in a window that exists
+        // already.
         offer(&mut windows, &[(minute(3), [Some(3.0), Some(3.5)]), (minute(7), [Some(7.5), None])]);
         let rows = windows.finish().remove(0);
         assert_eq!(rows.times_ns, [3, 5, 7].map(minute));

@@ -1,4 +1,4 @@
-//! Columns of booleans: a bit for each value, unless all are the same.
+//! Columns of booleans: a bit for each value, unless all values are equal.
 
 use crate::codec::bytes::Cursor;
 use crate::model::error::Result;

@@ -1,4 +1,4 @@
-//! Heads of tables and columns, which a query reads before it decodes anything.
+//! Heads of tables and columns. A query reads the heads before it decodes any column.
 
 use super::rows;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
@@ -13,14 +13,16 @@ const SCALED_BOUNDS: u8 = 1 << 4;
 /// Earliest and latest time of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBounds {
-    /// Earliest, nanoseconds since 1970.
+    /// Earliest time, in nanoseconds since 1970.
     pub min_ns: i64,
-    /// Latest, nanoseconds since 1970.
+    /// Latest time, in nanoseconds since 1970.
     pub max_ns: i64,
 }
 
 impl TimeBounds {
-    /// Bounds of some times, if there are any.
+    /// Returns the bounds of the times, or `None` if there are no times.
+    ///
+    /// Example: the bounds of `[30, 10, 20]` are `min_ns` 10 and `max_ns` 30.
     #[must_use]
     pub fn of(times_ns: &[i64]) -> Option<Self> {
         (!times_ns.is_empty()).then(|| time_range(times_ns))
@@ -47,7 +49,7 @@ pub struct ColumnHead {
     pub field_type: FieldType,
     /// Number of values.
     pub count: usize,
-    /// Smallest and largest value of a float column that has any.
+    /// Smallest and largest value, if this is a float column with at least one value.
     pub bounds: Option<FloatBounds>,
     pub(super) rows: rows::Form,
     pub(super) rows_len: usize,
@@ -55,13 +57,14 @@ pub struct ColumnHead {
 }
 
 impl ColumnHead {
-    /// Bytes that the column takes in the block, its head aside.
+    /// Bytes that the column takes in the block, without its head.
     #[must_use]
     pub const fn stored_len(&self) -> usize {
         self.rows_len + self.values_len
     }
 
-    /// Appends the head; `exponent` is the one that the values were scaled with, if any.
+    /// Appends the head. `exponent` is the exponent that scales the values, if the values are
+    /// decimals.
     pub(super) fn encode(&self, exponent: Option<usize>, out: &mut Vec<u8>) {
         put_varint(out, self.field.into());
         let flags = self.field_type.code() | (self.rows as u8) << 2;
@@ -104,7 +107,7 @@ pub struct TableHead {
     pub row_count: usize,
     /// Earliest and latest time, if there is a row.
     pub times: Option<TimeBounds>,
-    /// One per column, in the order of the table.
+    /// Head of each column, in the order of the table.
     pub columns: Vec<ColumnHead>,
     pub(super) series_len: usize,
     pub(super) times_len: usize,
@@ -123,13 +126,13 @@ impl TableHead {
         self.times_len
     }
 
-    /// Bytes of all bodies, or none if that is beyond any block.
+    /// Returns the bytes of all bodies, or `None` if the sum overflows.
     pub(super) fn bodies_len(&self) -> Option<usize> {
         let columns = self.columns.iter().flat_map(|column| [column.rows_len, column.values_len]);
         columns.chain([self.series_len, self.times_len]).try_fold(0_usize, usize::checked_add)
     }
 
-    /// Appends all but the column heads.
+    /// Appends the head of the table, without the heads of its columns.
     pub(super) fn encode(&self, ingest_ns: i64, out: &mut Vec<u8>) {
         put_len(out, self.row_count);
         if let Some(TimeBounds { min_ns, max_ns }) = self.times {
@@ -141,7 +144,7 @@ impl TableHead {
         put_len(out, self.columns.len());
     }
 
-    /// Reads the head of at most `rows_max` rows, with its column heads.
+    /// Reads the head of a table of at most `rows_max` rows, and the heads of its columns.
     pub(super) fn decode(input: &mut Cursor<'_>, ingest_ns: i64, rows_max: usize) -> Result<Self> {
         let row_count = input.len(rows_max)?;
         let times = (row_count > 0).then(|| decode_times(input, ingest_ns)).transpose()?;

@@ -1,4 +1,4 @@
-//! Blocks: heads, then the columns of each table.
+//! Blocks: first all heads, then the columns of each table.
 
 mod bools;
 mod rows;

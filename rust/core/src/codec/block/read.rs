@@ -14,7 +14,8 @@ use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX
 ///
 /// # Errors
 ///
-/// [`crate::model::error::Error::Corrupt`] if the bytes are not such a block.
+/// Returns [`crate::model::error::Error::Corrupt`] if the bytes do not follow the format, and
+/// [`crate::model::error::Error::Foreign`] for a block of a build before 0.3.0.
 pub fn decode_block(bytes: &[u8]) -> Result<Block> {
     let reader = BlockReader::open(bytes)?;
     let mut text_left = BLOCK_TEXT_BYTES_MAX;
@@ -39,11 +40,11 @@ pub struct BlockReader<'a> {
 }
 
 impl<'a> BlockReader<'a> {
-    /// Checks the checksum and reads the heads.
+    /// Verifies the checksum and reads the heads.
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Corrupt`] if checksum or heads are wrong,
+    /// Returns [`crate::model::error::Error::Corrupt`] if the checksum or a head is wrong, and
     /// [`crate::model::error::Error::Foreign`] for a block of a build before 0.3.0.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the head of a block");
@@ -72,13 +73,13 @@ impl<'a> BlockReader<'a> {
         Ok(Self { ingest_ns, tables, bodies })
     }
 
-    /// The ingest instant of the batch, nanoseconds.
+    /// The ingest instant of the batch, in nanoseconds since 1970.
     #[must_use]
     pub const fn ingest_ns(&self) -> i64 {
         self.ingest_ns
     }
 
-    /// Heads of the tables, by which a caller decides which tables to read.
+    /// Heads of the tables. A caller uses the heads to decide which tables to read.
     #[must_use]
     pub fn tables(&self) -> &[TableHead] {
         &self.tables
@@ -88,11 +89,11 @@ impl<'a> BlockReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Corrupt`] if they are not what the format says.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the series do not follow the format.
     ///
     /// # Panics
     ///
-    /// If there is no table of this index.
+    /// Panics if the block has no table with this index.
     pub fn table(&self, index: usize) -> Result<TableReader<'_>> {
         let head = &self.tables[index];
         let mut input = Cursor::new(self.bodies[index], "the series of a block");
@@ -125,7 +126,7 @@ impl TableReader<'_> {
         self.head
     }
 
-    /// The series as runs, by which the rows of a series are found without a look at each.
+    /// The series as runs. The runs give the rows of a series without a look at each row.
     #[must_use]
     pub const fn runs(&self) -> &RunLengths {
         &self.runs
@@ -137,11 +138,11 @@ impl TableReader<'_> {
         self.runs.expand()
     }
 
-    /// The time of each row, nanoseconds since 1970.
+    /// The time of each row, in nanoseconds since 1970.
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Corrupt`] if they are not what the format says.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the times do not follow the format.
     pub fn times_ns(&self) -> Result<Vec<i64>> {
         let mut input = Cursor::new(self.times, "the times of a block");
         let times = integer::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
@@ -150,20 +151,21 @@ impl TableReader<'_> {
         Ok(times)
     }
 
-    /// Decodes one column, by its index in [`TableHead::columns`].
+    /// Decodes the column with this index in [`TableHead::columns`].
     ///
     /// # Errors
     ///
-    /// [`crate::model::error::Error::Corrupt`] if it is not what the format says.
+    /// Returns [`crate::model::error::Error::Corrupt`] if the column does not follow the format.
     ///
     /// # Panics
     ///
-    /// If there is no column of this index.
+    /// Panics if the table has no column with this index.
     pub fn column(&self, index: usize) -> Result<Column> {
         self.column_within(index, &mut { BLOCK_TEXT_BYTES_MAX })
     }
 
-    /// [`Self::column`], with what is left of the text that a block may hold.
+    /// Decodes a column as [`Self::column`] does. `text_left` is the number of text bytes that the
+    /// block may still hold.
     fn column_within(&self, index: usize, text_left: &mut usize) -> Result<Column> {
         let head: &ColumnHead = &self.head.columns[index];
         let (rows, values) = self.columns[index];

@@ -25,7 +25,7 @@ impl Form {
     }
 }
 
-/// Appends `rows` in their shortest form, which is returned.
+/// Appends `rows` in their shortest form. Returns that form.
 pub(super) fn encode(rows: &Rows, row_count: usize, effort: Effort, out: &mut Vec<u8>) -> Form {
     let Rows::Some(rows) = rows else {
         return Form::All;

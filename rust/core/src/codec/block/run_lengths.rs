@@ -1,4 +1,4 @@
-//! The series column, run-length encoded: rows of one entity lie together.
+//! The series column, run-length encoded: the rows of an entity are neighbours.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::codec::simd::multiversioned;
 use crate::model::batch::{NEW_SERIES_BASE, Rows};
 use crate::model::error::Result;
 
-/// Runs for each value from which on a binary search finds the run of a value.
+/// A binary search finds the run of each value if there are more runs per value than this.
 const RUNS_PER_VALUE_MAX: usize = 16;
 
 /// The series column of a table, as runs of equal series.
@@ -19,12 +19,14 @@ pub struct RunLengths {
     series: Vec<u32>,
     lengths: Vec<u32>,
     row_count: usize,
-    /// The row after each run, computed for the first column of few values.
+    /// The row after each run, computed when the first column with few values is read.
     ends: OnceLock<Vec<u32>>,
 }
 
 impl RunLengths {
-    /// Runs of equal neighbours.
+    /// Groups equal neighbours into runs.
+    ///
+    /// Example: `[5, 5, 5, 7, 7]` is a run of three rows of series 5, then two rows of series 7.
     pub(super) fn of(series: &[u32]) -> Self {
         let row_count = series.len();
         if are_unlike(series, series.get(1..).unwrap_or_default()) {
@@ -42,7 +44,8 @@ impl RunLengths {
         runs
     }
 
-    /// Each run: its series, and its rows in the table. Neighbours differ in series.
+    /// Returns the series of each run and the run's rows in the table. Neighbouring runs have
+    /// different series.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
         let mut end = 0;
         self.series.iter().zip(&self.lengths).map(move |(&series, &length)| {
@@ -58,7 +61,7 @@ impl RunLengths {
         self.series.len()
     }
 
-    /// True where the table has no row.
+    /// Returns true if the table has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
@@ -77,19 +80,24 @@ impl RunLengths {
         series
     }
 
-    /// Lengths of the runs, each positive.
+    /// Number of rows of the table.
     pub(super) const fn row_count(&self) -> usize {
         self.row_count
     }
 
+    /// Lengths of the runs. Each length is positive.
     pub(super) fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// Lengths of the runs of a column that has values only in `rows`, each positive.
+    /// Lengths of the runs of a column that has values only in `rows`. Runs without a value are
+    /// left out.
+    ///
+    /// Example: with runs of lengths 3 and 2 and values in rows 1, 2 and 4, the lengths are 2 and
+    /// 1.
     pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
         if self.lengths.len() == self.row_count {
-            // Neighbours differ in series, whichever rows have a value.
+            // Each run has one row, so each row with a value is a run.
             return vec![1; rows.len()];
         }
         if rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len() {
@@ -126,7 +134,7 @@ impl RunLengths {
         })
     }
 
-    /// [`Self::lengths`] of a column with values in `rows`.
+    /// Lengths of the runs of a column with values in `rows`.
     pub(super) fn lengths_of(&self, rows: &Rows) -> std::borrow::Cow<'_, [u32]> {
         match rows {
             Rows::All => self.lengths().into(),
@@ -157,7 +165,7 @@ fn length_of(rows: &[u32]) -> u32 {
     u32::try_from(rows.len()).expect("a block has fewer rows")
 }
 
-/// Number of series at the beginning that are `first`.
+/// Number of elements at the start of `series` that equal `first`.
 fn leading(first: u32, series: &[u32]) -> usize {
     let is_whole = |some: &&[u32; 16]| some.iter().fold(0, |bits, id| bits | (id ^ first)) == 0;
     let whole = series.as_chunks().0.iter().take_while(is_whole).count() * 16;
@@ -165,7 +173,7 @@ fn leading(first: u32, series: &[u32]) -> usize {
 }
 
 multiversioned! {
-    /// True where each differs from its successor.
+    /// Returns true if every element differs from its successor.
     fn are_unlike(series: &[u32], successors: &[u32]) -> bool {
         let mut alike = false;
         for (one, next) in series.iter().zip(successors) {
@@ -176,7 +184,7 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Sum of the lengths, unless one is 0.
+    /// Returns the sum of the lengths, or `None` if a length is 0.
     fn sum_of_lengths(lengths: &[u32]) -> Option<u64> {
         let (mut sum, mut has_empty) = (0_u64, false);
         for length in lengths {
@@ -193,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// Number of `rows` in each run that has one, each row looked for by itself.
+    /// Number of `rows` in each run that has at least one, found by a separate search for each row.
     fn lengths_one_by_one(lengths: &[u32], rows: &[u32]) -> Vec<u32> {
         let runs = || (0_u32..).zip(lengths).flat_map(|(run, len)| vec![run; *len as usize]);
         let of_rows: Vec<u32> = rows.iter().map(|row| runs().nth(*row as usize).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Whole blocks: they come back bit-exact, and hostile bytes do no harm.
+//! Whole blocks come back bit-exact, and hostile bytes do no harm.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::model::batch::{Block, Column, Rows, Table, Values};
 use crate::model::error::Error;
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// Bits instead of doubles, which would call -0.0 and 0.0 equal.
+/// Compares bits instead of doubles, for which -0.0 and 0.0 would be equal.
 fn bits(block: &Block) -> Vec<Vec<u64>> {
     let columns = block.tables.iter().flat_map(|table| &table.columns);
     columns
@@ -77,7 +77,7 @@ fn values(count: usize) -> impl Strategy<Value = Values> {
     ]
 }
 
-/// Hundredths that wrap around now and then, as an azimuth does.
+/// Hundredths that wrap around now and then, like an azimuth.
 fn walk(steps: &[i32]) -> Vec<f64> {
     let mut at = 35_000;
     let step = |step: &i32| {
@@ -181,7 +181,8 @@ fn varied_block() -> Block {
     }
 }
 
-/// A block whose columns are longer than a group: ranges with exceptions, differences, lines.
+/// A block whose columns are longer than a group. Its forms are ranges with exceptions, differences
+/// and lines.
 fn long_block() -> Block {
     let random = |at: i64, end: i64| at * at * 7_919 % 10_007 % end;
     let rows = 0..400_i64;
@@ -232,7 +233,7 @@ proptest! {
             bytes[at] = *value;
         }
         fix_checksum(&mut bytes);
-        // Whatever it decodes to keeps the promises of a block, so it can be written again.
+        // A decoded block keeps the promises of a block, so it can be written again.
         if let Ok(decoded) = decode_block(&bytes) {
             assert_comes_back(&decoded);
         }
@@ -294,7 +295,7 @@ fn every_byte_may_be_any_byte() {
     }
 }
 
-/// A block of more than a reader takes is an error that says so, never a panic.
+/// A block that exceeds the limits of a reader is refused with an error, never with a panic.
 #[test]
 fn more_than_a_block_may_hold_is_refused() {
     let refused = |table| {

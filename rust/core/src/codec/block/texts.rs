@@ -1,4 +1,4 @@
-//! Columns of strings: a dictionary in order of first use, and an index into it for each value.
+//! Columns of strings: a dictionary in order of first use, and for each value an index into it.
 
 use hashbrown::HashMap;
 
@@ -29,7 +29,8 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], effort: Effort, o
     integer::encode(&values_as_indices, run_lengths, effort, out);
 }
 
-/// Reads `count` strings of at most `bytes_left` bytes in all, and takes them off `bytes_left`.
+/// Reads `count` strings of at most `bytes_left` bytes in total, and subtracts their bytes from
+/// `bytes_left`.
 pub(super) fn decode(
     input: &mut Cursor<'_>,
     count: usize,

@@ -17,16 +17,18 @@ pub(super) const VERSION: u8 = 3;
 /// Bytes of the checksum.
 pub(super) const CHECKSUM_LEN: usize = 4;
 
-/// Encodes a block, in the shortest of the forms that `effort` tries.
+/// Encodes a block in the shortest of the forms that `effort` tries.
 ///
 /// # Errors
 ///
-/// [`Error::TooLarge`] for more rows, values or text than [`crate::model::limits`] gives a block.
+/// Returns [`Error::TooLarge`] if the block has more rows, values or text than
+/// [`crate::model::limits`] allows.
 ///
 /// # Panics
 ///
-/// If `block` breaks a promise of [`crate::model::batch`]: columns of unlike length, rows that do not
-/// ascend, a field twice, a series without a stored id, a double that is not finite.
+/// Panics if `block` breaks a promise of [`crate::model::batch`]. Examples are columns of unequal
+/// length, rows that do not ascend and a field that occurs twice. Others are a series without a
+/// stored id and a double that is not finite.
 pub fn encode_block(block: &Block, effort: Effort) -> Result<Vec<u8>> {
     check_limits(block)?;
     let mut heads = vec![VERSION];
@@ -127,7 +129,7 @@ fn encode_column(
     match &column.values {
         Values::Float(values) => {
             (bounds, exponent) = float::encode(values, &lengths, effort, bodies).unzip();
-            // Infinities and NaN lie outside of all other doubles in the total order.
+            // In the total order, infinities and NaN lie outside all finite doubles.
             let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
             assert!(bounds.is_none_or(finite), "doubles are finite");
         }

@@ -5,17 +5,17 @@ use crate::codec::bytes::{Cursor, put_varint, put_zigzag};
 use crate::codec::simd::multiversioned;
 use crate::model::error::Result;
 
-/// Smallest and largest value of a float column, in the total order (-0.0 below 0.0).
+/// Smallest and largest value of a float column in the total order, in which -0.0 is below 0.0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloatBounds {
-    /// Smallest, finite.
+    /// Smallest value, which is finite.
     pub min: f64,
-    /// Largest, finite.
+    /// Largest value, which is finite.
     pub max: f64,
 }
 
 impl FloatBounds {
-    /// Bounds of some values, if there are any.
+    /// Returns the bounds of `values`, or `None` if there are no values.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let value = |key: i64| f64::from_bits(order_key(key).cast_unsigned());
         if values.is_empty() {
@@ -25,13 +25,15 @@ impl FloatBounds {
         Some(Self { min: value(min), max: value(max) })
     }
 
-    /// 1 for a value outside of the bounds, else 0. Comparisons with NaN fail, so NaN is outside.
+    /// Returns 1 for a value outside the bounds, else 0. Comparisons with NaN fail, so NaN is
+    /// outside.
     #[inline]
     pub(super) fn excludes(self, value: f64) -> u64 {
         u64::from(!(self.min..=self.max).contains(&value))
     }
 
-    /// Appends the bounds, scaled with `exponent` if that keeps them exact; returns whether it did.
+    /// Appends the bounds, scaled with `exponent` if the scaled bounds are exact. Returns true if
+    /// the bounds were scaled.
     pub(crate) fn encode(self, exponent: Option<usize>, out: &mut Vec<u8>) -> bool {
         if let Some(exponent) = exponent {
             let (min, min_exact) = scale(self.min, exponent);
@@ -48,7 +50,7 @@ impl FloatBounds {
         false
     }
 
-    /// Reads bounds as [`Self::encode`] wrote them.
+    /// Reads bounds that [`Self::encode`] wrote.
     pub(crate) fn decode(input: &mut Cursor<'_>, scaled: bool) -> Result<Self> {
         let (min, max) = if scaled {
             let power = POWERS_OF_TEN[read_exponent(input)?];
@@ -69,15 +71,15 @@ pub(super) fn read_exponent(input: &mut Cursor<'_>) -> Result<usize> {
     Ok(exponent)
 }
 
-/// The number that sorts as a double of these bits does, and the other way round: all bits but the
-/// sign of a negative double are inverted.
+/// Converts the bits of a double to a number that sorts as the double does, or the number back to
+/// the bits. If the sign bit is set, all other bits are inverted.
 #[inline]
 const fn order_key(bits: i64) -> i64 {
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
 multiversioned! {
-    /// Smallest and largest of the numbers that sort as the doubles do.
+    /// Smallest and largest of the [`order_key`]s of the values.
     fn key_range(values: &[f64]) -> (i64, i64) {
         let (mut min, mut max) = (i64::MAX, i64::MIN);
         for value in values {

@@ -9,34 +9,37 @@ pub(super) const POWERS_OF_TEN: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Adding this to a double below 2^51 rounds it to an integer and leaves that in the low bits.
+/// Adding this to a double below 2^51 rounds the double to an integer, which fills the low bits of
+/// the sum.
 pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// Decimal integers are smaller than this, 2^51, for [`ROUNDER`] to hold.
+/// Decimal integers are smaller than this, 2^51, so that [`ROUNDER`] works.
 pub(super) const SCALED_END: f64 = 2_251_799_813_685_248.0;
 
-/// Integers below this are scaled to 32 bits.
+/// Integers below this, 2^30, are scaled to 32 bits.
 const NARROW_END: f64 = 1_073_741_824.0;
 
-/// Marks a value that is no decimal integer below that.
+/// Marks a value that is no decimal with an integer below [`NARROW_END`].
 pub(super) const EXCEPTION: i32 = i32::MIN;
 
-/// Largest exponent for which [`Power::divide`] may multiply instead.
+/// Largest exponent for which [`Power::divide`] may multiply instead of dividing.
 const FUSED_EXPONENT_MAX: usize = 15;
 
-/// `integer / 10^exponent`, rounded once.
+/// Returns `integer / power`, rounded once.
+///
+/// Example: 215 with the power 10 is 21.5.
 #[expect(clippy::cast_precision_loss, reason = "the writer stays below 2^51; others lose nothing")]
 pub(super) fn unscale(integer: i64, power: f64) -> f64 {
     integer as f64 / power
 }
 
-/// A power of ten to multiply with and to divide by.
+/// A power of ten to multiply by and to divide by.
 #[derive(Clone, Copy)]
 pub(super) struct Power {
     pub(super) of_ten: f64,
-    /// The double nearest to one over the power.
+    /// The double nearest to `1 / of_ten`.
     inverse: f64,
-    /// The error of `inverse`.
+    /// The difference between `1 / of_ten` and `inverse`.
     inverse_rest: f64,
     is_small: bool,
 }
@@ -49,14 +52,17 @@ impl Power {
         Self { of_ten, inverse, inverse_rest, is_small: exponent <= FUSED_EXPONENT_MAX }
     }
 
-    /// `integer / of_ten`, rounded once, for an integer below 2^51.
+    /// Returns `integer / of_ten`, rounded once, for an integer below 2^51.
     ///
-    /// A division takes several times as long as two multiplications. Before their last rounding
-    /// these are off from the quotient by less than one part in 2^104. Rounding would then differ
-    /// only if a number halfway between two doubles, `m * 2^k` with an odd `m` of 54 bits, lay
-    /// between both. But `integer / 10^e` is no such number, as `m * 5^e` has more bits than
-    /// `integer`; and as `integer` and `m * 2^k * 10^e` are different multiples of one power of two,
-    /// of which the latter has at most `2^54 * 5^15 < 2^89`, they are one part in 2^89 apart.
+    /// A division takes several times as long as two multiplications. Before its last rounding, the
+    /// product differs from the quotient by less than one part in 2^104. The rounded results could
+    /// differ only if a number halfway between two doubles lay between product and quotient. Such a
+    /// number is `m * 2^k` with an odd `m` of 54 bits.
+    ///
+    /// The quotient `integer / 10^e` is no such number, because `m * 5^e` has more bits than
+    /// `integer`. Moreover, `integer` and `m * 2^k * 10^e` are different multiples of one power of
+    /// two. The second multiple is at most `2^54 * 5^15 < 2^89`, so the two are at least one part
+    /// in 2^89 apart.
     #[inline]
     pub(super) fn divide<const FUSED: bool>(self, integer: f64) -> f64 {
         if FUSED && self.is_small {
@@ -66,8 +72,8 @@ impl Power {
         }
     }
 
-    /// The integer below 2^51 that divided by the power is `value`, and true; any and false if there
-    /// is none.
+    /// Returns the integer below 2^51 that gives `value` when divided by the power, and true.
+    /// Returns any integer and false if there is no such integer.
     #[inline]
     fn scale<const FUSED: bool>(self, value: f64) -> (i64, bool) {
         let shifted = value * self.of_ten + ROUNDER;
@@ -77,7 +83,7 @@ impl Power {
         (integer, exact & (rounded.abs() < SCALED_END))
     }
 
-    /// As [`Self::scale`], of integers below 2^30.
+    /// Does the same as [`Self::scale`], for integers below 2^30.
     #[inline]
     fn scale_narrow<const FUSED: bool>(self, value: f64) -> (i32, bool) {
         let shifted = value * self.of_ten + ROUNDER;
@@ -87,7 +93,7 @@ impl Power {
     }
 }
 
-/// [`Power::scale`] of one value.
+/// Scales one value as [`Power::scale`] does.
 pub(super) fn scale(value: f64, exponent: usize) -> (i64, bool) {
     let of_ten = POWERS_OF_TEN[exponent];
     let power = Power { of_ten, inverse: 0.0, inverse_rest: 0.0, is_small: false };
@@ -95,7 +101,7 @@ pub(super) fn scale(value: f64, exponent: usize) -> (i64, bool) {
 }
 
 multiversioned! {
-    /// Scales all; returns the number of exceptions.
+    /// Scales all values. Returns the number of exceptions.
     pub(super) fn scale_all(values: &[f64], power: Power, integers: &mut [i64]) -> u64 {
         let mut exceptions = 0_u64;
         for (integer, &value) in integers.iter_mut().zip(values) {
@@ -108,8 +114,8 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// The sum of all that [`scale_all`] would scale, and the number of exceptions: few hundred
-    /// values, whose sum fits.
+    /// Returns the sum of the integers that [`scale_all`] would compute, and the number of
+    /// exceptions. The caller passes a few hundred values, so the sum fits.
     pub(super) fn sum_scaled(values: &[f64], power: Power) -> (i64, u64) {
         let (mut sum, mut exceptions) = (0_i64, 0_u64);
         for &value in values {
@@ -133,8 +139,9 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Scales all to integers below 2^30, whose differences fit 32 bits as well, or to [`EXCEPTION`];
-    /// returns the number of exceptions, too.
+    /// Scales all values to integers below 2^30, so that their differences also fit 32 bits. A
+    /// value that has no such integer becomes [`EXCEPTION`]. Returns the integers and the number of
+    /// exceptions.
     pub(super) fn scale_narrow(values: &[f64], power: Power) -> (Vec<i32>, u64) {
         let mut exceptions = 0_u64;
         let integers = mapped(values, |value| {

@@ -10,10 +10,10 @@ use crate::codec::integer::number::Numbers;
 use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
 
-/// Integers below this, 2^51, become doubles by [`ROUNDER`].
+/// [`ROUNDER`] converts integers below this, 2^51, to doubles.
 const ROUNDER_END: i64 = 1 << 51;
 
-/// Reads `count` doubles within `bounds`, which are absent only where there is no value.
+/// Reads `count` doubles within `bounds`. The bounds are absent only if there are no values.
 pub(crate) fn decode(
     input: &mut Cursor<'_>,
     count: usize,
@@ -27,7 +27,7 @@ pub(crate) fn decode(
     if form != REPEATED {
         return decode_all(form, input, (count, run_lengths), bounds);
     }
-    // Each value has a rank, so there are no more entries than values.
+    // Each value has a rank, so the dictionary has at most as many entries as there are values.
     let entry_count = input.len(count)?;
     let end = u32::try_from(entry_count).ok().filter(|end| *end > 0);
     let end = end.ok_or_else(|| input.corrupt())?;
@@ -38,7 +38,7 @@ pub(crate) fn decode(
     Ok(ranks.into_iter().map(|rank| entries[rank as usize]).collect())
 }
 
-/// Reads as many doubles as there are, each stored by itself, in this form.
+/// Reads `count` doubles in a form that stores each value separately.
 fn decode_all(
     form: u8,
     input: &mut Cursor<'_>,
@@ -58,7 +58,8 @@ fn decode_all(
                 outside |= bounds.excludes(value);
                 values[position as usize] = value;
             }
-            // The integer of an exception may be any, and so may have been the one outside.
+            // The integer at the position of an exception is arbitrary, so it may be outside the
+            // bounds.
             if outside == 0 || exceptions.is_empty() {
                 input.check(outside == 0)?;
                 return Ok(values);
@@ -76,7 +77,7 @@ fn decode_all(
     Ok(values)
 }
 
-/// Integers over a divisor for each run, or one for all.
+/// Reads integers and divisors: a divisor for each run, or one divisor for all runs.
 fn read_ratios(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Vec<f64>> {
     let divisor_count = input.len(run_lengths.len())?;
     let has_one = divisor_count == 1;
@@ -96,10 +97,10 @@ fn read_ratios(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Res
     Ok(values)
 }
 
-/// Positions below `count` and the values there.
+/// Reads positions below `count`, and the value at each position.
 fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64)>> {
     let end = u32::try_from(count).map_err(|_| input.corrupt())?;
-    // Each has eight bytes of its own.
+    // Each exception takes eight bytes for its value.
     let exception_count = input.len(count.min(input.remaining() / 8))?;
     let positions = integer::decode_run(input, exception_count, end)?;
     input.check(positions.is_sorted_by(|a, b| a < b))?;
@@ -117,7 +118,7 @@ multiversioned! {
     }
 }
 
-/// [`unscale`] of all, and true if all are within `bounds`.
+/// Applies [`unscale`] to all integers. Also returns true if all values are within `bounds`.
 pub(super) fn unscale_all(
     integers: Numbers,
     power: Power,
@@ -126,14 +127,14 @@ pub(super) fn unscale_all(
     let mut integers = match integers {
         Numbers::Narrow(integers) => {
             let (values, min, max) = unscale_narrow(&integers, power);
-            // Smaller integers never become larger doubles.
+            // A smaller integer never becomes a larger double, so the two ends decide.
             let excludes = |integer: i32| bounds.excludes(unscale(integer.into(), power.of_ten));
             return (values, excludes(min) | excludes(max) == 0);
         }
         Numbers::Wide(integers) => integers,
     };
-    // Integers that are not too large for `ROUNDER`, which the writer's never are, take steps that have
-    // vector forms in AVX2; converting a number of 64 bits has none there.
+    // Integers below `ROUNDER_END`, such as the writer's always are, need only steps that AVX2 has
+    // vector forms of. AVX2 has no conversion of 64-bit numbers to doubles.
     let is_within = if magnitude_bits(&integers) < ROUNDER_END {
         unscale_small(&mut integers, power, bounds)
     } else {
@@ -145,12 +146,12 @@ pub(super) fn unscale_all(
         }
         outside == 0
     };
-    // The same memory, seen as doubles.
+    // Reinterprets the same memory as doubles.
     (integers.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect(), is_within)
 }
 
 multiversioned! {
-    /// [`unscale`] of all, and the smallest and the largest of the integers.
+    /// Applies [`unscale`] to all integers. Also returns the smallest and the largest integer.
     fn unscale_narrow(integers: &[i32], power: Power) -> (Vec<f64>, i32, i32) {
         let (mut min, mut max) = (i32::MAX, i32::MIN);
         let values = mapped(integers, |integer| {
@@ -163,14 +164,15 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// All bits in which a number differs from its sign.
+    /// The union of the bits in which each number differs from its sign.
     fn magnitude_bits(integers: &[i64]) -> i64 {
         integers.iter().fold(0, |bits, &integer| bits | (integer ^ (integer >> 63)))
     }
 }
 
 multiversioned! {
-    /// Turns integers below 2^51 into the bits of doubles; returns true if all are within `bounds`.
+    /// Turns integers below 2^51 into the bits of doubles. Returns true if all doubles are within
+    /// `bounds`.
     fn unscale_small(integers: &mut [i64], power: Power, bounds: FloatBounds) -> bool {
         let mut outside = 0_u64;
         for integer in integers {

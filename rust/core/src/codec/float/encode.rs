@@ -1,4 +1,4 @@
-//! Writing doubles: as decimal integers where they are decimals, as ratios or as bits; repeated ones once.
+//! Writing doubles as decimal integers, as ratios or as bits. Repeated values may be stored once.
 
 use super::bounds::FloatBounds;
 use super::decimal::{EXCEPTION, Power, scale, scale_all, scale_narrow, unscale};
@@ -22,10 +22,10 @@ pub(super) const RATIOS: u8 = 3;
 /// Form byte: the distinct values in another form, and the rank of each value among them.
 pub(super) const REPEATED: u8 = 4;
 
-/// Bytes that an exception takes: its bits, and a guess at its position.
+/// Estimated bytes of an exception: 8 for its bits, 2 for its position.
 const EXCEPTION_LEN: usize = 10;
 
-/// Appends `values`; returns their bounds, and the exponent they were scaled with, if any.
+/// Appends `values`. Returns their bounds, and the exponent if the values were scaled.
 pub(crate) fn encode(
     values: &[f64],
     run_lengths: &[u32],
@@ -56,7 +56,7 @@ fn count_of(values: &[f64]) -> u32 {
     u32::try_from(values.len()).expect("a block has fewer rows")
 }
 
-/// Does as [`encode`], each value by itself.
+/// Does the same as [`encode`], but stores each value separately.
 fn encode_all(
     values: &[f64],
     run_lengths: &[u32],
@@ -89,8 +89,8 @@ fn encode_all(
     FloatBounds::of(values).map(|bounds| (bounds, None))
 }
 
-/// Appends `values` as decimal integers and returns their bounds, unless there are too many
-/// exceptions.
+/// Appends `values` as decimal integers and returns their bounds. Returns `None` if there are too
+/// many exceptions.
 fn encode_scaled(
     values: &[f64],
     exponent: usize,
@@ -102,7 +102,7 @@ fn encode_scaled(
     if exceptions == 0 {
         let (min, max) = number::range(&integers);
         Scaled { exponent, integers, exceptions: Vec::new() }.write(values, runs, out);
-        // Decimals that come back exactly are in the order of their integers.
+        // Values that are exact decimals have the order of their integers.
         let value = |integer: i32| unscale(integer.into(), power.of_ten);
         return Some(FloatBounds { min: value(min), max: value(max) });
     }
@@ -114,6 +114,8 @@ fn encode_scaled(
 }
 
 /// Number of exceptions that take half of the bytes of all values.
+///
+/// Example: 1,000 values take 8,000 bytes, so at most 400 of them are exceptions.
 const fn exceptions_max(count: usize) -> u64 {
     (count * 8 / EXCEPTION_LEN / 2) as u64
 }
@@ -122,13 +124,13 @@ const fn exceptions_max(count: usize) -> u64 {
 struct Scaled<T> {
     exponent: usize,
     integers: Vec<T>,
-    /// Positions of values that are no decimals of this exponent, ascending.
+    /// Ascending positions of the values that are no decimals of this exponent.
     exceptions: Vec<i64>,
 }
 
 impl Scaled<i32> {
-    /// The values as [`scale_narrow`] made them `integers`, unless some need more bits or too many are
-    /// exceptions.
+    /// Takes the `integers` that [`scale_narrow`] made of `values`. Returns `None` if a value needs
+    /// a larger integer or if there are too many exceptions.
     fn of_narrow(
         values: &[f64],
         mut integers: Vec<i32>,
@@ -138,7 +140,8 @@ impl Scaled<i32> {
         if exception_count > exceptions_max(values.len()) {
             return None;
         }
-        // A stand-in that costs nothing: the value before, or the first that is no exception.
+        // A stand-in for an exception costs no bits if it repeats the value before it. The first
+        // exceptions take the first value that is no exception.
         let mut stand_in = integers.iter().copied().find(|integer| *integer != EXCEPTION)?;
         let mut exceptions = Vec::new();
         for (group, first) in integers.chunks_mut(GROUP).zip((0..).step_by(GROUP)) {
@@ -161,7 +164,7 @@ impl Scaled<i32> {
 }
 
 impl Scaled<i64> {
-    /// The values as decimal integers, unless exceptions alone would take too much.
+    /// Scales the values to decimal integers. Returns `None` if there are too many exceptions.
     fn of(values: &[f64], exponent: usize) -> Option<Self> {
         let mut integers = vec![0; values.len()];
         let exception_count = scale_all(values, Power::of(exponent), &mut integers);
@@ -171,7 +174,8 @@ impl Scaled<i64> {
         let mut exceptions = Vec::new();
         if exception_count > 0 {
             let is_exact = |index: &usize| scale(values[*index], exponent).1;
-            // A stand-in that costs nothing: the value before, or the first that is no exception.
+            // A stand-in for an exception costs no bits if it repeats the value before it. The
+            // first exceptions take the first value that is no exception.
             let mut stand_in = (0..values.len()).find(is_exact).map_or(0, |index| integers[index]);
             for (index, position) in (0..values.len()).zip(0..) {
                 if is_exact(&index) {

@@ -1,21 +1,21 @@
-//! Choice of the exponent with which a column is scaled.
+//! Choice of the exponent that scales a column.
 
 use std::iter::StepBy;
 use std::slice::Iter;
 
 use super::decimal::{POWERS_OF_TEN, Power, SCALED_END, narrow_exceptions, scale};
 
-/// Values looked at to choose an exponent.
+/// Number of values that are sampled to choose an exponent.
 const SAMPLE: usize = 32;
 
-/// Exponents that are tried on a whole sample.
+/// Number of exponents that are tried on a whole sample.
 const QUICK_EXPONENTS: usize = 5;
 
-/// Values of a sample for each exception that is put up with: an exception costs ten bytes, about as
-/// much as three more bits on 24 other values.
+/// An exponent is accepted with one exception per this many sampled values. An exception costs ten
+/// bytes, about as much as three more bits on 24 other values.
 const SAMPLE_PER_EXCEPTION: usize = 24;
 
-/// The exponent that serves nearly all of a sample, if most of it are decimals.
+/// Returns an exponent that makes decimal integers of nearly all sampled values, if there is one.
 pub(super) fn choose_exponent(values: &[f64]) -> Option<usize> {
     let mut sample = [0.0; SAMPLE];
     let mut len = 0;
@@ -27,8 +27,11 @@ pub(super) fn choose_exponent(values: &[f64]) -> Option<usize> {
     quick_exponent(sample).or_else(|| any_exponent(sample))
 }
 
-/// Tells if the exponent that is chosen for `values`, which are decimals of some larger exponent, is
-/// at least `min`: more of the sample are decimals of no smaller one than are put up with.
+/// Returns true if the exponent chosen for `values` is at least `min`. All values must be decimals
+/// of some larger exponent.
+///
+/// The choice is at least `min` if the exponent below `min` has more exceptions in the sample than
+/// are accepted.
 pub(super) fn is_chosen_at_least(values: &[f64], min: usize) -> bool {
     let Some(smaller) = min.checked_sub(1) else { return true };
     let exceptions_max = sample_of(values).len() / SAMPLE_PER_EXCEPTION;
@@ -36,12 +39,12 @@ pub(super) fn is_chosen_at_least(values: &[f64], min: usize) -> bool {
     exceptions.nth(exceptions_max).is_some()
 }
 
-/// The values that are looked at.
+/// The values of the sample.
 fn sample_of(values: &[f64]) -> StepBy<Iter<'_, f64>> {
     values.iter().step_by(values.len().div_ceil(SAMPLE).max(1))
 }
 
-/// The same for decimals of few digits, each exponent tried on the whole sample at a time.
+/// Chooses an exponent for decimals of few digits. Tries each exponent on the whole sample.
 fn quick_exponent(sample: &[f64]) -> Option<usize> {
     let exceptions_max = sample.len() / SAMPLE_PER_EXCEPTION;
     let mut chosen = None;
@@ -57,7 +60,7 @@ fn quick_exponent(sample: &[f64]) -> Option<usize> {
     None
 }
 
-/// The same for any decimals, among which there may be other doubles.
+/// Chooses an exponent for decimals of any length, with other doubles among them.
 fn any_exponent(sample: &[f64]) -> Option<usize> {
     let mut exponents = Vec::with_capacity(sample.len());
     let mut others = 0;
@@ -76,6 +79,8 @@ fn any_exponent(sample: &[f64]) -> Option<usize> {
 }
 
 /// Smallest exponent that makes a decimal integer of `value`.
+///
+/// Example: the exponent of 21.25 is 2.
 fn exponent_of(value: f64) -> Option<usize> {
     (0..POWERS_OF_TEN.len())
         .take_while(|exponent| (value * POWERS_OF_TEN[*exponent]).abs() < SCALED_END)

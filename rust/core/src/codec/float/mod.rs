@@ -1,7 +1,7 @@
-//! Columns of doubles: decimals and ratios are scaled to integers, others are stored as their bits;
-//! where few are distinct, these are stored once.
+//! Columns of doubles. Decimals and ratios are scaled to integers, other doubles are stored as
+//! their bits. If few values are distinct, each distinct value is stored once.
 //!
-//! Each module uses only those listed before it.
+//! Each module uses only modules listed before it.
 
 mod decimal;
 

@@ -1,41 +1,46 @@
-//! Ratios: doubles that are integers over a divisor which is no power of ten, as means of a few readings
-//! are, and readings that were scaled to a range; or over a power of two, as sums are.
+//! Ratios are doubles that are integers over a divisor. The divisor is no power of ten if the
+//! values are means of a few readings, or readings scaled to a range. The divisor is a power of two
+//! if the values are sums.
 //!
-//! Whoever made them rounded more than once, so some are off from the nearest double to their ratio by
-//! a few units in the last place. These are stored, too, so that every bit comes back.
+//! Example: means of three readings, such as 20.333… and 21.666…, are the integers 61 and 65 over
+//! 3.
+//!
+//! The arithmetic that made the values rounded more than once. Some values therefore differ from
+//! the double nearest to their ratio by a few units in the last place. The difference is stored as
+//! well, so that every bit comes back.
 
-/// Values looked at to find a divisor.
+/// Number of values that are sampled to find a divisor.
 const SAMPLE: usize = 64;
 
-/// Divisors that are no powers of two are smaller than this.
+/// Divisors that are no powers of two are smaller than this, 2^24.
 const DIVISOR_END: f64 = 16_777_216.0;
 
-/// Largest power of two that is a divisor, and bits of the integers over it.
+/// Exponent of the largest power of two that may be a divisor, and bits of the integers over it.
 const FRACTION_BITS_MAX: u32 = 62;
 const INTEGER_BITS_MAX: u32 = 62;
 
-/// Remainders below this share of the larger number are none.
+/// A remainder below this share of the larger number counts as 0.
 const TOLERANCE: f64 = 1e-5;
 
-/// Units in the last place that most values are off at most.
+/// A sampled value is a ratio if it differs by at most so many units in the last place.
 const ULPS_MAX: u64 = 64;
 
-/// Values in a sample for each one that is no ratio.
+/// A divisor is accepted with at most one other value per this many sampled values.
 const SAMPLE_PER_OTHER: usize = 16;
 
-/// Mean length from which on each run has a divisor of its own.
+/// Each run gets its own divisor if runs have at least this many values on average.
 const OWN_DIVISOR_LENGTH: usize = 256;
 
 /// Divisors, the integers, and the units in the last place from `integer / divisor` to each value.
 pub(super) struct Ratios {
-    /// One for each run, or one for all.
+    /// A divisor for each run, or one divisor for all runs.
     pub(super) divisors: Vec<i64>,
     pub(super) integers: Vec<i64>,
     pub(super) ulps: Vec<i64>,
 }
 
 impl Ratios {
-    /// Takes `values` apart, unless some have no divisor.
+    /// Splits `values` into their parts. Returns `None` if some values have no divisor.
     pub(super) fn of(values: &[f64], run_lengths: &[u32]) -> Option<Self> {
         let all = [u32::try_from(values.len()).ok()?];
         let own = run_lengths.len() * OWN_DIVISOR_LENGTH <= values.len();
@@ -58,8 +63,8 @@ impl Ratios {
     }
 }
 
-/// The integer nearest to `value * divisor`, and the units in the last place from their ratio to the
-/// value; `None` where it is too large.
+/// Returns the integer nearest to `value * divisor`. Also returns the units in the last place from
+/// the ratio to the value. Returns `None` if the integer is too large.
 fn split(value: f64, divisor: i64) -> Option<(i64, i64)> {
     let integer = (value * double(divisor)).round();
     if integer.is_nan() || integer.abs() >= double(1 << INTEGER_BITS_MAX) {
@@ -71,7 +76,7 @@ fn split(value: f64, divisor: i64) -> Option<(i64, i64)> {
     Some((integer, value.to_bits().wrapping_sub(ratio.to_bits()).cast_signed()))
 }
 
-/// The value of which [`split`] made these.
+/// Returns the value that [`split`] was given.
 #[inline]
 pub(super) fn join(integer: i64, ulps: i64, divisor: i64) -> f64 {
     let ratio = double(integer) / double(divisor);
@@ -84,7 +89,7 @@ const fn double(integer: i64) -> f64 {
     integer as f64
 }
 
-/// The smallest divisor that serves nearly all of a sample, and is no large power of two.
+/// Finds the smallest divisor that fits nearly all sampled values and is no large power of two.
 fn find_divisor(sample: &[f64]) -> Option<i64> {
     let mut sorted = sample.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -94,9 +99,9 @@ fn find_divisor(sample: &[f64]) -> Option<i64> {
     if step <= 0.0 || !span.is_finite() {
         return None;
     }
-    // Over the whole span the step is known best.
+    // The whole span determines the step most precisely.
     let step = span / (span / step).round();
-    // Ratios need not lie on multiples of their step: one may lie between two.
+    // The values need not be multiples of their step, so multiples of `1 / step` are tried as well.
     let divisors = (1..=4).map(|part| (f64::from(part) / step).round());
     divisors.filter(|divisor| (2.0..DIVISOR_END).contains(divisor)).find_map(|divisor| {
         #[expect(clippy::cast_possible_truncation, reason = "in range")]
@@ -109,7 +114,7 @@ fn find_divisor(sample: &[f64]) -> Option<i64> {
     })
 }
 
-/// The greatest number of which both are multiples, nearly; gaps of up to `gap_min` are none.
+/// Returns the greatest number that nearly divides both gaps. A gap of up to `gap_min` counts as 0.
 fn common_step(step: f64, gap: f64, gap_min: f64) -> f64 {
     let (mut step, mut rest) = (step.max(gap), step.min(gap));
     while rest > gap_min.max(step * TOLERANCE) {
@@ -119,8 +124,8 @@ fn common_step(step: f64, gap: f64, gap_min: f64) -> f64 {
     step
 }
 
-/// The power of two over which nearly all of a sample are integers, or the largest that leaves room for
-/// the integers of all values.
+/// Returns the smallest power of two over which nearly all sampled values are integers. Returns the
+/// largest power that leaves room for the integers of all values if that power is smaller.
 fn binary_divisor(sample: &[f64], values: &[f64]) -> Option<i64> {
     let mut needed: Vec<u32> = sample.iter().map(|value| fraction_bits(*value)).collect();
     let index = needed.len().checked_sub(1 + needed.len() / SAMPLE_PER_OTHER)?;
@@ -131,7 +136,9 @@ fn binary_divisor(sample: &[f64], values: &[f64]) -> Option<i64> {
     bits.into_iter().find(fits).map(|bits| 1 << bits)
 }
 
-/// Binary digits that a finite number has after its point.
+/// Number of binary digits after the point of a finite number.
+///
+/// Example: 2.75 is 10.11 in binary, so it has 2.
 fn fraction_bits(value: f64) -> u32 {
     let bits = value.to_bits();
     let exponent = i64::from(u16::try_from(bits >> 52 & 0x7ff).unwrap_or(0)).max(1);

@@ -1,17 +1,20 @@
-//! Doubles of which few are distinct: a dictionary in their order, and the rank of each in it.
+//! Columns with few distinct doubles: a sorted dictionary, and the rank of each value in it.
+//!
+//! Example: `[2.5, 1.5, 2.5]` is the dictionary `[1.5, 2.5]` and the ranks `[1, 0, 1]`.
 
 use std::cmp::Ordering;
 
 use crate::codec::EFFORT_COUNT_MIN;
 
-/// Values looked at to tell whether a dictionary is worth trying, and distinct ones among them.
+/// A dictionary is tried if this many sampled values have at most so many distinct values.
 const SAMPLE: usize = 64;
 const SAMPLE_DISTINCT_MAX: usize = 44;
 
-/// Values for each one in a dictionary, at least.
+/// A dictionary needs at least this many values per entry to pay.
 const VALUES_PER_ENTRY: usize = 4;
 
-/// The distinct values in their total order, and the ranks of all in it; `None` where there are many.
+/// Returns the distinct values in their total order, and the rank of each value. Returns `None` if
+/// there are too many distinct values.
 pub(super) fn ranked(values: &[f64]) -> Option<(Vec<f64>, Vec<i32>)> {
     if values.len() < EFFORT_COUNT_MIN || distinct(sample(values)).len() > SAMPLE_DISTINCT_MAX {
         return None;
@@ -34,7 +37,7 @@ fn sample(values: &[f64]) -> Vec<f64> {
     values.iter().step_by(values.len().div_ceil(SAMPLE)).copied().collect()
 }
 
-/// The distinct ones of some values, in their total order.
+/// Returns the distinct values in their total order.
 fn distinct(mut values: Vec<f64>) -> Vec<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.dedup_by(|a, b| a.total_cmp(b) == Ordering::Equal);

@@ -3,13 +3,13 @@
 use super::decimal::{POWERS_OF_TEN, Power, sum_scaled, unscale};
 use super::exponent::{choose_exponent, is_chosen_at_least};
 
-/// Integers that are summed at a time: each is below 2^52.
+/// Number of integers that are summed at a time. Each is below 2^52, so the sum fits 64 bits.
 const SUMMED: usize = 512;
 
-/// Exponents that are tried: a sample may have missed the few values with a digit more.
+/// Number of exponents that are tried. A sample may have missed the few values with one digit more.
 const TRIED: usize = 3;
 
-/// Sums of the parts of a column, most of which are decimals of one exponent.
+/// Sums the parts of a column. Most parts are decimals of one exponent.
 #[derive(Default)]
 pub(crate) struct DecimalSums {
     /// The exponent of an earlier part.
@@ -17,8 +17,10 @@ pub(crate) struct DecimalSums {
 }
 
 impl DecimalSums {
-    /// The sum of `values` as the decimals that they are, rounded once; `None` unless all of them
-    /// are decimals of one exponent. It is the same whichever parts were summed before.
+    /// Returns the exact sum of `values` as decimals, rounded once. Returns `None` unless all
+    /// values are decimals of one exponent. The result does not depend on the parts summed before.
+    ///
+    /// Example: the sum of ten times 0.1 is 1.0, but adding doubles gives 0.9999999999999999.
     pub(crate) fn sum(&mut self, values: &[f64]) -> Option<f64> {
         if let Some(sum) = self.exponent.and_then(|exponent| sum_as_before(values, exponent)) {
             return Some(sum);
@@ -27,7 +29,7 @@ impl DecimalSums {
         let tried = (chosen..POWERS_OF_TEN.len()).take(TRIED);
         let (sum, exponent) = tried.into_iter().find_map(|exponent| {
             let sum = exact_sum(values, exponent, |values| {
-                // As part of a sum, -0.0 is as good as 0.
+                // In a sum, -0.0 counts as 0.
                 let is_zero = |value: &&f64| value.to_bits() == (-0.0_f64).to_bits();
                 values.iter().filter(is_zero).count() as u64
             });
@@ -38,18 +40,19 @@ impl DecimalSums {
     }
 }
 
-/// The sum of `values` by an exponent that another part had, where the search for one would find the
-/// same: the smallest that all of them have, which is at most two above the one that is chosen.
+/// Sums `values` with the exponent of an earlier part, if a search would give the same sum. The
+/// search takes the smallest exponent that all values have, at most two above the chosen exponent.
 ///
-/// All are integers over `10^exponent`, so no larger exponent is chosen; where it is two smaller at
-/// most, the search gets to the smallest that all have, if not to this one. Both sums are the same
-/// quotient then, rounded once.
+/// All values are integers over `10^exponent`, so the chosen exponent is not larger. If it is at
+/// most two smaller, the search ends at the smallest exponent that all values have. That exponent
+/// may differ from this one, but both sums are the same quotient, rounded once.
 fn sum_as_before(values: &[f64], exponent: usize) -> Option<f64> {
     let is_near = is_chosen_at_least(values, (exponent + 1).saturating_sub(TRIED));
     if is_near { exact_sum(values, exponent, |_| 0) } else { None }
 }
 
-/// The sum of decimals of an exponent, if all but `others` are.
+/// Returns the sum of `values` as decimals of an exponent. Returns `None` if a chunk has exceptions
+/// that `others` does not count.
 fn exact_sum(values: &[f64], exponent: usize, others: impl Fn(&[f64]) -> u64) -> Option<f64> {
     let power = Power::of(exponent);
     let mut sum = 0_i64;
@@ -60,7 +63,7 @@ fn exact_sum(values: &[f64], exponent: usize, others: impl Fn(&[f64]) -> u64) ->
         }
         sum = sum.checked_add(part)?;
     }
-    // Below 2^53 both are exact, so the division rounds once.
+    // Below 2^53 both operands are exact, so the division rounds once.
     (sum.unsigned_abs() < 1 << 53).then(|| unscale(sum, POWERS_OF_TEN[exponent]))
 }
 
@@ -70,8 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Decimals of one exponent, among them up to three others: of another exponent, -0.0, or no
-    /// decimals at all.
+    /// Decimals of one exponent, with up to three other values among them: decimals of another
+    /// exponent, -0.0, or no decimals at all.
     fn part() -> impl Strategy<Value = Vec<f64>> {
         let other = (any::<prop::sample::Index>(), 0..7_usize, -999_i64..999, 0..8_u8);
         let others = prop::collection::vec(other, 0..4);
@@ -95,8 +98,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
-        /// H28: statistics are compared with those of the same rows summed anew, perhaps behind
-        /// others, so a sum must not depend on what was summed before it.
+        /// H28: statistics are compared with the statistics of the same rows summed again, perhaps
+        /// after other rows. A sum must therefore not depend on the rows summed before it.
         #[test]
         fn a_sum_is_the_same_whatever_was_summed_before(
             parts in prop::collection::vec(part(), 1..8),

@@ -1,4 +1,4 @@
-//! Doubles come back bit for bit, and alike on every SIMD level.
+//! Doubles come back bit for bit, and in the same way on every SIMD level.
 
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn random(end: u32, index: u32) -> f64 {
 fn values_over_a_divisor_are_ratios_and_few_distinct_ones_are_stored_once() {
     let mut means: Vec<f64> = (0..1_500).map(|at| random(9_000, at) / 84.0).collect();
     assert_eq!(form_of(&means), RATIOS);
-    // Scaled to a range, by way of two roundings.
+    // Values scaled to a range with two roundings.
     let scale = 2.0 / 4_557.0;
     let scaled: Vec<f64> = (0..1_500).map(|at| random(4_557, at) * scale - 1.0).collect();
     assert_eq!(form_of(&scaled), RATIOS);
@@ -84,7 +84,7 @@ fn bounds_follow_the_total_order() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Bits of any kind of doubles, in every form that they may take.
+    /// Bits of any kind of doubles come back from every form that they may take.
     #[test]
     fn any_doubles_come_back(
         kinds in prop::collection::vec((0..6_u8, any::<u64>(), 1_u32..5_000), 1..6),

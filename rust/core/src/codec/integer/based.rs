@@ -1,21 +1,25 @@
-//! Numbers of which nearly all are multiples of one base, as bytes are that were counted in pages, and
-//! times of a clock that counts seconds in doubles: quotients and remainders, each in a form of its own.
+//! Numbers that are nearly all multiples of one base are stored as quotients and remainders.
+//! Quotients and remainders each have their own form. Such numbers are bytes counted in pages, or
+//! times of a clock that counts seconds in doubles.
+//!
+//! Example: over the base 4,096, the numbers 8,192 and 12,289 are the quotients 2 and 3, and the
+//! remainders 0 and 1.
 
 use super::number::Number;
 use super::profile::{distance, gcd};
 use crate::codec::EFFORT_COUNT_MIN;
 
-/// Bits of a number below which a base has nothing to save.
+/// A column that takes fewer bits per number than this gains no bytes from a base.
 const BITS_MIN: usize = 12;
 
-/// Places that are looked at, and those that must agree.
+/// A base is accepted if it divides the distances at this many of the sampled places.
 const PLACES: usize = 24;
 const AGREED: usize = 6;
 
-/// Time that a clock moves on at once if it counts seconds in doubles, until 2038: 2^-22 of a second.
+/// Tick of a clock that counts seconds in doubles, until 2038: 2^-22 of a second.
 const TICK: Base = Base { size: 1_953_125, shift: 13 };
 
-/// Distance of two multiples, in parts of `2^shift`.
+/// Distance of two multiples: `size / 2^shift`.
 #[derive(Clone, Copy)]
 pub(super) struct Base {
     pub(super) size: u64,
@@ -23,14 +27,15 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// `quotient` times the base, rounded down, modulo 2^64.
+    /// Returns `quotient` times the base, rounded down, modulo 2^64.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "modulo 2^64")]
     fn times(self, quotient: i64) -> i64 {
         (i128::from(quotient).wrapping_mul(self.size.into()) >> self.shift) as i64
     }
 
-    /// The quotient of the multiple nearest to `value`, and how much larger `value` is.
+    /// Returns the quotient of the multiple nearest to `value`, and the difference from it to
+    /// `value`.
     fn split(self, value: i64) -> (i64, i64) {
         let size = i128::from(self.size);
         let quotient = ((i128::from(value) << self.shift) + size / 2).div_euclid(size);
@@ -39,7 +44,7 @@ impl Base {
     }
 }
 
-/// A base, and all numbers over it.
+/// A base, and the parts of all numbers.
 pub(super) struct Based {
     pub(super) base: Base,
     pub(super) quotients: Vec<i64>,
@@ -47,7 +52,8 @@ pub(super) struct Based {
 }
 
 impl Based {
-    /// Takes the numbers apart, if a sample shows a base; `len` is what they take without it.
+    /// Splits the numbers if a sample shows a base. `len` is the bytes of the numbers without a
+    /// base.
     pub(super) fn of<T: Number>(values: &[T], len: usize) -> Option<Self> {
         is_worth_it(values.len(), len)
             .then(|| find_base(values))
@@ -55,7 +61,7 @@ impl Based {
             .map(|base| Self::by(base, values))
     }
 
-    /// [`Self::of`] for instants, which may be those of a clock that counts in doubles.
+    /// Splits instants as [`Self::of`] does, if they are times of a clock that counts in doubles.
     pub(super) fn of_times(values: &[i64], len: usize) -> Option<Self> {
         let is_tick = |place| TICK.split(values[values.len() * place / PLACES]).1.abs() <= 1;
         let is_found = is_worth_it(values.len(), len) && (0..PLACES).all(is_tick);
@@ -73,13 +79,13 @@ const fn is_worth_it(count: usize, len: usize) -> bool {
     count >= EFFORT_COUNT_MIN && len * 8 >= count * BITS_MIN
 }
 
-/// The numbers of which these are the parts, modulo 2^64.
+/// Returns the numbers with these parts, modulo 2^64.
 pub(super) fn join(base: Base, quotients: &[i64], remainders: &[i64]) -> Vec<i64> {
     let parts = quotients.iter().zip(remainders);
     parts.map(|(quotient, remainder)| base.times(*quotient).wrapping_add(*remainder)).collect()
 }
 
-/// The most frequent divisor of three numbers after one another.
+/// Finds the most frequent common divisor of the distances between three successive numbers.
 fn find_base<T: Number>(values: &[T]) -> Option<Base> {
     let mut divisors = Vec::with_capacity(PLACES);
     for place in 0..PLACES {

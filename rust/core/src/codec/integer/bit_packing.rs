@@ -1,18 +1,23 @@
-//! Bit packing: groups of numbers of one width, side by side in a stream of bits.
+//! Bit packing: groups of numbers with one width, side by side in a stream of bits.
+//!
+//! Example: the numbers 5, 2 and 7 with a width of 3 bits are `101`, `010` and `111`, so two bytes
+//! hold their 9 bits.
 
-/// Numbers that share a width: enough to spread its byte thin, few enough to keep outliers local.
+/// Number of numbers that share a width. A larger group spreads the byte of the width over more
+/// numbers. A smaller group keeps an outlier from widening many numbers.
 pub(crate) const GROUP: usize = 128;
 
-/// Widest number that one unaligned load of eight bytes always covers: 56 bits and 7 of offset.
+/// Width in bits of the widest number that one unaligned load of eight bytes always covers. The
+/// number may start 7 bits into its first byte.
 const LOADABLE_BITS_MAX: u32 = 56;
 
-/// Bits kept for numbers up to `max`.
+/// Width in bits that holds numbers up to `max`. A width above 56 becomes 64.
 pub(crate) const fn width_of(max: u64) -> u32 {
     let bits = 64 - max.leading_zeros();
     if bits > LOADABLE_BITS_MAX { 64 } else { bits }
 }
 
-/// True for the widths that [`width_of`] returns.
+/// Returns true if [`width_of`] can return `width`.
 pub(crate) const fn is_width(width: u32) -> bool {
     width <= LOADABLE_BITS_MAX || width == 64
 }
@@ -22,11 +27,11 @@ pub(crate) const fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
 
-/// Numbers that together fill whole bytes, whatever their width.
+/// Number of numbers that fill whole bytes at every width.
 const WHOLE: usize = 8;
 
-/// Calls `$call::<WIDTH>` for the width known at run time: with shifts and masks known to the
-/// compiler, a loop of eight numbers becomes a straight line.
+/// Calls `$call::<WIDTH>` for a width that is known only at run time. The compiler then knows all
+/// shifts and masks, so a loop over eight numbers becomes straight-line code.
 macro_rules! of_width {
     ($width:expr, $call:ident $arguments:tt, [$($known:literal),*]) => {
         match $width {
@@ -62,7 +67,7 @@ fn pack_width<const WIDTH: usize>(values: &[u64], out: &mut Vec<u8>) {
     );
 }
 
-/// Eight numbers side by side, as the bytes of words.
+/// Packs eight numbers side by side. Returns the words as bytes.
 #[inline]
 fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
     let mut words = [0_u64; WHOLE];
@@ -76,11 +81,11 @@ fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
     words.map(u64::to_le_bytes)
 }
 
-/// Fills `out` from the bytes that [`pack`] wrote for as many numbers, no more and no fewer.
+/// Fills `out` from the bytes that [`pack`] wrote for exactly as many numbers.
 ///
 /// # Panics
 ///
-/// If there are more than [`GROUP`] numbers, or `bytes` has another length.
+/// Panics if there are more than [`GROUP`] numbers, or if `bytes` has another length.
 pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
     assert!(out.len() <= GROUP && bytes.len() == packed_len(out.len(), width));
     if width == 64 {
@@ -94,7 +99,7 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
 
 fn unpack_width<const WIDTH: usize>(bytes: &[u8], out: &mut [u64]) {
     let mask = (1_u64 << (WIDTH % 64)) - 1;
-    // Eight numbers are loaded from the bytes they lie in and, at most, the eight after them.
+    // Loading eight numbers reads their own bytes and at most the eight bytes after them.
     let direct = bytes.len().saturating_sub(8).checked_div(WIDTH).unwrap_or(0);
     let (head, tail) = out.split_at_mut((direct * WHOLE).min(out.len()));
     let mut rest = bytes;
@@ -106,7 +111,7 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], out: &mut [u64]) {
         }
         rest = &rest[WIDTH..];
     }
-    // Copied so that the last numbers, too, can be loaded eight bytes at a time.
+    // The padding lets the last numbers be loaded eight bytes at a time, too.
     let mut padded = [0_u8; LOADABLE_BITS_MAX as usize + 16];
     padded[..rest.len()].copy_from_slice(rest);
     for (index, value) in tail.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Reading a column of any form.
+//! Reading a column in any form.
 
 use super::based::{self, Base};
 use super::coded;
@@ -13,9 +13,10 @@ use super::patched_frame_of_reference::PatchedReader;
 use crate::codec::bytes::Cursor;
 use crate::model::error::Result;
 
-/// Reads `count` numbers; `run_lengths` are positive and add up to `count`.
+/// Reads `count` numbers. The `run_lengths` are positive and add up to `count`.
 ///
-/// A constant column has as many numbers as its few bytes claim: the caller bounds `count`.
+/// The few bytes of a constant column can claim any number of numbers, so the caller bounds
+/// `count`.
 pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Numbers> {
     if count == 0 {
         return Ok(Numbers::Narrow(Vec::new()));
@@ -35,7 +36,7 @@ pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) 
     Ok(Numbers::Wide(based::join(base, &quotients, &remainders)))
 }
 
-/// Reads numbers, at least one, that are stored in this form, each by itself.
+/// Reads at least one number in a form that stores each number separately.
 fn decode_all(
     form: u8,
     input: &mut Cursor<'_>,
@@ -72,7 +73,7 @@ fn decode_all(
     }
 }
 
-/// Reads numbers above lines, one for each of the runs.
+/// Reads numbers above lines. Each run has its own line.
 fn decode_linear(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Numbers> {
     let step = input.varint()?;
     let whole = input.varint()?;
@@ -85,13 +86,13 @@ fn decode_linear(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Numbers>
     Ok(Numbers::Wide(numbers))
 }
 
-/// Reads `count` numbers that are one run; see [`decode`] for `count`.
+/// Reads `count` numbers that are one run. The caller bounds `count`, as for [`decode`].
 pub(crate) fn decode_long_run(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
     Ok(decode(input, count, &[length])?.widen())
 }
 
-/// Reads `count` numbers that are one run and each fit a `u32` below `end`.
+/// Reads `count` numbers that are one run. Each number is a `u32` below `end`.
 pub(crate) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Result<Vec<u32>> {
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
     decode(input, count, &[length])?.below(end).ok_or_else(|| input.corrupt())

@@ -1,16 +1,20 @@
-//! Differences within runs, whose first numbers stand apart.
+//! Differences within runs. The first numbers of the runs are stored separately.
 
 use super::number::Number;
 use crate::codec::simd::kernels;
 
-/// Length from which on a run is moved as a whole before it is summed up.
+/// Length from which a run is moved as a whole before it is summed.
 const LONG_RUN: u32 = 64;
 
-/// First numbers of the runs, and the differences of all others from the one before.
+/// Returns the first number of each run, and the difference of each other number from its
+/// predecessor.
+///
+/// Example: the runs 7, 9, 12 and 5, 6 give the first numbers 7 and 5, and the differences 2, 3 and
+/// 1.
 ///
 /// # Panics
 ///
-/// If the lengths do not add up to the number of values.
+/// Panics if the lengths do not add up to the number of values.
 pub(super) fn split<T: Number>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Vec<T>) {
     let mut firsts = Vec::with_capacity(run_lengths.len());
     let mut differences = Vec::with_capacity(values.len() - run_lengths.len());
@@ -25,7 +29,7 @@ pub(super) fn split<T: Number>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Ve
     (firsts, differences)
 }
 
-/// The numbers that [`split`] was given, modulo 2^64.
+/// Returns the numbers that [`split`] was given, modulo 2^64.
 pub(super) fn join(firsts: &[i64], differences: &[i64], run_lengths: &[u32]) -> Vec<i64> {
     let mut values = Vec::with_capacity(firsts.len() + differences.len());
     let mut rest = differences;
@@ -42,7 +46,8 @@ pub(super) fn join(firsts: &[i64], differences: &[i64], run_lengths: &[u32]) -> 
     values
 }
 
-/// [`join`] modulo 2^32, in place: `values` is room for the first numbers, then the differences.
+/// Does the same as [`join`] modulo 2^32, in place. `values` starts with room for the first
+/// numbers, followed by the differences.
 pub(super) fn join_narrow(firsts: &[i64], mut values: Vec<i32>, run_lengths: &[u32]) -> Vec<i32> {
     let (mut from, mut to) = (firsts.len(), 0);
     for (first, &length) in firsts.iter().zip(run_lengths) {

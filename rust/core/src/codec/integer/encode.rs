@@ -1,4 +1,4 @@
-//! Choice of the shortest form of a column, and writing it.
+//! Chooses the shortest form of a column and writes it.
 
 use super::based::Based;
 use super::coded;
@@ -12,7 +12,7 @@ use super::profile::Profile;
 use crate::codec::Effort;
 use crate::codec::bytes::{put_varint, put_zigzag, varint_len};
 
-/// The shorter of two layouts of the same numbers.
+/// The shorter of two layouts for the same numbers.
 enum Layout {
     Plain(FrameOfReference),
     Patched(PatchedFrameOfReference),
@@ -23,7 +23,7 @@ impl Layout {
         Self::shorter(FrameOfReference::choose(values.len(), profile), values, profile)
     }
 
-    /// `plain` or, if it is shorter, a patched one.
+    /// Returns the patched layout if it is shorter than `plain`, else `plain`.
     fn shorter<T: Number>(plain: FrameOfReference, values: &[T], profile: &Profile) -> Self {
         match PatchedFrameOfReference::choose(values, profile) {
             Some(patched) if patched.len < plain.len => Self::Patched(patched),
@@ -38,7 +38,7 @@ impl Layout {
         }
     }
 
-    /// The one of two forms that names this layout.
+    /// Returns the form byte of this layout: `plain` or `patched`.
     const fn form(&self, plain: u8, patched: u8) -> u8 {
         match self {
             Self::Plain(_) => plain,
@@ -73,7 +73,7 @@ enum Plan<T> {
 ///
 /// # Panics
 ///
-/// If the lengths do not add up to the number of values.
+/// Panics if the lengths do not add up to the number of values.
 pub(crate) fn encode<T: Number>(
     values: &[T],
     run_lengths: &[u32],
@@ -88,7 +88,7 @@ pub(crate) fn encode<T: Number>(
     }
 }
 
-/// Writes numbers over a base instead of what `out` has from `start` on, if that is shorter.
+/// Replaces the bytes of `out` from `start` on by numbers over a base, if these take fewer bytes.
 fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, out: &mut Vec<u8>) {
     let Some(Based { base, quotients, remainders }) = based else { return };
     let mut bytes = vec![form::BASED];
@@ -102,7 +102,7 @@ fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, o
     }
 }
 
-/// Does as [`encode`], each number by itself.
+/// Does the same as [`encode`], but stores each number separately.
 fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
         let profile = Profile::of(values);
@@ -111,7 +111,7 @@ fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], effort: Effort, out:
     }
 }
 
-/// Appends `values` as planned or, where that is shorter by enough, as coded residuals.
+/// Appends `values` as planned, or as coded residuals if these take clearly fewer bytes.
 fn write_shorter<T: Number>(
     (len, plan): (usize, Plan<T>),
     values: &[T],
@@ -132,7 +132,7 @@ fn write_shorter<T: Number>(
     }
 }
 
-/// [`encode`] of instants, for which linear prediction is tried as well.
+/// Does the same as [`encode`] for instants, and also tries linear prediction.
 pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
     if encode_constant(values, out) {
         return;
@@ -153,7 +153,7 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], effort: Effort, 
     }
 }
 
-/// Appends `values` and returns true where they are all the same number, or none.
+/// Appends `values` if they are all equal. Returns true if they are all equal or if there are none.
 fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
     let Some(&first) = values.first() else { return true };
     let is_constant = values.iter().all(|value| *value == first);
@@ -164,7 +164,7 @@ fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
     is_constant
 }
 
-/// Length and plan of the numbers or of their differences, whichever are shorter.
+/// Returns the length and plan of the numbers or of their differences, whichever takes fewer bytes.
 fn whole_or_delta<T: Number>(
     values: &[T],
     run_lengths: &[u32],
@@ -172,7 +172,8 @@ fn whole_or_delta<T: Number>(
 ) -> (usize, Plan<T>) {
     let plain = FrameOfReference::choose(values.len(), profile);
     let mut delta = delta(values, run_lengths, plain.len);
-    // Most often the differences are so much shorter that no range of the numbers needs to be chosen.
+    // Usually the differences are so short that the search for a range of the numbers can be
+    // skipped.
     let len_min = plain.len.min(patched_frame_of_reference::len_min(values.len(), profile));
     if let Some(delta) = delta.take_if(|(len, _)| *len < len_min) {
         return delta;
@@ -182,7 +183,7 @@ fn whole_or_delta<T: Number>(
     delta.filter(|(delta_len, _)| *delta_len < len).unwrap_or((len, Plan::Whole(whole)))
 }
 
-/// Length and plan of first numbers and differences, unless that is `len_max` bytes or more.
+/// Returns the length and plan of first numbers and differences, if the length is below `len_max`.
 fn delta<T: Number>(values: &[T], run_lengths: &[u32], len_max: usize) -> Option<(usize, Plan<T>)> {
     // Runs of one value each have no differences.
     if run_lengths.len() == values.len() {
@@ -190,7 +191,7 @@ fn delta<T: Number>(values: &[T], run_lengths: &[u32], len_max: usize) -> Option
     }
     let (firsts, differences) = delta::split(values, run_lengths);
     let first_layout = FrameOfReference::choose(firsts.len(), &Profile::of(&firsts));
-    // The differences are only looked at where they have a chance.
+    // The first numbers alone may already take too many bytes.
     if first_layout.len >= len_max {
         return None;
     }
@@ -200,7 +201,7 @@ fn delta<T: Number>(values: &[T], run_lengths: &[u32], len_max: usize) -> Option
     (len < len_max).then_some((len, plan))
 }
 
-/// Length and plan of linear prediction, if lines can be fitted.
+/// Returns the length and plan of linear prediction, if lines fit the runs.
 fn linear(
     values: &[i64],
     run_lengths: &[u32],
@@ -252,7 +253,7 @@ impl<T: Number> Plan<T> {
 ///
 /// # Panics
 ///
-/// If there are more than `u32::MAX`.
+/// Panics if there are more than `u32::MAX` numbers.
 pub(crate) fn encode_run(values: &[i64], effort: Effort, out: &mut Vec<u8>) {
     let length = u32::try_from(values.len()).expect("a block has fewer rows");
     encode(values, &[length], effort, out);

@@ -1,4 +1,6 @@
-//! Frame of reference: numbers as steps above the smallest, bit-packed in groups.
+//! Frame of reference: numbers as steps above the smallest number, bit-packed in groups.
+//!
+//! Example: 1,000, 1,020 and 1,050 are 0, 2 and 5 steps of 10 above 1,000, so each takes 3 bits.
 
 use super::bit_packing::{self, GROUP};
 use super::number::Number;
@@ -7,7 +9,7 @@ use super::step::Step;
 use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::model::error::Result;
 
-/// Bit of a group's width byte: a base follows.
+/// Flag in the width byte of a group: a base follows.
 const BASE_FLAG: u8 = 0x80;
 
 /// Layout of a column of numbers, and its length.
@@ -20,13 +22,14 @@ pub(super) struct FrameOfReference {
 }
 
 struct Group {
-    /// In steps above the reference; 0 where writing it would not pay.
+    /// Smallest number of the group, in steps above the reference. The base is 0 if a base would
+    /// not save bytes.
     base: u64,
     width: u32,
 }
 
 impl FrameOfReference {
-    /// Chooses reference, step and widths for `count` numbers.
+    /// Chooses the reference, the step and the widths for `count` numbers.
     pub(super) fn choose(count: usize, profile: &Profile) -> Self {
         let (reference, step) = (profile.min, profile.step);
         let mut len = zigzag_len(reference) + varint_len(step.size);
@@ -45,7 +48,7 @@ impl FrameOfReference {
         Self { reference, step, groups, len }
     }
 
-    /// Appends `values`, the same that the layout was chosen for.
+    /// Appends `values`. The layout must be chosen for the same values.
     pub(super) fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
         out.reserve(self.len);
         put_zigzag(out, self.reference);
@@ -72,7 +75,7 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     let reference = input.zigzag()?;
     let step = input.varint()?;
     input.check(step != 0)?;
-    // Each group has at least its width byte, so the bytes have earned the memory.
+    // Each group has at least its width byte, so the memory is bounded by the bytes.
     input.check(count.div_ceil(GROUP) <= input.remaining())?;
     let mut values = vec![0; count];
     let mut offsets = [0; GROUP];
@@ -85,7 +88,7 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
         let bytes = input.take(bit_packing::packed_len(values.len(), width))?;
         let offsets = &mut offsets[..values.len()];
         bit_packing::unpack(bytes, width, offsets);
-        // A multiplication of 64 bits has a vector form only in AVX-512.
+        // Only AVX-512 has a vector form of the 64-bit multiplication.
         if step == 1 {
             for (value, offset) in values.iter_mut().zip(offsets) {
                 *value = start.wrapping_add(*offset).cast_signed();

@@ -1,36 +1,39 @@
 //! Linear prediction: times of a clock that ticks evenly, as small residuals above a line.
+//!
+//! Example: above a line from 100 with a slope of 10, the times 100, 111, 120 and 132 are the
+//! residuals 0, 1, 0 and 2.
 
 use super::number::{Number, Numbers};
 use super::profile::{Profile, distance};
 use super::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
-/// Numbers that a run needs for a line to be fitted to it.
+/// Minimum length of a run for a line to be fitted to it.
 const LENGTH_MIN: usize = 16;
 
-/// Bits of the fraction of a slope.
+/// Number of bits of the fraction of a slope.
 const FRACTION_BITS: u32 = 32;
 
-/// Steps from one number to the next.
+/// Number of steps from one number to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slope {
     pub(super) whole: u64,
-    /// In parts of 2^32.
+    /// Fraction in parts of 2^32.
     pub(super) fraction: u32,
 }
 
-/// Numbers as residuals above lines of one slope, a line for each run.
+/// Numbers as residuals above lines. Each run has its own line, and all lines have the same slope.
 pub(super) struct LinearPrediction {
     pub(super) step: Step,
     pub(super) slope: Slope,
     /// Intercept of each line, low enough that no residual is negative.
     pub(super) intercepts: Vec<i64>,
-    /// In steps above the line.
+    /// Residuals in steps above the line.
     pub(super) residuals: Numbers,
 }
 
 impl LinearPrediction {
-    /// Fits lines to the runs; `None` where the longest run is too short, or falls.
+    /// Fits lines to the runs. Returns `None` if the longest run is too short or falls.
     pub(super) fn fit(values: &[i64], run_lengths: &[u32], profile: &Profile) -> Option<Self> {
         profile.max.checked_sub(profile.min)?;
         let mut end = 0;
@@ -49,7 +52,7 @@ impl LinearPrediction {
             .map(|(_, prediction)| prediction)
     }
 
-    /// The prediction with a given slope, after its largest residual.
+    /// Returns the largest residual and the prediction with this slope.
     fn with_slope(
         values: &[i64],
         run_lengths: &[u32],
@@ -75,7 +78,7 @@ impl LinearPrediction {
     }
 }
 
-/// Slopes that may fit a run: rounded to whole steps, and with a fraction where that differs.
+/// Slopes that may fit a run: a slope of whole steps, and a slope with a fraction if that differs.
 fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
     let steps = profile.step.steps_of(distance(profile.max, profile.min));
@@ -104,8 +107,8 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Fills `residuals` with those of a run above the line that touches it from below. Returns the
-    /// intercept of that line, in steps above `min`, and the largest residual.
+    /// Fills `residuals` with the distances of a run from the line that touches it from below.
+    /// Returns the intercept of that line, in steps above `min`, and the largest residual.
     fn residuals_of(values: &[i64], min: i64, step: Step, slope: Slope, residuals: &mut [i64]) -> (i64, i64) {
         let (mut intercept, mut max) = (i64::MAX, i64::MIN);
         let (mut line, mut fraction) = (0_u64, 0_u64);
@@ -124,7 +127,7 @@ multiversioned! {
     }
 }
 
-/// The numbers with these residuals above the lines of the runs.
+/// Returns the numbers with these residuals above the lines of the runs.
 pub(super) fn numbers(
     residuals: &Numbers,
     intercepts: &[i64],
@@ -161,7 +164,8 @@ fn of_runs<T: Number>(
 multiversioned! {
     /// The numbers of one run.
     fn of_run[T: Number](residuals: &[T], intercept: i64, step: i64, slope: Slope) -> Vec<i64> {
-        // The whole part of the line is summed up; only the rest takes a multiplication.
+        // The whole part of the line is a running sum. Only the steps above it take a
+        // multiplication.
         let rise = slope.whole.cast_signed().wrapping_mul(step);
         let (mut line, mut fraction) = (intercept, 0_u64);
         mapped(residuals, |residual| {

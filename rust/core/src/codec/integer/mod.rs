@@ -1,6 +1,6 @@
 //! Columns of integers, each in the shortest of nine forms.
 //!
-//! Each module uses only those listed before it.
+//! Each module uses only modules listed before it.
 
 mod step;
 

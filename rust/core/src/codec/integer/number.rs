@@ -1,17 +1,18 @@
-//! Numbers of 32 bits where these hold all of a column, else of 64: a vector holds twice as many.
+//! Numbers of 32 bits if all numbers of a column fit, else of 64 bits. A vector holds twice as many
+//! numbers of 32 bits.
 
 use super::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// A signed number.
 pub(crate) trait Number: Copy + Ord + Into<i64> {
-    /// Converts a number that is known to fit.
+    /// Converts a number that must fit.
     fn of(number: i64) -> Self;
 
-    /// Wrapping difference.
+    /// Returns the wrapping difference.
     fn minus(self, other: Self) -> Self;
 
-    /// Number of steps above a smaller or equal number, modulo 2^32.
+    /// Returns the number of steps above `low`, modulo 2^32. `low` is smaller or equal.
     fn steps_above(self, low: Self, step: Step) -> u32;
 }
 
@@ -51,7 +52,7 @@ impl Number for i64 {
     }
 }
 
-/// Signed numbers, of 32 bits each where these are known to hold all.
+/// Signed numbers, of 32 bits if all numbers are known to fit.
 #[derive(Debug)]
 pub(crate) enum Numbers {
     Narrow(Vec<i32>),
@@ -68,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// The numbers in 64 bits.
+    /// Returns the numbers in 64 bits.
     pub(crate) fn widen(self) -> Vec<i64> {
         match self {
             Self::Narrow(numbers) => widen(&numbers),
@@ -76,7 +77,7 @@ impl Numbers {
         }
     }
 
-    /// The numbers, if each is from 0 to below `end`.
+    /// Returns the numbers if each is from 0 to below `end`.
     pub(crate) fn below(self, end: u32) -> Option<Vec<u32>> {
         match self {
             Self::Narrow(numbers) => {
@@ -105,7 +106,7 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Smallest and largest, 0 where there is none.
+    /// Returns the smallest and the largest number, or zeros if there are no numbers.
     pub(crate) fn range(numbers: &[i32]) -> (i32, i32) {
         let first = numbers.first().copied().unwrap_or(0);
         let (mut min, mut max) = (first, first);

@@ -1,28 +1,31 @@
-//! Profile of a column: ranges and common divisor, which every integer encoding chooses from.
+//! Profile of a column: ranges and common divisor. Every integer encoding uses the profile to
+//! choose.
 
 use super::bit_packing::GROUP;
 use super::number::Number;
 use super::step::Step;
 use crate::codec::simd::multiversioned;
 
-/// Numbers in the sample that gives a first guess at the step.
+/// Number of sampled numbers that give a first guess of the step.
 const SAMPLE: usize = 64;
 
 /// Ranges of groups of numbers, and the common divisor of the distances between them.
 pub(super) struct Profile {
-    /// Smallest and largest of each [`GROUP`].
+    /// Smallest and largest number of each [`GROUP`].
     pub(super) ranges: Vec<(i64, i64)>,
-    /// Smallest of all.
+    /// Smallest number of all.
     pub(super) min: i64,
-    /// Largest of all.
+    /// Largest number of all.
     pub(super) max: i64,
     pub(super) step: Step,
 }
 
 impl Profile {
+    /// Computes the profile of `values`.
+    ///
     /// # Panics
     ///
-    /// If `values` is empty.
+    /// Panics if `values` is empty.
     pub(super) fn of<T: Number>(values: &[T]) -> Self {
         assert!(!values.is_empty(), "nothing to pack");
         let mut ranges = vec![(0, 0); values.len().div_ceil(GROUP)];
@@ -46,12 +49,14 @@ multiversioned! {
     }
 }
 
-/// Distance of a number from a smaller or equal one; it always fits.
+/// Distance of a number from a smaller or equal number. The distance always fits 64 bits.
 pub(super) const fn distance(value: i64, min: i64) -> u64 {
     value.wrapping_sub(min).cast_unsigned()
 }
 
 /// Greatest common divisor of all distances from `min`, at least 1.
+///
+/// Example: the distances 20, 30 and 50 have the step 10.
 fn common_step<T: Number>(values: &[T], min: i64, max: i64) -> Step {
     let stride = values.len().div_ceil(SAMPLE);
     let guess = gcd_of(values.iter().step_by(stride), min);
@@ -83,8 +88,8 @@ pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 multiversioned! {
-    /// Tells if a step divides all distances from `min`. The exact division of a distance that it
-    /// does not divide gives a number larger than any quotient.
+    /// Returns true if the step divides all distances from `min`. If the step does not divide a
+    /// distance, the exact division gives a number larger than any quotient.
     fn divides_all[T: Number](values: &[T], min: i64, max: i64, step: Step) -> bool {
         let steps_max = distance(max, min) / step.size;
         let low_bits = (1_u64 << step.shift).wrapping_sub(1);

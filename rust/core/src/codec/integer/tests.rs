@@ -51,7 +51,8 @@ fn the_shortest_form_is_taken() {
     assert_eq!(round_trip(&[3, 1, 2], &[1; 3]).0, FRAME_OF_REFERENCE);
 }
 
-/// Pseudo-random number below `end`, the same on every machine, which does not follow from those before.
+/// Pseudo-random number below `end`, the same on every machine and independent of the numbers
+/// before.
 fn random(end: i64, index: i64) -> i64 {
     let mut mixed = (index + 1).cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -98,7 +99,7 @@ fn times_that_tick_evenly_cost_their_jitter() {
         assert_eq!(form, LINEAR);
         assert!(len < 2_000 * 37 / 80 + 40, "{tick}: {len}");
     }
-    // Runs begin again.
+    // The time begins again in each run.
     let times: Vec<i64> = (0..2_000).map(|at| time(1_000_000, at % 400)).collect();
     let (form, len) = written_by(encode_times, &times, &[400; 5]);
     assert_eq!(form, LINEAR_RUNS);
@@ -117,9 +118,9 @@ fn multiples_with_a_few_others_take_what_their_quotients_take() {
     let pages: Vec<i64> = (0..4_000).map(page).collect();
     let (form, len) = round_trip(&pages, &[1_000; 4]);
     assert_eq!(form, BASED);
-    // 20 bits each, and 15 more of each tenth.
+    // 20 bits for each number, and 15 more for each tenth.
     assert!(len < 4_000 * 20 / 8 + 400 * 15 / 8 + 600, "{len}");
-    // A clock that counts seconds in doubles moves by 238 ns; the jitter is of 2^12 such steps.
+    // A clock that counts seconds in doubles moves by 238 ns. The jitter is 2^12 such steps.
     let time = |at: i64| {
         let ticks = (1_700_000_000 + 30 * at) * (1 << 22) + random(1 << 12, at);
         i64::try_from((i128::from(ticks) * 1_000_000_000) >> 22).unwrap()
@@ -134,7 +135,8 @@ fn multiples_with_a_few_others_take_what_their_quotients_take() {
 
 #[test]
 fn tails_take_what_they_hold() {
-    // As many digits as a die of twelve says: nine bits with a sign, where the largest has twelve.
+    // A die of twelve gives the number of bits. On average a number takes nine bits with a sign,
+    // but the largest takes twelve.
     let values: Vec<i64> = (0..4_000).map(|at| random(2 << random(12, -at), at)).collect();
     let (form, len) = round_trip(&values, &[4_000]);
     assert_eq!(form, CODED);

@@ -1,18 +1,19 @@
-//! Function multiversioning: loops compiled for scalar code, for AVX2 with FMA, and for AVX-512.
+//! Function multiversioning: loops are compiled for scalar code, for AVX2 with FMA, and for
+//! AVX-512.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
-/// Defines a function that is compiled once for each [`SimdLevel`], and of which a call takes the
-/// version for the highest level of this processor.
+/// Defines a function that is compiled once for each [`SimdLevel`]. A call takes the version for
+/// the highest level of this processor.
 ///
-/// In the body, `FUSED` is true where `f64::mul_add` is one instruction. Results must not depend on
-/// it.
+/// In the body, `FUSED` is true if `f64::mul_add` is one instruction. Results must not depend on
+/// `FUSED`.
 macro_rules! multiversioned {
     ($(#[$meta:meta])* $vis:vis fn $name:ident$([$generic:ident: $bound:path])?($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         $vis fn $name$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
-            // Inlined, so that the caller's target features are the body's.
+            // The body is inlined so that it is compiled with the target features of its caller.
             #[inline(always)]
             fn body<const FUSED: bool $(, $generic: $bound)?>($($argument: $type),*) $(-> $out)? $body
 
@@ -54,7 +55,7 @@ pub(crate) fn mapped<T: Copy, U>(numbers: &[T], mut map: impl FnMut(T) -> U) -> 
         slot.write(map(*number));
     }
     #[expect(unsafe_code, reason = "writing zeros first takes as long; an iterator is not inlined")]
-    // SAFETY: there was room for as many as there are numbers, and so many were written.
+    // SAFETY: there is room for as many results as there are numbers, and that many were written.
     unsafe {
         results.set_len(numbers.len());
     }
@@ -68,13 +69,13 @@ pub(crate) enum SimdLevel {
     Scalar,
     /// AVX2, BMI and FMA.
     Avx2,
-    /// AVX-512 (F, BW, CD, DQ, VL) as well.
+    /// In addition AVX-512 (F, BW, CD, DQ, VL).
     Avx512,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl SimdLevel {
-    /// The highest level of this processor.
+    /// Returns the highest level of this processor.
     #[inline]
     pub(crate) fn detected() -> Self {
         static DETECTED: OnceLock<SimdLevel> = OnceLock::new();
@@ -117,7 +118,7 @@ pub(crate) mod tests {
             const { std::cell::Cell::new(SimdLevel::Avx512) };
     }
 
-    /// The result of `run`, which must be the same on every level of this processor.
+    /// Returns the result of `run`, which must be the same on every level of this processor.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn on_all_levels<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
         let levels = [SimdLevel::Scalar, SimdLevel::Avx2, SimdLevel::Avx512];

@@ -3,18 +3,18 @@
 #[cfg(target_arch = "x86_64")]
 use super::SimdLevel;
 
-/// Numbers of 32 bits in a vector of 256.
+/// Number of 32-bit numbers in a vector of 256 bits.
 pub(crate) const LANES: usize = 8;
 
-/// One number of each lane.
+/// A number for each lane.
 pub(crate) type Row = [u32; LANES];
 
-/// Unpacks the digits of words that are fractions of 2^32: `digits[d * stride + i]` becomes digit `d`
-/// of word `i` plus `low`, modulo 2^32.
+/// Unpacks the digits of words that are fractions of 2^32. `digits[d * stride + i]` becomes digit
+/// `d` of word `i` plus `low`, modulo 2^32.
 ///
 /// # Panics
 ///
-/// If `digits` ends before the last digit.
+/// Panics if `digits` ends before the last digit.
 pub(crate) fn unpack_digits(
     words: &[Row],
     radix: u32,
@@ -26,7 +26,7 @@ pub(crate) fn unpack_digits(
     #[cfg(target_arch = "x86_64")]
     if SimdLevel::detected() >= SimdLevel::Avx2 {
         #[expect(unsafe_code, reason = "the processor was asked for these features")]
-        // SAFETY: `detected` has found every feature that this is compiled for.
+        // SAFETY: `detected` has found every feature that this function is compiled for.
         unsafe {
             avx2::unpack_digits(words, radix, count, low, digits, stride);
         }
@@ -46,7 +46,7 @@ pub(crate) fn unpack_digits(
     }
 }
 
-/// The first digit of a word, and the rest of the word.
+/// Returns the first digit of a word, and the rest of the word.
 #[inline]
 pub(crate) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
     let product = u64::from(word) * u64::from(radix);
@@ -56,23 +56,25 @@ pub(crate) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
 }
 
 /// Turns numbers into their prefix sums, modulo 2^32.
+///
+/// Example: `[1, 2, 3]` becomes `[1, 3, 6]`.
 pub(crate) fn prefix_sums(numbers: &mut [i32]) {
     let (rows, rest) = numbers.as_chunks_mut();
     prefix_sums_scalar(prefix_sums_of_rows(rows), rest);
 }
 
-/// Prefix sums of whole rows; returns the sum of all.
+/// Computes the prefix sums of whole rows. Returns the sum of all numbers.
 fn prefix_sums_of_rows(rows: &mut [[i32; LANES]]) -> i32 {
     #[cfg(target_arch = "x86_64")]
     if SimdLevel::detected() >= SimdLevel::Avx2 {
         #[expect(unsafe_code, reason = "the processor was asked for these features")]
-        // SAFETY: `detected` has found every feature that this is compiled for.
+        // SAFETY: `detected` has found every feature that this function is compiled for.
         return unsafe { avx2::prefix_sums_of_rows(rows) };
     }
     prefix_sums_scalar(0, rows.as_flattened_mut())
 }
 
-/// Prefix sums after `start`; returns the last.
+/// Computes the prefix sums that begin with `start`. Returns the last sum.
 fn prefix_sums_scalar(start: i32, numbers: &mut [i32]) -> i32 {
     let mut sum = start;
     for number in numbers {
@@ -93,7 +95,7 @@ mod avx2 {
 
     use super::{LANES, Row};
 
-    /// Types of 32 bits that any bits are valid for.
+    /// 32-bit types for which any bits are valid.
     trait Lane {}
 
     impl Lane for u32 {}
@@ -103,7 +105,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn load<T: Lane>(row: &[T; LANES]) -> __m256i {
         #[expect(unsafe_code, reason = "it takes a pointer")]
-        // SAFETY: a row is 32 bytes that may be read, and the load asks for no alignment.
+        // SAFETY: a row is 32 bytes that may be read, and the load needs no alignment.
         unsafe {
             _mm256_loadu_si256(std::ptr::from_ref(row).cast())
         }
@@ -112,13 +114,13 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn store<T: Lane>(vector: __m256i, row: &mut [T; LANES]) {
         #[expect(unsafe_code, reason = "it takes a pointer")]
-        // SAFETY: a row is 32 bytes that may be written, and the store asks for no alignment.
+        // SAFETY: a row is 32 bytes that may be written, and the store needs no alignment.
         unsafe {
             _mm256_storeu_si256(std::ptr::from_mut(row).cast(), vector);
         }
     }
 
-    /// Even and odd lanes are kept apart, as a multiplication widens every other lane to 64 bits.
+    /// Keeps even and odd lanes apart, because a multiplication widens every other lane to 64 bits.
     #[target_feature(enable = "avx2")]
     pub(crate) fn unpack_digits(
         words: &[Row],
@@ -145,7 +147,8 @@ mod avx2 {
         }
     }
 
-    /// Sums within the halves of a row come first; then the sum of the lower half goes to the upper.
+    /// First computes the sums within the halves of a row. Then adds the sum of the lower half to
+    /// the upper half.
     #[target_feature(enable = "avx2")]
     pub(crate) fn prefix_sums_of_rows(rows: &mut [[i32; LANES]]) -> i32 {
         let last = _mm256_set1_epi32(7);
@@ -187,7 +190,7 @@ mod tests {
             prop_assert_eq!(sums, expected);
         }
 
-        /// Holds for any words and digits; nothing but the digits is written.
+        /// Unpacking works for any words and digits, and writes only the digits.
         #[test]
         fn digits_are_the_same_on_all_levels(
             words in prop::collection::vec(any::<Row>(), 0..6),

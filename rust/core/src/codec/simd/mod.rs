@@ -1,4 +1,4 @@
-//! Loops as vector instructions of the machine they run on.
+//! Loops that run as vector instructions of the processor.
 
 mod dispatch;
 pub(crate) mod kernels;

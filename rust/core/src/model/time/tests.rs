@@ -160,7 +160,7 @@ fn refused_times() {
         ("D9", "0000-01-01T00:00:00Z"),
     ] {
         assert_eq!(parse_ns(time.as_bytes()), None, "{clause}: {time}");
-        // Also after a time of the same minute.
+        // The reader must refuse the time after a time of the same minute, too.
         reader.parse_ns(b"2026-01-31T12:00:00Z").unwrap();
         assert_eq!(reader.parse_ns(time.as_bytes()), None, "{clause}: {time}");
     }

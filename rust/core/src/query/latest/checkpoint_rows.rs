@@ -1,4 +1,4 @@
-//! The newest samples as rows of a checkpoint, from which they can be built again, and compared.
+//! The newest samples as rows of a checkpoint, which can rebuild the samples, and a comparison.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::{FieldId, SeriesId};
 
-/// A table that is built row by row.
+/// Builds a table row by row.
 #[derive(Default)]
 struct TableBuilder {
     series: Vec<SeriesId>,
@@ -19,8 +19,8 @@ struct TableBuilder {
 }
 
 impl Latest {
-    /// Compares the samples with those of `other`, which may come from rows that an earlier version
-    /// joined into one: such a row also has what exceeds the bytes of a sample.
+    /// Returns true if `other` has the same samples. An earlier version may have joined several
+    /// rows of `other` into one. A joined row may hold more than the bytes of a sample.
     #[must_use]
     pub fn is_given_by(&self, other: &Self, catalog: &Catalog) -> bool {
         let samples = |latest: &Self| latest.tables().map(|(_, table)| table.len()).sum::<usize>();
@@ -32,13 +32,13 @@ impl Latest {
 }
 
 impl LatestTable {
-    /// Number of samples.
+    /// Returns the number of samples.
     fn len(&self) -> usize {
         self.series.iter().filter(|series| **series != NONE).count()
     }
 
-    /// Rows that, applied to nothing, give the samples here whose times are `kept`, those of an
-    /// entity in write order.
+    /// Returns rows that rebuild the samples whose times are `kept`, if they are applied to an
+    /// empty table. The rows of an entity are in write order.
     #[must_use]
     pub fn rows(&self, kept: impl Fn(i64) -> bool) -> Table {
         let mut rows = TableBuilder::default();
@@ -59,7 +59,7 @@ impl LatestTable {
         rows.finish()
     }
 
-    /// Series of any sample.
+    /// Returns the series of any sample, or `None` if there are no samples.
     #[must_use]
     pub fn any_series(&self) -> Option<SeriesId> {
         self.series.iter().copied().find(|series| *series != NONE)

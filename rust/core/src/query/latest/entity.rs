@@ -1,4 +1,4 @@
-//! One entity as JSON.
+//! Writes an entity as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::model::json;
 use crate::model::time::TimeWriter;
 
 impl LatestTable {
-    /// Appends a slot's tags as a JSON object: those of its newest sample, merged where several
-    /// tag sets share its instant, the later write winning.
+    /// Appends the tags of a slot's newest sample as a JSON object. If several tag sets share the
+    /// instant, their tags are merged, and the later write wins.
     pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
         let merged = self.merged.get(&slot).filter(|sample| sample.tag_set_count() > 1);
         if let Some(sample) = merged {
@@ -24,11 +24,11 @@ impl LatestTable {
     }
 }
 
-/// Writes entities of one table, and remembers what they have in common.
+/// Writes entities of one table, and caches the parts that they have in common.
 pub(super) struct EntityWriter<'a> {
     table: &'a LatestTable,
     catalog: &'a Catalog,
-    /// Begin of every entity, with the comma in front.
+    /// Start of every entity, with the comma in front.
     head: Vec<u8>,
     times: TimeWriter,
     keys: KeyCache,
@@ -36,7 +36,7 @@ pub(super) struct EntityWriter<'a> {
 }
 
 impl<'a> EntityWriter<'a> {
-    /// A writer for the slots of `table`; `None` if it has none.
+    /// Returns a writer for the slots of `table`, or `None` if the table has no slots.
     pub(super) fn new(table: &'a LatestTable, catalog: &'a Catalog) -> Option<Self> {
         let measurement = catalog.entity(*table.entities.first()?).measurement;
         let mut head = b",{\"measurement\":".to_vec();
@@ -46,13 +46,13 @@ impl<'a> EntityWriter<'a> {
         Some(Self { table, catalog, head, times, keys, merged })
     }
 
-    /// Appends the whole entity of a slot, behind a comma if it follows another.
+    /// Appends the whole entity of a slot, after a comma if it follows another entity.
     pub(super) fn write(&mut self, out: &mut Vec<u8>, slot: u32, follows: bool) {
         self.begin(out, slot, follows);
         self.go_on(out, slot, 0, usize::MAX);
     }
 
-    /// Appends what comes before the values.
+    /// Appends the part of the entity before the values.
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, slot: u32, follows: bool) {
         let Self { table, catalog, head, times, .. } = self;
         out.extend_from_slice(&head[usize::from(!follows)..]);
@@ -64,9 +64,9 @@ impl<'a> EntityWriter<'a> {
         out.extend_from_slice(b",\"fields\":{");
     }
 
-    /// Appends the values from the one at `from` on, and the end. An entity whose names are many
-    /// bytes pauses when `out` has `bytes_max`: the answer is the value to go on with, if there is
-    /// one.
+    /// Appends the values from index `from` on, and the end of the entity. If the names of the
+    /// entity are long, the writer pauses when `out` has `bytes_max`. Returns the index of the
+    /// value to continue with, or `None` at the end.
     pub(super) fn go_on(
         &mut self,
         out: &mut Vec<u8>,

@@ -9,18 +9,19 @@ use super::view::LatestView;
 use crate::model::catalog::Catalog;
 use crate::model::chunks::Chunks;
 
-/// Entities that a thread writes at least: starting one takes as long as writing some hundred.
+/// Minimum number of entities for a thread. Starting a thread takes as long as writing some hundred
+/// entities.
 const ENTITIES_PER_THREAD_MIN: usize = if cfg!(test) { 2 } else { 4_096 };
 
-/// Bytes of one entity, of a few tags and fields, by which memory is set aside.
+/// Estimated bytes of an entity with a few tags and fields, for the reservation of memory.
 pub(super) const ENTITY_BYTES: usize = 384;
 
 /// Entities to write: slots of some tables, in order.
 type Part<'a> = Vec<(&'a LatestTable, &'a [u32])>;
 
 impl LatestView<'_> {
-    /// `head`, then the JSON objects of the entities, of one measurement or of all, with commas
-    /// between them; many are shared among as many threads as there are `processors`.
+    /// Writes `head`, then the JSON objects of the entities of one measurement or of all, with
+    /// commas between them. If the entities are many, up to `processors` threads share them.
     #[must_use]
     pub fn write_entities(
         &self,
@@ -57,7 +58,8 @@ impl LatestView<'_> {
     }
 }
 
-/// The slots of all tables in parts of `size`, the last one as many as are left; none is empty.
+/// Splits the slots of all tables into parts of `size` slots. The last part may be smaller. No part
+/// is empty.
 fn parts<'a>(tables: &'a [(&'a LatestTable, Vec<u32>)], size: usize) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     let mut room = 0;

@@ -11,33 +11,33 @@ use crate::model::catalog::Catalog;
 use crate::model::json;
 use crate::model::names::FieldId;
 
-/// Bytes of keys that are kept for the rows that follow: few fleets have more.
+/// Bytes of keys that are cached for further rows. Few fleets have more.
 const KEYS_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of the names of one row's fields beyond which they are not kept, but looked up.
+/// Bytes of field names in one row beyond which the names are not cached but looked up.
 const KEPT_BYTES_MAX: usize = if cfg!(test) { 64 } else { 64 << 10 };
 
-/// The keys of the shapes that were written last.
+/// The keys of the shapes that were last written.
 #[derive(Default)]
 pub(super) struct KeyCache {
     keys: Vec<Keys>,
-    /// Index in `keys` by shape.
+    /// Index in `keys` of each shape.
     of_shape: HashMap<u32, usize, RandomState>,
-    /// The shape asked for last, which usually is the next one, too.
+    /// The shape that was last used. It is usually the next one, too.
     last: Option<(u32, usize)>,
     bytes: usize,
 }
 
-/// The keys of a row's values, in byte order of the fields' names.
+/// The keys of a row's values, in byte order of the field names.
 pub(super) enum Keys {
-    /// Few bytes of keys.
+    /// Keys that take few bytes.
     Kept {
         /// Keys with colons and commas, one after another.
         text: Vec<u8>,
         /// Index of each value, and the end of its key in `text`.
         ends: Vec<(u32, u32)>,
     },
-    /// Index of each value, and its field: the names may take a thousand times as much.
+    /// Index of each value, and its field. The names may take a thousand times as many bytes.
     Known(Vec<(u32, FieldId)>),
 }
 
@@ -67,7 +67,7 @@ impl KeyCache {
 }
 
 impl Keys {
-    /// The keys of `fields`, which are at `order` in order of their names.
+    /// Makes the keys of `fields`. `order` has the indices of `fields` in order of their names.
     fn new(fields: &[FieldId], order: &[u32], catalog: &Catalog) -> Self {
         let fields = || order.iter().map(|at| (*at, fields[*at as usize]));
         let names_bytes: usize = fields().map(|(_, field)| name_of(field, catalog).len()).sum();
@@ -90,8 +90,9 @@ impl Keys {
         }
     }
 
-    /// Writes a value after each key, from the one at `from` on. A row whose keys are looked up ends
-    /// when `out` has `bytes_max`: the answer is the value to go on with, if there is one.
+    /// Writes a value after each key, from index `from` on. If the keys are looked up, the writer
+    /// pauses when `out` has `bytes_max`. Returns the index of the value to continue with, or
+    /// `None` at the end.
     #[inline]
     pub(super) fn write<'v>(
         &self,
@@ -125,7 +126,7 @@ impl Keys {
 }
 
 fn name_of(field: FieldId, catalog: &Catalog) -> &str {
-    // The name of a field is stored before its first value.
+    // The name of a field is stored before its first value, so it is known.
     catalog.field(field).map_or("", |field| &field.name)
 }
 
@@ -146,8 +147,8 @@ fn write_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// Values of several rows, and the keys of the fields that came last: a fleet whose entities send
-/// several records of one instant has the same fields again and again.
+/// Values of several rows, and the keys of the last fields. If the entities of a fleet send several
+/// records of one instant, the same fields come again and again.
 #[derive(Default)]
 pub(super) struct MergedKeys {
     fields: Vec<FieldId>,
@@ -155,7 +156,7 @@ pub(super) struct MergedKeys {
 }
 
 impl MergedKeys {
-    /// As [`Keys::write`].
+    /// Does the same as [`Keys::write`].
     pub(super) fn write(
         &mut self,
         out: &mut Vec<u8>,

@@ -13,12 +13,12 @@ use crate::model::names::SeriesId;
 #[derive(Default)]
 pub struct Latest {
     tables: HashMap<MeasurementIndex, LatestTable>,
-    /// By entity: its slot in the table of its measurement.
+    /// Slot of each entity in the table of its measurement.
     slots: Vec<u32>,
 }
 
 impl Latest {
-    /// Applies the rows of `table` whose time lies in `range_ns`.
+    /// Applies the rows of `table` whose time is in `range_ns`.
     pub fn apply(&mut self, table: &Table, range_ns: &Range<i64>, catalog: &Catalog) {
         let measurement = table.series.iter().find_map(|id| Some(catalog.series(*id)?.measurement));
         let Some(measurement) = measurement else { return };
@@ -37,21 +37,21 @@ impl Latest {
         target.samples.sweep();
     }
 
-    /// Sorts what was added since; call after a run of [`Self::apply`], before reading.
+    /// Sorts the added entities. Call this after a run of [`Self::apply`], before reading.
     pub fn sort(&mut self, catalog: &Catalog) {
         for table in self.tables.values_mut() {
             table.sort(catalog);
         }
     }
 
-    /// Forgets the samples whose times are not `kept`.
+    /// Removes the samples whose times are not `kept`.
     pub fn retain(&mut self, kept: impl Fn(i64) -> bool) {
         for table in self.tables.values_mut() {
             table.retain(&kept);
         }
     }
 
-    /// Newest instant of any entity, of one measurement or of all.
+    /// Returns the newest instant of any entity of one measurement or of all.
     #[must_use]
     pub fn newest_ns(&self, measurement: Option<MeasurementIndex>) -> Option<i64> {
         match measurement {
@@ -60,7 +60,7 @@ impl Latest {
         }
     }
 
-    /// Tells if the entity of a series has a sample in `range_ns`.
+    /// Returns true if the entity of a series has a sample in `range_ns`.
     #[must_use]
     pub fn has(&self, series: SeriesId, range_ns: &Range<i64>, catalog: &Catalog) -> bool {
         let found = || {
@@ -71,8 +71,8 @@ impl Latest {
         found().is_some_and(|time_ns| range_ns.contains(&time_ns))
     }
 
-    /// Slots of some entities of a measurement whose newest sample lies in `range_ns`, in byte
-    /// order of their ids. No other entity is looked at.
+    /// Returns the slots of some entities of a measurement, in byte order of their ids. Leaves out
+    /// entities whose newest sample is not in `range_ns`. Does not look at any other entity.
     #[must_use]
     pub fn slots_of(
         &self,
@@ -90,13 +90,13 @@ impl Latest {
         ids.into_iter().filter_map(slot).collect()
     }
 
-    /// The newest samples of a measurement.
+    /// Returns the newest samples of a measurement.
     #[must_use]
     pub fn table(&self, measurement: MeasurementIndex) -> Option<&LatestTable> {
         self.tables.get(&measurement)
     }
 
-    /// Those of every measurement that has any, in no particular order.
+    /// Returns the tables of all measurements that have one, in no particular order.
     pub fn tables(&self) -> impl Iterator<Item = (MeasurementIndex, &LatestTable)> {
         self.tables.iter().map(|(measurement, table)| (*measurement, table))
     }

@@ -1,33 +1,36 @@
-//! Several rows of an entity at its newest instant (F6, N5).
+//! Merges several rows that an entity has at its newest instant (F6, N5).
+//!
+//! Example: row 1 has the fields `a` and `b`, row 2 of the same instant has `b` and `c`. The sample
+//! has `a` from row 1, and `b` and `c` from row 2.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::value::{Value, ValueRef};
 use crate::model::names::{FieldId, SeriesId};
 
-/// Bytes of values, and of tags, from which on a sample takes no earlier row.
+/// Bytes of values and tags from which a sample takes no earlier row.
 pub(super) const SAMPLE_BYTES_MAX: usize = 1 << 20;
 
-/// Rows without anything of their own, and fields of a row that are no longer its own, that may be
-/// kept until all are looked through.
+/// Number of dead rows, and of replaced fields in a row, that may remain before a clean-up pass.
 const DEAD_MIN: usize = 8;
 
-/// The rows that an entity's newest sample is put together from, last written first, until it has
-/// [`SAMPLE_BYTES_MAX`]. Each has only what no later one replaced, so together they are no larger
-/// than the sample; a row that is left out once is out for good, whatever becomes of later ones.
+/// The rows that make up an entity's newest sample, from the last written row back to
+/// [`SAMPLE_BYTES_MAX`] bytes. Each row has only the parts that no later row replaced, so all rows
+/// together are no larger than the sample. A row that is dropped stays dropped, even if later rows
+/// shrink.
 #[derive(Clone, Default)]
 pub(super) struct MergedSample {
-    /// In write order, so their numbers ascend.
+    /// Rows in write order, so their numbers ascend.
     rows: VecDeque<Row>,
     /// The newest value of each field, and the number of its row.
     fields: BTreeMap<FieldId, (u64, Value)>,
-    /// The last row of each tag set, and the bytes of its tags.
+    /// The number of the last row of each tag set, and the bytes of its tags.
     tag_sets: BTreeMap<SeriesId, (u64, usize)>,
     /// Bytes of all rows.
     bytes: usize,
-    /// Number of the row that comes next.
+    /// Number of the next row.
     next: u64,
-    /// Rows without anything of their own.
+    /// Number of dead rows: later rows have replaced all their parts.
     dead: usize,
 }
 
@@ -35,16 +38,17 @@ pub(super) struct MergedSample {
 struct Row {
     number: u64,
     series: SeriesId,
-    /// Its own, and some whose values were replaced.
+    /// Fields of the row. The values of some may be replaced.
     fields: Box<[FieldId]>,
-    /// Values that are the newest of their field, and the tags if they are its own.
+    /// Number of live parts: values that are the newest of their field, and the tags unless a later
+    /// row replaced them.
     live: usize,
-    /// Bytes of what is live.
+    /// Bytes of the live parts.
     bytes: usize,
 }
 
 impl MergedSample {
-    /// Adds the row that was written last; `tags_bytes` are those of its tags.
+    /// Adds the row that was written last. `tags_bytes` are the bytes of its tags.
     pub(super) fn add(
         &mut self,
         series: SeriesId,
@@ -77,7 +81,7 @@ impl MergedSample {
         }
     }
 
-    /// Takes something of so many bytes from a row.
+    /// Removes a part with this many bytes from a row.
     fn release(&mut self, number: u64, bytes: usize) {
         let at = self.rows.binary_search_by_key(&number, |row| row.number);
         let row = &mut self.rows[at.expect("a row stays while something is its own")];
@@ -105,12 +109,12 @@ impl MergedSample {
         }
     }
 
-    /// The sample's values, by field.
+    /// Returns the values of the sample by field.
     pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, ValueRef<'_>)> {
         self.fields.iter().map(|(field, (_, value))| (*field, value.as_ref()))
     }
 
-    /// The tag sets whose tags the sample has, in write order: the later one wins.
+    /// Returns the tag sets of the sample in write order. Tags of a later set win.
     pub(super) fn tag_sets(&self) -> impl Iterator<Item = SeriesId> {
         let is_last =
             |row: &&Row| self.tag_sets.get(&row.series).is_some_and(|of| of.0 == row.number);
@@ -121,8 +125,8 @@ impl MergedSample {
         self.tag_sets.len()
     }
 
-    /// Its rows in write order, each with the values of its own: what, added to nothing, gives the
-    /// same again.
+    /// Returns the rows in write order, each with its live values. The rows rebuild the sample if
+    /// they are added to an empty sample.
     pub(super) fn rows(
         &self,
     ) -> impl Iterator<Item = (SeriesId, impl Iterator<Item = (FieldId, ValueRef<'_>)>)> {
@@ -135,14 +139,14 @@ impl MergedSample {
         })
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate bytes of memory that the sample takes.
     pub(super) fn held_bytes(&self) -> usize {
         let fields: usize = self.rows.iter().map(|row| row.fields.len()).sum();
         let of_field = size_of::<(FieldId, (u64, Value))>();
         self.bytes + self.fields.len() * of_field + fields * size_of::<FieldId>()
     }
 
-    /// Bytes of the sample.
+    /// Returns the bytes of the sample.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,5 +1,5 @@
-//! The newest sample of every entity, in memory (G1 to G4, F6, N5). It takes what the
-//! values take that are the newest, however many fields and tag sets others have.
+//! The newest sample of every entity, in memory (G1 to G4, F6, N5). The memory grows with the
+//! newest values only, however many fields and tag sets the older samples have.
 
 mod sorted_slots;
 mod value;

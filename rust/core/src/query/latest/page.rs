@@ -1,4 +1,6 @@
-//! A page of the newest samples as JSON, for somebody who looks at a few of many entities.
+//! A page of the newest samples as JSON, for a person who looks at a few of many entities.
+//!
+//! Example: `first` 40 and `entities_max` 20 are the 41st to the 60th matching entity.
 
 use super::entity::EntityWriter;
 use super::table::LatestTable;
@@ -6,25 +8,26 @@ use super::view::LatestView;
 use crate::model::catalog::Catalog;
 use crate::model::json;
 
-/// The entities of a page: all of `measurement`, or of all measurements, whose ids are found, from
-/// the one at `first` on.
+/// Selects the entities of a page: the matching entities of `measurement`, or of all measurements,
+/// from index `first` on.
 pub struct LatestPage<'a> {
-    /// Measurement; all where absent.
+    /// Measurement, or `None` for all measurements.
     pub measurement: Option<&'a str>,
-    /// Part of the ids, ASCII letters of either case; empty for all.
+    /// Text that the ids contain, with ASCII letters in either case. Empty for all ids.
     pub search: &'a str,
-    /// The whole id; all ids where absent.
+    /// The whole id, or `None` for all ids.
     pub entity_id: Option<&'a str>,
-    /// Entities before the page.
+    /// Number of matching entities before the page.
     pub first: usize,
-    /// Entities on the page.
+    /// Maximum number of entities on the page.
     pub entities_max: usize,
-    /// Bytes from which on no further entity is written; the first one is in any case.
+    /// Bytes from which no further entity is written. The first entity is always written.
     pub bytes_max: usize,
 }
 
 impl LatestView<'_> {
-    /// The page, with the number of entities of each measurement and of all that were asked for.
+    /// Returns the page, with the number of entities of each measurement and the number of matching
+    /// entities.
     #[must_use]
     pub fn page(&self, page: &LatestPage<'_>) -> Vec<u8> {
         let mut out = b"{\"measurements\":{".to_vec();
@@ -45,7 +48,7 @@ impl LatestView<'_> {
         out
     }
 
-    /// Appends the entities of the page; returns the number of all that were asked for.
+    /// Appends the entities of the page. Returns the number of all matching entities.
     fn write_page(&self, page: &LatestPage<'_>, out: &mut Vec<u8>) -> usize {
         let (mut total, mut written, mut bytes) = (0, 0, 0);
         for measurement in self.measurements(page.measurement) {
@@ -58,7 +61,7 @@ impl LatestView<'_> {
                 total += 1;
                 let has_room =
                     written < page.entities_max && (written == 0 || bytes < page.bytes_max);
-                // One that finds no room ends the page: those after it are on the next one.
+                // An entity without room ends the page. The entities after it are on the next page.
                 if total != page.first + written + 1 || !has_room {
                     continue;
                 }

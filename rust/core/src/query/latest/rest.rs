@@ -1,5 +1,5 @@
-//! Answers that are long, written as they are taken: the samples that are not written yet are kept
-//! as they were when the answer began.
+//! Long answers that are written while they are read. The samples that are not written yet keep the
+//! state that they had when the answer began.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,22 @@ use super::view::LatestView;
 use crate::model::catalog::Catalog;
 use crate::model::chunks;
 
-/// Entities that have not been written. It takes what their values take: names stay in the catalog.
+/// Entities that have not been written. The memory grows with their values. Names stay in the
+/// catalog.
 #[derive(Default)]
 pub struct LatestRest {
-    /// Measurement by measurement; none is empty.
+    /// Tables of the measurements. No table is empty.
     tables: VecDeque<LatestTable>,
     /// The next slot of the first table.
     slot: u32,
-    /// The next value of that slot, if the entity has begun.
+    /// The next value of that slot, if the entity is partly written.
     value: Option<usize>,
 }
 
 impl LatestView<'_> {
-    /// `head`, then the JSON objects of the entities, of one measurement or of all, with commas
-    /// between them, until there are about `bytes_max` bytes; and what is left then.
+    /// Writes `head`, then the JSON objects of the entities of one measurement or of all, with
+    /// commas between them. Stops at about `bytes_max` bytes. Returns the text and the entities
+    /// that remain.
     #[must_use]
     pub fn begin_entities(
         &self,
@@ -61,19 +63,19 @@ impl LatestView<'_> {
 }
 
 impl LatestRest {
-    /// Tells if nothing is left.
+    /// Returns true if no entities remain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
     }
 
-    /// Bytes of memory that are held, about.
+    /// Returns the approximate bytes of memory that the remaining entities hold.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.tables.iter().map(LatestTable::held_bytes).sum()
     }
 
-    /// The next entities, each behind a comma, about `bytes_max` bytes of them.
+    /// Returns about `bytes_max` bytes of the next entities, each after a comma.
     pub fn next_piece(&mut self, catalog: &Catalog, bytes_max: usize) -> Vec<u8> {
         let mut out = chunks::piece(bytes_max);
         while let Some(table) = self.tables.front() {

@@ -1,4 +1,4 @@
-//! The rows of a table one by one, each with the values that it has.
+//! The rows of a table one by one, each with its values.
 
 use std::ops::Range;
 
@@ -6,48 +6,49 @@ use super::value::{Value, rank};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::names::FieldId;
 
-/// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
+/// Iterates over the rows of a table. The time grows with the values of the table.
 pub(super) struct RowView<'t> {
     table: &'t Table,
-    /// In the order that a sample's values have: by type, then field.
+    /// Columns in the order of a sample's values: by type, then by field.
     columns: Vec<&'t Column>,
-    /// The cells of all rows, row below row, if rows differ in their fields.
+    /// The cells of all rows, row by row, if rows differ in their fields.
     sparse: Option<Sparse>,
-    /// Else the values of each column, in the same order.
+    /// Otherwise the values of each column, in the same order.
     floats: Vec<&'t [f64]>,
     bools: Vec<&'t [bool]>,
     texts: Vec<&'t [Box<str>]>,
-    /// Columns of the row whose cells were asked for last.
+    /// Columns of the row whose cells were read last.
     present: Vec<&'t Column>,
-    /// The shape of all rows, if it is one and known.
+    /// The shape of all rows, if all rows have one shape and it is known.
     shape: Option<u32>,
 }
 
 struct Sparse {
-    /// Begin of each row's cells, and the end of the last row's.
+    /// Start of the cells of each row, then the end of the cells of the last row.
     starts: Vec<u32>,
-    /// Column, and index of the value in it.
+    /// Index of the column, and index of the value in the column.
     cells: Vec<(u32, u32)>,
 }
 
 /// The cells of a row.
 pub(super) struct RowCells<'a> {
-    /// Columns that the row has a value in, in the order of its values.
+    /// Columns in which the row has a value, in the order of its values.
     pub(super) columns: &'a [&'a Column],
-    /// Their shape, if it is known; whoever finds it out notes it here for the rows that follow.
+    /// The shape of these columns, if it is known. `Samples::shape_for` stores it here for the rows
+    /// that follow.
     pub(super) shape: &'a mut Option<u32>,
     pub(super) values: RowValues<'a>,
 }
 
 pub(super) enum RowValues<'a> {
-    /// A row that has a value in every column.
+    /// A row with a value in every column.
     Dense {
         at: usize,
         floats: &'a [&'a [f64]],
         bools: &'a [&'a [bool]],
         texts: &'a [&'a [Box<str>]],
     },
-    /// The index of the row's value in each column.
+    /// For each value, the index of its column and its index in the column.
     Sparse(&'a [(u32, u32)]),
 }
 
@@ -81,8 +82,8 @@ impl<'t> RowView<'t> {
         rows
     }
 
-    /// Tells if the next row is a newer one of the same series, so that nothing is left of this
-    /// one.
+    /// Returns true if the next row is a newer row of the same series, which replaces this row
+    /// completely.
     pub(super) fn is_followed(&self, row: usize, range_ns: &Range<i64>) -> bool {
         let Table { series, times_ns, .. } = self.table;
         times_ns.get(row + 1).is_some_and(|next_ns| {
@@ -90,7 +91,7 @@ impl<'t> RowView<'t> {
         })
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row.
     #[inline]
     pub(super) fn cells(&mut self, row: usize) -> RowCells<'_> {
         let Self { columns, sparse, floats, bools, texts, present, shape, .. } = self;
@@ -109,7 +110,7 @@ impl<'t> RowView<'t> {
 
 impl Sparse {
     fn new(columns: &[&Column], row_count: usize) -> Self {
-        // A cell for each value, so there are fewer than a block may have.
+        // There is a cell for each value, so there are fewer cells than a block may have values.
         let mut starts = vec![0_u32; row_count + 2];
         let each_row = |column: &Column, take: &mut dyn FnMut(usize, u32)| match &column.rows {
             Rows::All => (0..row_count).zip(0..).for_each(|(row, index)| take(row, index)),
@@ -137,7 +138,7 @@ impl Sparse {
 }
 
 impl RowCells<'_> {
-    /// The row's values, with their fields.
+    /// Returns the values of the row, with their fields.
     pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, Value)> {
         self.columns.iter().enumerate().map(|(index, column)| {
             let at = match &self.values {

@@ -1,5 +1,5 @@
-//! Rows of values by slot. Those with the same fields, their shape, lie side by side, so a row
-//! takes what its values take, and the fields of a whole fleet are named once.
+//! Rows of values by slot. Rows with the same fields have the same shape and are stored together. A
+//! row therefore takes only the memory of its values, and a whole fleet stores its fields once.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -17,19 +17,19 @@ use crate::model::names::FieldId;
 /// No shape.
 const NONE: u32 = u32::MAX;
 
-/// Rows that a shape may keep memory for beyond four times those it has.
+/// Number of spare rows that a shape may keep memory for, in addition to four times its rows.
 const SPARE_ROWS: usize = 64;
 
 /// At most one row for each slot.
 #[derive(Default)]
 pub(super) struct Samples {
-    /// By slot.
+    /// Position of the row of each slot.
     positions: Vec<Position>,
     shapes: Vec<Shape>,
     /// The shapes in use, by the hash of their fields.
     by_fields: HashTable<(u64, u32)>,
     unused: Vec<u32>,
-    /// Shapes that lost a row, or have none yet, since [`Self::sweep`].
+    /// Shapes that lost a row or were added since [`Self::sweep`], so they may be empty.
     emptied: Vec<u32>,
     hasher: RandomState,
 }
@@ -45,17 +45,17 @@ const NOWHERE: Position = Position { shape: NONE, row: 0 };
 /// All rows that have values of the same fields.
 #[derive(Default)]
 pub(super) struct Shape {
-    /// Hash of its fields.
+    /// Hash of the fields.
     hash: u64,
     /// Fields of doubles, then of booleans, then of strings.
     fields: Box<[FieldId]>,
     floats: usize,
     bools: usize,
-    /// Indices into `fields`, in byte order of their names, once somebody asked.
+    /// Indices into `fields` in byte order of their names, computed at the first use.
     by_name: OnceLock<Box<[u32]>>,
     /// Slot of each row.
     slots: Vec<u32>,
-    /// Row below row, in order of `fields`.
+    /// Values row by row, in order of `fields`.
     float_values: Vec<f64>,
     bool_values: Vec<bool>,
     text_values: Vec<Box<str>>,
@@ -106,13 +106,13 @@ impl Samples {
         shape
     }
 
-    /// The shape of a row's cells. It is good until [`Self::sweep`].
+    /// Returns the shape of a row's cells. The shape is valid until [`Self::sweep`].
     #[inline]
     pub(super) fn shape_for(&mut self, slot: u32, cells: &mut RowCells<'_>) -> u32 {
         if let Some(shape) = *cells.shape {
             return shape;
         }
-        // Most rows have the fields of the one before them.
+        // Most rows have the same fields as the row before in their slot.
         let own = self.positions[slot as usize].shape;
         let is_own = own != NONE && self.shapes[own as usize].is_of(cells.columns);
         let shape = if is_own { own } else { self.shape_of(cells.columns) };
@@ -120,7 +120,7 @@ impl Samples {
         shape
     }
 
-    /// The rows of some slots by themselves, in that order.
+    /// Copies the rows of some slots, in this order.
     pub(super) fn of_slots(&self, slots: &[u32]) -> Self {
         let mut part = Self::default();
         let mut shapes: HashMap<u32, u32, RandomState> = HashMap::default();
@@ -137,18 +137,18 @@ impl Samples {
         part
     }
 
-    /// Bytes of memory that they take, about.
+    /// Returns the approximate bytes of memory that the rows take.
     pub(super) fn held_bytes(&self) -> usize {
         let shapes = self.shapes.iter().map(Shape::held_bytes).sum::<usize>();
         shapes + self.positions.len() * size_of::<Position>()
     }
 
-    /// Tells if a slot has a row of this shape.
+    /// Returns true if a slot has a row of this shape.
     pub(super) fn has(&self, slot: u32, shape: u32) -> bool {
         self.positions[slot as usize].shape == shape
     }
 
-    /// Puts the values of cells into a slot's row; `shape` is theirs.
+    /// Writes the values of `cells`, which have this shape, to the row of a slot.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, shape: u32, cells: &RowCells<'_>) {
         if self.positions[slot as usize].shape != shape {
@@ -160,7 +160,7 @@ impl Samples {
         self.shapes[shape as usize].fill(row, cells);
     }
 
-    /// Takes away a slot's row.
+    /// Removes the row of a slot.
     pub(super) fn remove(&mut self, slot: u32) {
         let Position { shape, row } =
             std::mem::replace(&mut self.positions[slot as usize], NOWHERE);
@@ -173,7 +173,7 @@ impl Samples {
         }
     }
 
-    /// Forgets the shapes that have no row.
+    /// Removes the shapes that have no row.
     pub(super) fn sweep(&mut self) {
         for shape in std::mem::take(&mut self.emptied) {
             let of = &mut self.shapes[shape as usize];
@@ -189,19 +189,19 @@ impl Samples {
         }
     }
 
-    /// The number of a slot's shape, and its row.
+    /// Returns the number of a slot's shape, and its row.
     pub(super) fn get(&self, slot: u32) -> Option<(u32, Row<'_>)> {
         let Position { shape, row } = *self.positions.get(slot as usize)?;
         Some((shape, self.shapes.get(shape as usize)?.row(row as usize)))
     }
 
-    /// Shapes that there is memory for.
+    /// Returns the number of shapes that memory is allocated for.
     #[cfg(test)]
     pub(super) fn shape_count(&self) -> usize {
         self.shapes.len()
     }
 
-    /// The shapes that have rows.
+    /// Returns the shapes that have rows.
     pub(super) fn shapes(&self) -> impl Iterator<Item = &Shape> {
         self.shapes.iter().filter(|shape| !shape.slots.is_empty())
     }
@@ -284,7 +284,7 @@ impl Shape {
         }
     }
 
-    /// Removes a row by moving the last one there; returns the slot of the row that moved.
+    /// Removes a row and moves the last row to its place. Returns the slot of the moved row.
     fn swap_remove(&mut self, row: usize) -> Option<u32> {
         let last = self.slots.len() - 1;
         swap_remove(&mut self.float_values, row, last, self.floats);
@@ -323,7 +323,7 @@ impl Shape {
         (0..self.slots.len()).map(|row| self.row(row))
     }
 
-    /// Indices into [`Self::fields`], in byte order of the fields' names.
+    /// Returns the indices into [`Self::fields`] in byte order of the field names.
     pub(super) fn by_name(&self, catalog: &Catalog) -> &[u32] {
         self.by_name.get_or_init(|| {
             let mut order: Vec<u32> = (0..).take(self.fields.len()).collect();
@@ -334,7 +334,7 @@ impl Shape {
     }
 }
 
-/// Removes a row of `width` values by moving the last one there.
+/// Removes a row of `width` values and moves the last row to its place.
 fn swap_remove<T>(values: &mut Vec<T>, row: usize, last: usize, width: usize) {
     for at in 0..width {
         values.swap(row * width + at, last * width + at);
@@ -343,7 +343,7 @@ fn swap_remove<T>(values: &mut Vec<T>, row: usize, last: usize, width: usize) {
 }
 
 impl<'a> Row<'a> {
-    /// The value at an index of the shape's fields.
+    /// Returns the value at an index of the shape's fields.
     pub(super) fn value(&self, at: usize) -> ValueRef<'a> {
         let bools_from = self.floats.len();
         let texts_from = bools_from + self.bools.len();
@@ -354,7 +354,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Its values, with their fields.
+    /// Returns the values of the row, with their fields.
     pub(super) fn values(self) -> impl Iterator<Item = (FieldId, ValueRef<'a>)> {
         let fields = self.shape.fields.iter().enumerate();
         fields.map(move |(at, field)| (*field, self.value(at)))

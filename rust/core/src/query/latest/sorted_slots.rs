@@ -1,22 +1,23 @@
 //! Slots in byte order of their entity ids.
 
-/// Slots of a part; one that has more is cut in half.
+/// Maximum number of slots in a part. A larger part is split in half.
 const PART_SLOTS_MAX: usize = 512;
 
-/// Known slots for each new one from which on new ones are inserted one by one: sorting all is
-/// cheaper below.
+/// Minimum number of known slots per new slot for inserting new slots one by one. With fewer known
+/// slots, sorting all slots is cheaper.
 const SLOTS_PER_NEW: usize = 16;
 
-/// Sorted slots, in parts so that an insertion moves few of them.
+/// Sorted slots in parts. An insertion then moves only the slots of one part.
 #[derive(Default)]
 pub(super) struct SortedSlots {
-    /// None is empty.
+    /// Parts. No part is empty.
     parts: Vec<Vec<u32>>,
     len: u32,
 }
 
 impl SortedSlots {
-    /// Adds the slots from the first that is not here to `end`; `id` gives a slot's entity id.
+    /// Adds the slots from the number of known slots up to `end`. `id` returns the entity id of a
+    /// slot.
     pub(super) fn extend_to<'i, I: Ord + ?Sized + 'i>(
         &mut self,
         end: u32,
@@ -26,7 +27,7 @@ impl SortedSlots {
         let added = known..end;
         if added.len() > known as usize / SLOTS_PER_NEW {
             let mut slots: Vec<u32> = self.iter().chain(added).collect();
-            // Stable, so that it takes the sorted run in front as one.
+            // The stable sort takes the sorted slots at the front as a single run.
             slots.sort_by_key(|slot| id(*slot));
             self.parts = slots.chunks(PART_SLOTS_MAX / 2).map(<[u32]>::to_vec).collect();
         } else {
@@ -48,7 +49,7 @@ impl SortedSlots {
         }
     }
 
-    /// All slots.
+    /// Returns all slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flatten().copied()
     }

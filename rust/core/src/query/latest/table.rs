@@ -13,19 +13,19 @@ use super::value::ValueRef;
 use crate::model::catalog::{Catalog, EntityIndex};
 use crate::model::names::{FieldId, SeriesId};
 
-/// No slot, or no series.
+/// Stands for no slot or no series.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Newest samples of one measurement: a slot per entity.
+/// Newest samples of one measurement, with a slot for each entity.
 #[derive(Default)]
 pub struct LatestTable {
     pub(super) entities: Vec<EntityIndex>,
     pub(super) times_ns: Vec<i64>,
-    /// Series of the row written last; [`NONE`] where there is no sample.
+    /// Series of the last written row of each slot, or [`NONE`] if the slot has no sample.
     pub(super) series: Vec<SeriesId>,
-    /// The samples that are one row.
+    /// The samples that consist of one row.
     pub(super) samples: Samples,
-    /// The others, by slot.
+    /// The samples that consist of several rows, by slot.
     pub(super) merged: HashMap<u32, MergedSample, RandomState>,
     order: SortedSlots,
     pub(super) newest_ns: Option<i64>,
@@ -64,7 +64,8 @@ impl LatestTable {
         self.series[at] = series;
         let shape = self.samples.shape_for(slot, cells);
         match before {
-            // Nothing is left of a row of the same tags and fields.
+            // A row with other tags or fields joins the rows of its instant. A row with the same
+            // tags and fields is replaced.
             Some((before, newest_ns))
                 if time_ns == newest_ns && (before != series || !self.samples.has(slot, shape)) =>
             {
@@ -81,7 +82,7 @@ impl LatestTable {
         self.samples.set(slot, shape, cells);
     }
 
-    /// Adds a row to those of the same instant, the last of which is of series `before`.
+    /// Adds a row to the rows of the same instant. The last of these rows has the series `before`.
     fn join(
         &mut self,
         slot: u32,
@@ -125,7 +126,7 @@ impl LatestTable {
         self.samples.sweep();
     }
 
-    /// The samples of some slots by themselves, in that order.
+    /// Copies the samples of some slots, in this order.
     pub(super) fn of_slots(&self, slots: &[u32]) -> Self {
         fn picked<T: Copy>(all: &[T], slots: &[u32]) -> Vec<T> {
             slots.iter().map(|slot| all[*slot as usize]).collect()
@@ -146,42 +147,42 @@ impl LatestTable {
         self.entities.len()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Returns the approximate bytes of memory that the table takes.
     pub(super) fn held_bytes(&self) -> usize {
         let each = size_of::<EntityIndex>() + size_of::<i64>() + size_of::<SeriesId>();
         let merged: usize = self.merged.values().map(MergedSample::held_bytes).sum();
         self.entities.len() * each + self.samples.held_bytes() + merged
     }
 
-    /// Time of a slot's sample, if it has one.
+    /// Returns the time of a slot's sample, or `None` if the slot has no sample.
     pub(super) fn time_of(&self, slot: u32) -> Option<i64> {
         let series = *self.series.get(slot as usize)?;
         (series != NONE).then(|| self.times_ns[slot as usize])
     }
 
-    /// Slots whose newest sample lies in `range_ns`, in byte order of their entity ids.
+    /// Returns the slots whose newest sample is in `range_ns`, in byte order of their entity ids.
     pub fn slots_in(&self, range_ns: Range<i64>) -> impl Iterator<Item = u32> {
         let in_range =
             move |slot: &u32| self.time_of(*slot).is_some_and(|at| range_ns.contains(&at));
         self.order.iter().filter(in_range)
     }
 
-    /// Entity of a slot.
+    /// Returns the entity of a slot.
     ///
     /// # Panics
-    /// When there is no such slot; so do the other methods that take one.
+    /// Panics if there is no such slot, like all methods that take a slot.
     #[must_use]
     pub fn entity(&self, slot: u32) -> EntityIndex {
         self.entities[slot as usize]
     }
 
-    /// Instant of a slot's newest sample.
+    /// Returns the instant of a slot's newest sample, in nanoseconds since 1970.
     #[must_use]
     pub fn time_ns(&self, slot: u32) -> i64 {
         self.times_ns[slot as usize]
     }
 
-    /// Takes the values of a slot's newest sample, in no particular order.
+    /// Visits the values of a slot's newest sample, in no particular order.
     pub fn visit<'a>(&'a self, slot: u32, mut take: impl FnMut(FieldId, ValueRef<'a>)) {
         if let Some((_, row)) = self.samples.get(slot) {
             row.values().for_each(|(field, value)| take(field, value));

@@ -1,4 +1,4 @@
-//! Newest samples beside a map of maps, over rows of many shapes.
+//! Compares the newest samples with a map of maps, over rows of many shapes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::model::names::{FieldId, SeriesName};
 const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 const ENTITIES: u32 = 6;
 
-/// Entity, time, and a value of each field that the row has: fields 0 to 3 are doubles, 4 and 5
+/// Entity, time, and a value for each field that the row has. Fields 0 to 3 are doubles, 4 and 5
 /// booleans, 6 and 7 strings.
 type Row = (u32, i64, Vec<(FieldId, u8)>);
 
@@ -175,7 +175,7 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
     }
     assert_eq!(found, expected);
 
-    // Ids that hold it come before it, and more of them than a page has.
+    // More ids that contain this id come before it than fit on a page.
     let one = LatestPage {
         measurement: None,
         search: "",
@@ -187,7 +187,7 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
     let text = String::from_utf8(view.page(&one)).unwrap();
     assert!(text.contains("\"entity_id\":\"UT-98\""), "{text}");
     assert!(text.ends_with("],\"total\":1}"), "{text}");
-    // The first is written in any case, and nothing after the bound.
+    // The first entity is always written, but no entity after the bound.
     assert_eq!(page(3, 15, 0).matches("observed_at").count(), 1);
     assert_eq!(page(3, 0, usize::MAX).matches("observed_at").count(), 0);
 }

@@ -1,8 +1,8 @@
-//! One value of a sample, and the bytes that it counts for.
+//! A value of a sample, and the bytes that it counts for.
 
 use crate::model::batch::{Column, FieldType, Values};
 
-/// A value that is owned.
+/// An owned value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Float(f64),
@@ -10,7 +10,7 @@ pub(super) enum Value {
     Text(Box<str>),
 }
 
-/// A value that is borrowed.
+/// A borrowed value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRef<'a> {
     /// A finite double.
@@ -22,7 +22,7 @@ pub enum ValueRef<'a> {
 }
 
 impl Value {
-    /// The value at an index of a column.
+    /// Returns the value at an index of a column.
     pub(super) fn of(column: &Column, index: usize) -> Self {
         match &column.values {
             Values::Float(values) => Self::Float(values[index]),
@@ -41,7 +41,8 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// Bytes that it counts for: 8 of a double, 1 of a boolean, the UTF-8 of a string.
+    /// Returns the bytes that the value counts for: 8 for a double, 1 for a boolean, the UTF-8
+    /// bytes of a string.
     pub(super) const fn bytes(self) -> usize {
         match self {
             Self::Float(_) => 8,
@@ -61,7 +62,7 @@ impl From<ValueRef<'_>> for Value {
     }
 }
 
-/// Rank of a type among the values of a sample: doubles, then booleans, then strings.
+/// Returns the rank of a type among the values of a sample: doubles, then booleans, then strings.
 pub(super) const fn rank(field_type: FieldType) -> u8 {
     match field_type {
         FieldType::Float => 0,

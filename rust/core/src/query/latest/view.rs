@@ -1,13 +1,13 @@
-//! Newest samples lent to a read, with what they mean.
+//! Newest samples lent to a read, with the names of their ids.
 
 use std::ops::Range;
 
 use super::measurements::Latest;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 
-/// Newest samples as of a read.
+/// Newest samples, as a read sees them.
 pub struct LatestView<'a> {
-    /// Newest samples; those within `range_ns` answer the read.
+    /// Newest samples. The read returns the samples within `range_ns`.
     pub latest: &'a Latest,
     /// The names of their ids.
     pub catalog: &'a Catalog,
@@ -16,7 +16,7 @@ pub struct LatestView<'a> {
 }
 
 impl LatestView<'_> {
-    /// The measurements to answer with, in byte order: the one asked for, or all.
+    /// Returns the measurements of the answer in byte order: the given measurement, or all.
     #[must_use]
     pub fn measurements(&self, measurement: Option<&str>) -> Vec<MeasurementIndex> {
         match measurement {

@@ -1,35 +1,37 @@
-//! Values of columns as Arrow lays them out, so that they are handed on without a copy.
+//! Values of columns in the layout of Arrow, so that they are handed over without a copy.
 
 use std::ops::Range;
 
 use crate::model::batch::{Column, Rows, Values};
 
-/// Texts one behind the other.
+/// Texts, one after another.
+///
+/// Example: the texts `ab` and `c` are the bytes `abc` and the offsets 0, 2 and 3.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Texts {
-    /// Offset of each in the bytes, and after them that of their end.
+    /// Offset of each text in the bytes, then the offset of their end.
     pub offsets: Vec<i32>,
-    /// UTF-8.
+    /// UTF-8 bytes of all texts.
     pub bytes: Vec<u8>,
 }
 
 impl Texts {
-    /// None yet.
+    /// Returns an empty list of texts.
     #[must_use]
     pub fn new() -> Self {
         Self { offsets: vec![0], bytes: Vec::new() }
     }
 
-    /// Appends one.
+    /// Appends a text.
     ///
     /// # Panics
-    /// If there are 2 GiB of text; batches are far smaller.
+    /// Panics if there are 2 GiB of text or more. Batches are far smaller.
     pub fn push(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
         self.end();
     }
 
-    /// Ends a text at the end of the bytes.
+    /// Ends a text at the current end of the bytes.
     fn end(&mut self) {
         self.offsets.push(i32::try_from(self.bytes.len()).expect("a batch has less text"));
     }
@@ -38,26 +40,26 @@ impl Texts {
 /// One column of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanColumn {
-    /// One bit per row, set where there is a value; `None` where all rows have one.
+    /// A bit for each row, set if the row has a value. `None` if all rows have a value.
     pub validity: Option<Vec<u8>>,
-    /// Rows without a value.
+    /// Number of rows without a value.
     pub null_count: usize,
     /// The values.
     pub values: ScanValues,
 }
 
-/// Values, one per row; anything where a row has none.
+/// Values, one for each row. The value is arbitrary if the row has none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScanValues {
     /// Doubles.
     Float(Vec<f64>),
-    /// One bit per row.
+    /// A bit for each row.
     Bool(Vec<u8>),
     /// Texts.
     Text(Texts),
 }
 
-/// All values of `column`, with its memory where that goes.
+/// Returns all values of `column`. Reuses its memory if possible.
 pub(super) fn whole_column(column: Column, row_count: usize) -> Option<ScanColumn> {
     match column {
         Column { rows: Rows::All, values: Values::Float(values), .. } => {
@@ -67,8 +69,8 @@ pub(super) fn whole_column(column: Column, row_count: usize) -> Option<ScanColum
     }
 }
 
-/// Values of `column` in `rows`, which ascend, do not touch and are `row_count` together; `None`
-/// where there is none.
+/// Returns the values of `column` in `rows`, or `None` if there are none. The rows ascend, do not
+/// touch, and are `row_count` in total.
 pub(super) fn column_of(
     column: &Column,
     rows: &[Range<usize>],
@@ -85,7 +87,7 @@ pub(super) fn column_of(
     Some(ScanColumn { validity: None, null_count: 0, values })
 }
 
-/// Items of some rows.
+/// Returns the items of some rows.
 pub(super) fn gathered<T: Copy>(values: &[T], rows: &[Range<usize>], row_count: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(row_count);
     for rows in rows {
@@ -109,14 +111,14 @@ fn texts(values: &[Box<str>], rows: &[Range<usize>]) -> Texts {
     texts
 }
 
-/// Values of a column that not all rows have.
+/// Returns the values of a column in which some rows have no value.
 fn sparse(
     present: &[u32],
     values: &Values,
     rows: &[Range<usize>],
     row_count: usize,
 ) -> Option<ScanColumn> {
-    // Row of the batch and index of the value, for each value.
+    // For each value, its row in the batch and its index in the column.
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut first = 0;
     for rows in rows {
@@ -139,7 +141,7 @@ fn sparse(
     Some(ScanColumn { validity: (null_count > 0).then_some(validity), null_count, values })
 }
 
-/// Values put at their rows; `found` has row and index of each.
+/// Puts values at their rows. `found` has the row and the index of each value.
 fn scattered(values: &Values, found: &[(usize, usize)], row_count: usize) -> ScanValues {
     match values {
         Values::Float(values) => {

@@ -1,4 +1,4 @@
-//! Rows of one measurement on their way out: a table cut into batches of bounded size.
+//! Rows of one measurement that leave the store: a table is cut into batches of bounded size.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,17 +17,18 @@ use crate::model::limits::{SCAN_BATCH_BYTES, SCAN_BATCH_ROWS_MAX};
 pub struct ScanBatch {
     /// Number of rows.
     pub row_count: usize,
-    /// Time of each, nanoseconds since 1970.
+    /// Time of each row, in nanoseconds since 1970.
     pub times_ns: Vec<i64>,
-    /// Index of their measurement in [`ScanSchema::measurements`].
+    /// Index of the measurement in [`ScanSchema::measurements`].
     pub measurement: u32,
-    /// Tags of each.
+    /// Tags of each row.
     pub tags: TagMaps,
-    /// The columns in which a row has a value, each with its index in the schema, in that order.
+    /// The columns in which a row has a value, each with its index in the schema, in order of the
+    /// indices.
     pub columns: Vec<(usize, ScanColumn)>,
 }
 
-/// The wanted rows of a table, of which some were given already.
+/// The wanted rows of a table that no batch has returned yet.
 pub struct PendingRows {
     table: Table,
     measurement: u32,
@@ -36,10 +37,10 @@ pub struct PendingRows {
 }
 
 impl PendingRows {
-    /// The wanted rows of a table, `None` where there is none.
+    /// Takes the wanted rows of a table. Returns `None` if there are none.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a series that has no name.
+    /// Returns [`Error::Corrupt`] if a series has no name.
     pub fn new(
         mut table: Table,
         selection: &ScanSelection,
@@ -62,16 +63,16 @@ impl PendingRows {
         Ok(Some(pending).filter(|pending| !pending.rows.is_empty()))
     }
 
-    /// True where all rows were given.
+    /// Returns true if all rows were returned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The next rows, as many as a batch may have.
+    /// Returns the next rows, as many as a batch may have.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// Returns [`Error::Corrupt`] if a series has no name.
     pub fn next_batch(&mut self, schema: &ScanSchema, catalog: &Catalog) -> Result<ScanBatch> {
         let rows = self.take_rows(catalog)?;
         let row_count = rows.iter().map(Range::len).sum();
@@ -79,7 +80,7 @@ impl PendingRows {
         let tags;
         let times_ns;
         if row_count == self.table.row_count() {
-            // Most tables are wanted whole: then the batch has their memory.
+            // Most tables are wanted whole. The batch then takes over their memory.
             let table = std::mem::take(&mut self.table);
             tags = TagMaps::of(&table.series, catalog)?;
             times_ns = table.times_ns;
@@ -102,7 +103,7 @@ impl PendingRows {
         Ok(ScanBatch { row_count, times_ns, measurement: self.measurement, tags, columns })
     }
 
-    /// Takes rows off the front, one at least, until their batch is full.
+    /// Takes at least one row off the front, until the batch is full.
     fn take_rows(&mut self, catalog: &Catalog) -> Result<Vec<Range<usize>>> {
         let text_bytes: usize = self.table.columns.iter().map(text_bytes_of_value).sum();
         let cell_bytes = 8 * (self.table.columns.len() + 2) + text_bytes;
@@ -134,7 +135,7 @@ impl PendingRows {
     }
 }
 
-/// Bytes of text that a value of a column has on average.
+/// Returns the average bytes of text of a value in a column.
 fn text_bytes_of_value(column: &Column) -> usize {
     match &column.values {
         Values::Text(values) => {
@@ -145,7 +146,7 @@ fn text_bytes_of_value(column: &Column) -> usize {
     }
 }
 
-/// Those of `rows` that have a value in a column of the table.
+/// Returns the `rows` that have a value in a column of the table.
 fn with_values(table: &Table, rows: Vec<Range<usize>>) -> Vec<Range<usize>> {
     if table.columns.iter().any(|column| column.rows == Rows::All) {
         return rows;

@@ -1,4 +1,4 @@
-//! Rows as JSON lines, each a record as a write takes it.
+//! Rows as JSON lines. Each line is a record that a write accepts.
 
 use super::arrays::{ScanColumn, ScanValues, Texts};
 use super::batch::ScanBatch;
@@ -6,17 +6,17 @@ use super::schema::ScanSchema;
 use crate::model::column_name::field_of;
 use crate::model::json;
 
-/// A column, and what stands before each of its values.
+/// A column, and the text before each of its values.
 struct Member<'b> {
     /// `"NAME":`
     key: Vec<u8>,
     column: &'b ScanColumn,
 }
 
-/// Bytes of text from which on no further line is begun.
+/// Bytes of text from which no further line begins.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The lines of the rows of `batch` from `start` on, about a mebibyte of them, and the row after.
+/// Returns about a mebibyte of lines, from row `start` of `batch` on, and the row after them.
 #[must_use]
 pub fn json_lines(batch: &ScanBatch, schema: &ScanSchema, start: usize) -> (Vec<u8>, usize) {
     let mut out = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 16);
@@ -66,14 +66,14 @@ impl<'b> Member<'b> {
 }
 
 impl ScanColumn {
-    /// Tells if a row has a value.
+    /// Returns true if a row has a value.
     fn has(&self, row: usize) -> bool {
         self.validity.as_ref().is_none_or(|bits| is_set(bits, row))
     }
 }
 
 impl Texts {
-    /// The text at an index; empty where the bytes are no text, which they always are.
+    /// Returns the text at an index. The bytes are always a text; otherwise it would be empty.
     fn text(&self, index: usize) -> &str {
         let at = |index: usize| usize::try_from(self.offsets[index]).unwrap_or_default();
         std::str::from_utf8(&self.bytes[at(index)..at(index + 1)]).unwrap_or_default()

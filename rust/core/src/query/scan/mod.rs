@@ -1,4 +1,5 @@
-//! Stored rows as columns of every type, batch by batch: what leaves a store whole.
+//! Stored rows as columns of every type, batch by batch. This is the form in which a whole store is
+//! exported.
 
 mod arrays;
 mod tags;

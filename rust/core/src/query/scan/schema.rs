@@ -1,4 +1,4 @@
-//! Columns of the rows that a scan gives.
+//! Columns of the rows that a scan returns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,22 +9,22 @@ use crate::model::error::{Error, Result};
 use crate::model::limits::SCAN_COLUMNS_MAX;
 use crate::model::names::FieldId;
 
-/// Columns of a scan beside `time`, `measurement` and `tags`.
+/// Columns of a scan in addition to `time`, `measurement` and `tags`.
 #[derive(Clone, Debug, Default)]
 pub struct ScanSchema {
-    /// Name and type of each, in order of the names of the fields, then of the types.
+    /// Name and type of each column, in order of the field names, then of the types.
     pub columns: Vec<(String, FieldType)>,
-    /// Names of the measurements, which rows give by index.
+    /// Names of the measurements. Rows refer to them by index.
     pub measurements: Vec<String>,
     column_of: HashMap<FieldId, usize>,
     measurement_of: HashMap<MeasurementIndex, u32>,
 }
 
 impl ScanSchema {
-    /// The columns of `fields`. Fields with the same name and type share a column.
+    /// Makes the columns of `fields`. Fields with the same name and type share a column.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a field that has no name.
+    /// Returns [`Error::Corrupt`] if a field has no name.
     pub fn new(fields: impl Iterator<Item = FieldId>, catalog: &Catalog) -> Result<Self> {
         let mut ids: BTreeMap<(&str, u8), Vec<FieldId>> = BTreeMap::new();
         for id in fields {
@@ -54,7 +54,7 @@ impl ScanSchema {
     /// Checks that a table can have all columns.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are more than [`SCAN_COLUMNS_MAX`].
+    /// Returns [`Error::Invalid`] if there are more than [`SCAN_COLUMNS_MAX`] columns.
     pub fn check_table(&self) -> Result<()> {
         let count = self.columns.len();
         if count <= SCAN_COLUMNS_MAX {
@@ -66,13 +66,13 @@ impl ScanSchema {
         Err(Error::Invalid { message })
     }
 
-    /// The index of the column of a field.
+    /// Returns the index of the column of a field.
     #[must_use]
     pub fn column_of(&self, field: FieldId) -> Option<usize> {
         self.column_of.get(&field).copied()
     }
 
-    /// The index of a measurement in [`Self::measurements`].
+    /// Returns the index of a measurement in [`Self::measurements`].
     #[must_use]
     pub fn measurement_of(&self, measurement: MeasurementIndex) -> Option<u32> {
         self.measurement_of.get(&measurement).copied()

@@ -6,31 +6,31 @@ use std::ops::{Range, RangeInclusive};
 use crate::model::catalog::{Catalog, Field, MeasurementIndex};
 use crate::model::names::SeriesId;
 
-/// Rows and fields that a scan is asked for.
+/// The rows and fields of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanRequest {
-    /// First instant, nanoseconds since 1970.
+    /// Inclusive start, in nanoseconds since 1970.
     pub start_ns: i64,
-    /// The instant after the last one.
+    /// Exclusive end, in nanoseconds since 1970.
     pub end_ns: i64,
-    /// Names of measurements, `None` for all.
+    /// Names of measurements, or `None` for all.
     pub measurements: Option<Vec<String>>,
-    /// Ids of entities, `None` for all rows, those without an entity too.
+    /// Ids of entities, or `None` for all rows, including rows without an entity.
     pub entities: Option<Vec<String>>,
-    /// Names of fields, `None` for all. Rows without a value in any of them are left out.
+    /// Names of fields, or `None` for all. Rows without a value in any of the fields are left out.
     pub fields: Option<Vec<String>>,
 }
 
 impl ScanRequest {
-    /// The times that are wanted, if rows before `kept_from_ns` are not; empty if the start is not
-    /// before the end.
+    /// Returns the wanted times, without the times before `kept_from_ns`. The range is empty if the
+    /// start is not before the end.
     #[must_use]
     pub fn times_ns(&self, kept_from_ns: i64) -> Range<i64> {
         self.start_ns.max(kept_from_ns)..self.end_ns
     }
 }
 
-/// A request in stored ids. Names that nobody wrote select nothing.
+/// A request in stored ids. Names that were never written select no rows.
 pub struct ScanSelection {
     times_ns: Range<i64>,
     measurements: Option<HashSet<MeasurementIndex>>,
@@ -44,7 +44,7 @@ struct Entities {
 }
 
 impl ScanSelection {
-    /// The names of `request` among those of `catalog`; rows before `kept_from_ns` are not wanted.
+    /// Looks up the names of `request` in `catalog`. Rows before `kept_from_ns` are not wanted.
     #[must_use]
     pub fn new(request: ScanRequest, kept_from_ns: i64, catalog: &Catalog) -> Self {
         let times_ns = request.times_ns(kept_from_ns);
@@ -68,40 +68,40 @@ impl ScanSelection {
         Self { times_ns, measurements, entities, fields }
     }
 
-    /// The times that are wanted; empty where the start is not before the end.
+    /// Returns the wanted times. The range is empty if the start is not before the end.
     #[must_use]
     pub const fn times_ns(&self) -> &Range<i64> {
         &self.times_ns
     }
 
-    /// Tells if rows of a measurement are wanted.
+    /// Returns true if rows of a measurement are wanted.
     #[must_use]
     pub fn wants_measurement(&self, measurement: MeasurementIndex) -> bool {
         self.measurements.as_ref().is_none_or(|wanted| wanted.contains(&measurement))
     }
 
-    /// Tells if rows of an entity with such a representative series are wanted.
+    /// Returns true if rows of an entity with a representative series in this range are wanted.
     #[must_use]
     pub fn wants_representative_in(&self, representatives: RangeInclusive<SeriesId>) -> bool {
         let Some(wanted) = &self.entities else { return true };
         wanted.representatives.range(representatives).next().is_some()
     }
 
-    /// Tells if a field is wanted.
+    /// Returns true if a field is wanted.
     #[must_use]
     pub fn wants_field(&self, field: &Field) -> bool {
         let is_named = |names: &HashSet<String>| names.contains(&*field.name);
         self.wants_measurement(field.measurement) && self.fields.as_ref().is_none_or(is_named)
     }
 
-    /// Tells if rows that have none of the fields are not wanted.
+    /// Returns true if rows without any of the wanted fields are left out.
     #[must_use]
     pub const fn names_fields(&self) -> bool {
         self.fields.is_some()
     }
 
-    /// The rows of a table of a wanted measurement that are wanted for their series and time, as
-    /// ranges that do not touch.
+    /// Returns the rows of a table whose series and time are wanted, as ranges that do not touch.
+    /// The measurement of the table must be wanted.
     #[must_use]
     pub fn rows(&self, series: &[SeriesId], times_ns: &[i64]) -> Vec<Range<usize>> {
         let mut rows: Vec<Range<usize>> = Vec::new();

@@ -1,14 +1,14 @@
-//! Tags of rows as maps, built once for each run of rows of one series.
+//! Tags of rows as maps. The map is built once for each run of rows of one series.
 
 use super::arrays::Texts;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::names::{NameRef, SeriesId};
 
-/// A map from key to value for each row, keys ascending.
+/// A map from key to value for each row, with ascending keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TagMaps {
-    /// Index of the first entry of each row, and after them the number of entries.
+    /// Index of the first entry of each row, then the number of all entries.
     pub offsets: Vec<i32>,
     /// Keys of the entries.
     pub keys: Texts,
@@ -16,23 +16,23 @@ pub struct TagMaps {
     pub values: Texts,
 }
 
-/// The name of a series.
+/// Returns the name of a series.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where it has none.
+/// Returns [`Error::Corrupt`] if the series has no name.
 pub(super) fn name_of(series: SeriesId, catalog: &Catalog) -> Result<NameRef<'_>> {
     let series = catalog.series(series);
     Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.name())
 }
 
 impl TagMaps {
-    /// The tags of the rows of these series.
+    /// Returns the tags of the rows of these series.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a series that has no name.
+    /// Returns [`Error::Corrupt`] if a series has no name.
     ///
     /// # Panics
-    /// If there are 2 GiB of text.
+    /// Panics if there are 2 GiB of text or more.
     pub(super) fn of(series: &[SeriesId], catalog: &Catalog) -> Result<Self> {
         let mut maps = Self { offsets: vec![0], keys: Texts::new(), values: Texts::new() };
         for run in series.chunk_by(|a, b| a == b) {
@@ -48,7 +48,7 @@ impl TagMaps {
     }
 }
 
-/// Appends some texts so many times.
+/// Appends some texts `times` times.
 fn repeat<'t, I: Iterator<Item = &'t str>>(out: &mut Texts, times: usize, texts: impl Fn() -> I) {
     let start = out.bytes.len();
     let mut lengths: Vec<i32> = Vec::new();
@@ -58,7 +58,7 @@ fn repeat<'t, I: Iterator<Item = &'t str>>(out: &mut Texts, times: usize, texts:
     }
     let end = out.bytes.len();
     out.bytes.reserve((end - start) * (times - 1));
-    // Doubled as often as that goes, because long copies are quick.
+    // Doubles the copied bytes as long as possible, because long copies are fast.
     let wanted = start + (end - start) * times;
     while out.bytes.len() < wanted {
         let copied = (out.bytes.len() - start).min(wanted - out.bytes.len());

@@ -1,9 +1,9 @@
-//! Numbers of any width in a stream of bits, from the lowest bit of the first byte on.
+//! Numbers of any width in a stream of bits, which starts at the lowest bit of the first byte.
 
 use crate::codec::bytes::Cursor;
 use crate::model::error::Result;
 
-/// Bits that one load of eight bytes covers from any bit of the first.
+/// Number of bits that one load of eight bytes covers from any bit of the first byte.
 const LOADED_BITS: u32 = 56;
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Appends the low `count` bits of `number`, whose others are 0; 63 at most.
+    /// Appends the low `count` bits of `number`, at most 63. The other bits of `number` are 0.
     pub(super) fn put(&mut self, number: u64, count: u32) {
         let low = count.min(32);
         self.put_few(number & ((1 << low) - 1), low);
@@ -31,7 +31,7 @@ impl BitWriter {
         }
     }
 
-    /// All bytes, the last one filled up with zeros.
+    /// Returns all bytes. Zeros fill up the last byte.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let rest = self.pending_bits.div_ceil(8) as usize;
         self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..rest]);
@@ -45,13 +45,13 @@ pub(super) struct BitReader<'a> {
 }
 
 impl<'a> BitReader<'a> {
-    /// Takes a length and as many bytes off `input`.
+    /// Takes a length and that number of bytes off `input`.
     pub(super) fn open(input: &mut Cursor<'a>) -> Result<Self> {
         let len = input.len(input.remaining())?;
         Ok(Self { bytes: input.take(len)?, at: 0 })
     }
 
-    /// The next `count` bits, 63 at most; beyond the end they are 0.
+    /// Takes the next `count` bits, at most 63. Bits beyond the end are 0.
     #[inline]
     pub(super) fn take(&mut self, count: u32) -> u64 {
         if count > LOADED_BITS {
@@ -72,7 +72,7 @@ impl<'a> BitReader<'a> {
         taken
     }
 
-    /// Tells whether no more was taken than there is, and no whole byte is left.
+    /// Returns true if no bits were taken beyond the end and no whole byte is left.
     pub(super) fn is_at_end(&self) -> bool {
         self.at.div_ceil(8) == self.bytes.len()
     }

@@ -1,11 +1,11 @@
-//! Contexts: the tokens before one tell how often it comes.
+//! Contexts: the two tokens before a token tell how frequent the token is.
 
 use super::token::TOKENS;
 
-/// Most contexts that a way to tell them has.
+/// Maximum number of contexts of an entry of [`CONTEXTS`].
 pub(super) const CONTEXTS_MAX: usize = 16;
 
-/// Ways to tell contexts, by the code of each.
+/// Ways to choose a context. The index of a way is its code in the format.
 pub(super) static CONTEXTS: [Contexts; 5] = [
     Contexts::new(1, &[], 0, &[]),
     Contexts::new(6, &[1, 3, 5, 9, 14], 1, &[]),
@@ -14,7 +14,10 @@ pub(super) static CONTEXTS: [Contexts; 5] = [
     Contexts::new(16, &[1, 5, 13], 4, &[1, 5, 13]),
 ];
 
-/// A context is the class of the token before, times a factor, plus the class of the one before that.
+/// A context is a factor times the class of the previous token, plus the class of the token before
+/// that.
+///
+/// Example: with a factor of 4, previous class 2 and earlier class 1, the context is 9.
 pub(super) struct Contexts {
     pub(super) count: usize,
     before: [u8; TOKENS],
@@ -22,12 +25,13 @@ pub(super) struct Contexts {
 }
 
 impl Contexts {
-    /// Classes begin at the given tokens, but for the first, which begins at 0.
+    /// The first class begins at token 0. Each other class begins at one of the given tokens.
     const fn new(count: usize, before: &[usize], factor: u8, earlier: &[usize]) -> Self {
         Self { count, before: classes(before, factor), earlier: classes(earlier, 1) }
     }
 
-    /// The context after the tokens `before` and, before that, `earlier`; below the number of contexts.
+    /// Returns the context after the token `before` and the token `earlier` that precedes it. The
+    /// context is below the number of contexts.
     #[inline]
     pub(super) fn of(&self, before: u8, earlier: u8) -> usize {
         let class =

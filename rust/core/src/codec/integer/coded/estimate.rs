@@ -1,21 +1,21 @@
-//! Guess at the order of differences that takes the fewest bits, from a few numbers.
+//! Estimates from a sample which order of differences takes the fewest bits.
 
 use super::residual::{Differences, ORDERS};
 use super::token::zigzag;
 use crate::codec::integer::number::Number;
 
-/// Places that are looked at, and numbers of each.
+/// Number of places in the sample, and of numbers at each place.
 const PLACES: usize = 8;
 const PLACE_LEN: usize = 20;
 
-/// Differences that say enough about all.
+/// Number of differences that an estimate needs.
 const COUNT_MIN: usize = 96;
 
-/// Lengths of numbers in bits.
+/// Number of possible lengths of a number in bits, from 0 to 64.
 const LENGTHS: usize = 65;
 
-/// The order below `end_order` that a sample of the numbers speaks for, and the bits that a number would take.
-/// `steps` are those between a number and any other.
+/// Returns the order below `end_order` that is cheapest for a sample, and the bits that a number
+/// would take. `steps` converts a number to its steps from an arbitrary origin.
 pub(super) fn cheapest_order<T: Number>(
     values: &[T],
     run_lengths: &[u32],
@@ -32,12 +32,13 @@ pub(super) fn cheapest_order<T: Number>(
             let Some(length) = runs.next() else { break };
             (start, end) = (end, end + *length as usize);
         }
-        // As far into the run as its length allows.
+        // Starts late enough for the wanted place, but early enough to leave `PLACE_LEN` numbers in
+        // the run.
         let from = wanted.min(end.saturating_sub(PLACE_LEN)).max(start);
         let mut differences = Differences::default();
         for (index, value) in values[from..end.min(from + PLACE_LEN)].iter().enumerate() {
             differences.residual(steps(*value), end_order - 1);
-            // The first ones only serve to predict the others.
+            // The first numbers only serve to predict the others.
             if index + 1 >= end_order {
                 let all = samples.iter_mut().zip(differences.all());
                 for (sample, difference) in all.take(end_order) {
@@ -55,15 +56,16 @@ pub(super) fn cheapest_order<T: Number>(
     bits.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::MAX))
 }
 
-/// The one in the middle of some numbers, at least one.
+/// Returns the median of at least one number.
 pub(super) fn median(numbers: &mut [i64]) -> i64 {
     let half = numbers.len() / 2;
     *numbers.select_nth_unstable(half).1
 }
 
-/// Bits of a difference: those of its length, by how often that comes, and those below its first.
+/// Estimated bits of a difference. The code of its length takes fewer bits if the length is
+/// frequent. The bits below the leading 1 follow as they are.
 fn bits_of(differences: &mut [i64], order: usize) -> f64 {
-    // Higher differences lie around 0.
+    // Differences of order 2 and more lie around 0.
     let center = if order < 2 { median(differences) } else { 0 };
     let mut counts = [0_u16; LENGTHS];
     for difference in &*differences {

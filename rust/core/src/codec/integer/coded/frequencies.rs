@@ -1,4 +1,4 @@
-//! Frequencies of the tokens in one context, in parts of 2048 and four significant bits.
+//! Frequencies of the tokens in one context, in parts of 2048, with four significant bits.
 
 use super::bits::{BitReader, BitWriter};
 use super::token::TOKENS;
@@ -6,32 +6,34 @@ use super::token::TOKENS;
 pub(super) const SCALE_BITS: u32 = 11;
 const SCALE: u32 = 1 << SCALE_BITS;
 
-/// Bits of a frequency's length, and bits that are kept after its first.
+/// Number of bits for the length of a frequency, and of bits kept after its leading 1.
 const LENGTH_BITS: u32 = 4;
 const KEPT_BITS: u32 = 3;
 
-/// Bits of a token.
+/// Number of bits of a token.
 const TOKEN_BITS: u32 = 8;
 
-/// Number of times that each token comes in one context.
+/// Number of occurrences of each token in one context.
 pub(super) type Counts = [u32; TOKENS];
 
 /// Frequencies that add up to [`SCALE`].
 #[derive(Clone)]
 pub(super) struct Frequencies {
-    /// The token that has what the others leave.
+    /// The most frequent token. Its frequency is the rest that the other tokens leave.
     main: u8,
     of: [u16; TOKENS],
 }
 
 impl Frequencies {
-    /// Frequencies for these counts; `None` where there are none, or they do not fit.
+    /// Returns frequencies for these counts. Returns `None` if all counts are 0 or the frequencies
+    /// do not fit.
     pub(super) fn of_counts(counts: &Counts) -> Option<Self> {
         let total = u64::from(counts.iter().sum::<u32>());
         let (main, count_max) = (0_u8..).zip(counts).max_by_key(|(_, count)| **count)?;
         let share = |count: u32| u64::from(count) * u64::from(SCALE);
         let wanted = share(*count_max).checked_div(total)?;
-        // Rounded, unless that takes too much from the main one.
+        // Rounds to nearest, unless that takes more than half of the main token's share. Then
+        // rounds down.
         [1, 0].into_iter().find_map(|half| {
             let mut of = [0_u16; TOKENS];
             for (frequency, count) in of.iter_mut().zip(counts).filter(|(_, count)| **count > 0) {
@@ -47,7 +49,7 @@ impl Frequencies {
         })
     }
 
-    /// Bits that frequencies for these counts take, about.
+    /// Estimated bits of the table for these counts.
     pub(super) fn table_bits(counts: &Counts) -> u32 {
         let mut present = (0..TOKENS).filter(|token| counts[*token] > 0);
         let Some(first) = present.next() else { return 1 };
@@ -59,7 +61,7 @@ impl Frequencies {
         u32::try_from(bits).unwrap_or(u32::MAX)
     }
 
-    /// Frequency and sum of those before it, by token.
+    /// Returns for each token its frequency and the sum of the frequencies before it.
     pub(super) fn ranges(&self) -> [(u32, u32); TOKENS] {
         let mut start = 0;
         self.of.map(|frequency| {
@@ -86,7 +88,8 @@ impl Frequencies {
         }
     }
 
-    /// Reads what [`Self::write`] wrote; `None` where frequencies do not add up.
+    /// Reads frequencies that [`Self::write`] wrote. Returns `None` if the frequencies do not add
+    /// up.
     pub(super) fn read(input: &mut BitReader<'_>) -> Option<Self> {
         let main = u8::try_from(input.take(TOKEN_BITS)).ok()?;
         let start = usize::try_from(input.take(TOKEN_BITS)).ok()?;
@@ -112,7 +115,9 @@ impl Frequencies {
     }
 }
 
-/// The nearest frequency of four significant bits, or the next lower one; at least 1.
+/// Rounds to four significant bits, down if `half` is 0, and to at least 1.
+///
+/// Example: 1,234 is rounded to 1,280, or down to 1,152.
 fn kept(exact: u32, half: u64) -> u16 {
     let length = u32::BITS - exact.leading_zeros();
     let dropped = length.saturating_sub(KEPT_BITS + 1);

@@ -1,9 +1,10 @@
-//! Coded residuals: differences of any order, each in as many bits as it is rare.
+//! Coded residuals: differences of any order, in fewer bits the more frequent they are.
 //!
-//! A residual is a token, which range asymmetric numeral systems (rANS, Duda 2013) code by its
-//! frequency among the residuals that followed like ones, and the low bits that the token leaves open.
+//! A residual is a token and the low bits that the token leaves open. Range asymmetric numeral
+//! systems (rANS, Duda 2013) code the token by its frequency among the residuals with a similar
+//! predecessor.
 //!
-//! Each module uses only those listed before it.
+//! Each module uses only modules listed before it.
 
 mod bits;
 mod token;

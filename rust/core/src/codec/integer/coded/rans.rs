@@ -1,4 +1,5 @@
-//! Tokens as numbers in states, four in turns so that a processor works on several at once.
+//! Tokens as numbers in states. Four states take turns, so that a processor works on several tokens
+//! at once.
 
 use super::context::CONTEXTS_MAX;
 use super::frequencies::{Frequencies, SCALE_BITS};
@@ -6,14 +7,14 @@ use super::token::TOKENS;
 use crate::codec::bytes::Cursor;
 use crate::model::error::Result;
 
-/// A state is at least this, and below 2^32.
+/// Smallest value of a state. States are below 2^32.
 const STATE_MIN: u32 = 1 << 16;
 const STATES: usize = 4;
-/// Words of 16 bits that the states take.
+/// Number of 16-bit words that the states take.
 pub(super) const STATES_WORDS: usize = 2 * STATES;
 const SLOTS: usize = 1 << SCALE_BITS;
 
-/// Tokens with their contexts as bytes: the states after the last, then words of 16 bits.
+/// Appends the tokens, each with its context: first the final states, then words of 16 bits.
 pub(super) fn pack(tokens: &[(u8, u8)], frequencies: &[Option<Frequencies>], out: &mut Vec<u8>) {
     let ranges: Vec<[(u32, u32); TOKENS]> = frequencies
         .iter()
@@ -40,7 +41,7 @@ pub(super) fn pack(tokens: &[(u8, u8)], frequencies: &[Option<Frequencies>], out
     }
 }
 
-/// Meaning of a slot: its token, the frequency of that, and how far into it the slot is.
+/// Meaning of a slot: a token, its frequency, and the offset of the slot in the token's range.
 #[derive(Clone, Copy)]
 struct Slot(u32);
 
@@ -61,11 +62,12 @@ impl Slot {
     }
 }
 
-/// Slots of the contexts that occur. Others share those of the first, which does no harm.
+/// Slots of the contexts that occur. Other contexts share the slots of the first, which does no
+/// harm.
 #[derive(Default)]
 pub(super) struct ContextSlots {
     slots: Vec<[Slot; SLOTS]>,
-    /// Index of its slots, by context.
+    /// For each context, the index of its slots.
     index: [u8; CONTEXTS_MAX],
 }
 
@@ -74,7 +76,7 @@ impl ContextSlots {
         self.slots.is_empty()
     }
 
-    /// Adds those of a context.
+    /// Adds the slots of a context.
     pub(super) fn add(&mut self, context: usize, frequencies: &Frequencies) {
         self.index[context] = self.slots.len().to_le_bytes()[0];
         let mut slots = [Slot(0); SLOTS];
@@ -88,7 +90,7 @@ impl ContextSlots {
     }
 }
 
-/// Tokens being read.
+/// Reads tokens.
 pub(super) struct TokenReader<'a> {
     slots: ContextSlots,
     states: [u32; STATES],
@@ -98,7 +100,7 @@ pub(super) struct TokenReader<'a> {
 }
 
 impl<'a> TokenReader<'a> {
-    /// Takes states and words off `input`, whose number comes first.
+    /// Takes the number of words, the states and the words off `input`.
     pub(super) fn open(input: &mut Cursor<'a>, slots: ContextSlots) -> Result<Self> {
         let count = input.len(input.remaining() / 2)?;
         let mut states = [0; STATES];
@@ -109,7 +111,8 @@ impl<'a> TokenReader<'a> {
         Ok(Self { slots, states, words, word: 0, turn: 0 })
     }
 
-    /// The next token, in this context; any one after the last word.
+    /// Returns the next token, which has this context. Returns arbitrary tokens after the last
+    /// word.
     #[inline]
     pub(super) fn take(&mut self, context: usize) -> u8 {
         let state = &mut self.states[self.turn % STATES];
@@ -126,7 +129,7 @@ impl<'a> TokenReader<'a> {
         slot.token()
     }
 
-    /// Tells whether the words were just those of the tokens taken.
+    /// Returns true if the tokens taken so far are exactly the tokens that the words hold.
     pub(super) fn is_at_end(&self) -> bool {
         self.word == self.words.len() && self.states == [STATE_MIN; STATES]
     }

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reading coded residuals.
 
 use super::bits::BitReader;
 use super::context::CONTEXTS;
@@ -11,7 +11,8 @@ use crate::model::error::Result;
 
 /// Reads numbers that lie in runs of these lengths.
 ///
-/// Few bytes may claim any number of numbers if one token is all there is: the caller bounds it.
+/// A few bytes can claim any number of numbers if only one token occurs, so the caller bounds the
+/// lengths.
 pub(in super::super) fn read(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Vec<i64>> {
     let order = usize::from(input.byte()?);
     input.check(order < ORDERS)?;
@@ -42,7 +43,7 @@ pub(in super::super) fn read(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Res
         }
         for _ in rising.max(1)..*length as usize {
             let residual = residual();
-            // Known orders make straight lines of the loops within.
+            // A constant order lets the compiler unroll the loop in `number`.
             numbers.push(number_of(match order {
                 0 => residual,
                 1 => differences.number(residual, 1),
@@ -56,7 +57,7 @@ pub(in super::super) fn read(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Res
     Ok(numbers)
 }
 
-/// Reads the frequencies of the contexts; the slots of each that occurs, and which these are.
+/// Reads which contexts occur, and the frequencies of each. Returns their slots.
 fn read_tables(input: &mut Cursor<'_>, count: usize) -> Result<ContextSlots> {
     let mut tables = BitReader::open(input)?;
     let mut slots = ContextSlots::default();

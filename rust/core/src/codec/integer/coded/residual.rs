@@ -1,12 +1,15 @@
 //! Residuals: differences of some order within runs.
 //!
-//! The number at index `i` of a run is predicted by the `min(i, order)` before it; the first one, unless
-//! the order is 0, by the first of the run before.
+//! The `min(i, order)` numbers before index `i` of a run predict the number at `i`. The first
+//! number of the run before predicts the first number of a run, unless the order is 0.
+//!
+//! Example: the residuals of the run 10, 12, 15 are 2 and 3 in order 1. In order 2 the third
+//! residual is 1, because 10 and 12 predict 14.
 
-/// Orders are smaller than this.
+/// Orders are below this.
 pub(super) const ORDERS: usize = 8;
 
-/// Differences of each order up to some, at one number.
+/// Differences of each order at one number, up to some order.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Differences {
     of: [u64; ORDERS],
@@ -14,7 +17,7 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    /// The residual of `number`, the first of a run.
+    /// Returns the residual of `number`, the first of a run.
     #[inline]
     pub(super) fn begin(&mut self, number: u64, order: usize) -> u64 {
         let residual = if order == 0 { number } else { number.wrapping_sub(self.first) };
@@ -23,7 +26,7 @@ impl Differences {
         residual
     }
 
-    /// The residual of `number` by the `order` before it.
+    /// Returns the residual of `number`, which the last `order` numbers predict.
     #[inline]
     pub(super) fn residual(&mut self, number: u64, order: usize) -> u64 {
         let mut difference = number;
@@ -36,12 +39,12 @@ impl Differences {
         difference
     }
 
-    /// The differences of all orders at the number before.
+    /// Returns the differences of all orders at the last number.
     pub(super) const fn all(&self) -> &[u64; ORDERS] {
         &self.of
     }
 
-    /// The number of which [`Self::begin`] gave this residual.
+    /// Returns the number for which [`Self::begin`] returned this residual.
     #[inline]
     pub(super) fn begin_back(&mut self, residual: u64, order: usize) -> u64 {
         let number = if order == 0 { residual } else { residual.wrapping_add(self.first) };
@@ -50,7 +53,7 @@ impl Differences {
         number
     }
 
-    /// The number of which [`Self::residual`] gave this residual.
+    /// Returns the number for which [`Self::residual`] returned this residual.
     #[inline]
     pub(super) fn number(&mut self, residual: u64, order: usize) -> u64 {
         let mut difference = residual;

@@ -49,7 +49,7 @@ fn bits_of_every_width_come_back() {
     assert!(!reader.is_at_end());
 }
 
-/// A curve of which differences of the order `order` are small.
+/// A curve whose differences of order `order` are small.
 fn smooth(count: usize, order: usize, noise: u64) -> Vec<i64> {
     let mut seed = 1_u64;
     let mut differences = Differences::default();
@@ -67,14 +67,14 @@ fn smooth_curves_take_what_their_differences_take() {
         let values = smooth(4_000, order.min(3), 8);
         let bytes = coded(&values, &[4_000]).unwrap();
         assert_eq!(usize::from(bytes[0]), order.min(3));
-        // Three bits each, and the tables.
+        // Three bits for each number, and the tables.
         assert!(bytes.len() < 1_500 + 120, "{order}: {}", bytes.len());
     }
 }
 
 #[test]
 fn what_follows_from_the_number_before_takes_little() {
-    // Two numbers that stay for long.
+    // Two numbers that each repeat for a long time.
     let sticky: Vec<i64> = (0..6_000).map(|at| at / 50 % 2 * 1_000).collect();
     assert!(coded(&sticky, &[6_000]).unwrap().len() < 150);
     // Quiet and wild stretches.
@@ -107,7 +107,7 @@ proptest! {
         coded(&values, &lengths);
     }
 
-    /// Changed bytes are read to some numbers, or refused.
+    /// Changed bytes are refused or decode to some numbers.
     #[test]
     fn changed_bytes_do_no_harm(
         at in any::<prop::sample::Index>(),

@@ -1,13 +1,16 @@
-//! Tokens: numbers below 16, each by itself, and classes of larger ones, two for each power of two.
+//! Tokens. A number below 16 has its own token. Larger numbers share two tokens for each power of
+//! two.
+//!
+//! Example: 16 to 23 share token 16, and 24 to 31 share token 17.
 
-/// Numbers below this have a token each.
+/// Numbers below this have their own token.
 const DIRECT: u64 = 1 << DIRECT_BITS;
 const DIRECT_BITS: u32 = 4;
 
 /// Number of tokens.
 pub(super) const TOKENS: usize = (1 << DIRECT_BITS) + 2 * (64 - DIRECT_BITS as usize);
 
-/// Token of a number.
+/// Returns the token of a number.
 #[inline]
 pub(super) const fn token_of(number: u64) -> u8 {
     let exponent = (number | 1).ilog2();
@@ -24,7 +27,7 @@ pub(super) const fn token_of(number: u64) -> u8 {
 #[derive(Clone, Copy)]
 pub(super) struct Class {
     pub(super) first: u64,
-    /// Bits that tell them apart.
+    /// Number of bits that tell the numbers of the token apart.
     pub(super) bits: u32,
 }
 
@@ -47,13 +50,13 @@ const fn classes() -> [Class; TOKENS] {
     all
 }
 
-/// A number that is small where the difference is, whatever its sign.
+/// Maps a difference of either sign near 0 to a small number.
 #[inline]
 pub(super) const fn zigzag(difference: u64) -> u64 {
     difference << 1 ^ (difference.cast_signed() >> 63).cast_unsigned()
 }
 
-/// The difference that [`zigzag`] was given.
+/// Returns the difference that [`zigzag`] was given.
 #[inline]
 pub(super) const fn unzigzag(number: u64) -> u64 {
     number >> 1 ^ (number & 1).wrapping_neg()

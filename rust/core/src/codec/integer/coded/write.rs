@@ -1,4 +1,4 @@
-//! Writing.
+//! Writing coded residuals.
 
 use super::bits::BitWriter;
 use super::context::{CONTEXTS, Contexts};
@@ -12,23 +12,24 @@ use crate::codec::bytes::{put_len, put_varint, put_zigzag};
 use crate::codec::integer::number::Number;
 use crate::codec::integer::profile::Profile;
 
-/// One byte in so many must be saved, for numbers that take longer to read.
+/// At least one byte in this many must be saved, because coded residuals take longer to read.
 const SAVED_MIN: usize = 16;
 
 /// Orders below this are tried first.
 const LOW_ORDERS: usize = 3;
 
-/// Residuals looked at to find the one in their middle.
+/// Number of residuals that are sampled to find their median.
 const SAMPLE: usize = 64;
 
-/// The bytes of `values`, which lie in runs, if they are shorter than another form's `len`.
+/// Encodes `values`, which lie in runs. Returns `None` unless the bytes are at least a sixteenth
+/// shorter than the `len` bytes of another form.
 pub(in super::super) fn encode<T: Number>(
     values: &[T],
     run_lengths: &[u32],
     profile: &Profile,
     len: usize,
 ) -> Option<Vec<u8>> {
-    // The frequencies would take too much.
+    // In a short column the frequencies would take too many bytes.
     if values.len() < EFFORT_COUNT_MIN {
         return None;
     }
@@ -36,7 +37,7 @@ pub(in super::super) fn encode<T: Number>(
     let steps =
         |value: T| profile.step.signed_steps(value.into().wrapping_sub(reference)).cast_unsigned();
     let len_max = len - len / SAVED_MIN;
-    // A low order is better than none wherever a high one serves; most columns end here.
+    // If a high order saves bytes, a low order also saves some. Most columns therefore end here.
     let (low, bits) = cheapest_order(values, run_lengths, LOW_ORDERS, steps);
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let is_worth_it = bits * (values.len() as f64) < len_max as f64 * 8.0;
@@ -47,7 +48,7 @@ pub(in super::super) fn encode<T: Number>(
     let order = if bits_of_any < bits { any } else { low };
     let mut residuals = residuals(values, run_lengths, order, steps);
     let center = center_of(&residuals);
-    // Around the one in the middle, residuals of either sign are small.
+    // Relative to the median, residuals of either sign are small.
     for residual in &mut residuals {
         *residual = zigzag(residual.wrapping_sub(center.cast_unsigned()));
     }
@@ -60,14 +61,14 @@ pub(in super::super) fn encode<T: Number>(
     (out.len() < len_max).then_some(out)
 }
 
-/// The residual in the middle of some of them.
+/// Returns the median of a sample of the residuals.
 fn center_of(residuals: &[u64]) -> i64 {
     let stride = residuals.len().div_ceil(SAMPLE).max(1);
     let sample = residuals.iter().step_by(stride);
     median(&mut sample.map(|residual| residual.cast_signed()).collect::<Vec<_>>())
 }
 
-/// The residuals of all.
+/// Computes the residuals of all values.
 fn residuals<T: Number>(
     values: &[T],
     run_lengths: &[u32],
@@ -91,7 +92,8 @@ fn residuals<T: Number>(
     residuals
 }
 
-/// Appends the residuals and all that is needed to read them, unless their frequencies do not fit.
+/// Appends the residuals and all that a reader needs. Returns `None` if their frequencies do not
+/// fit.
 fn write_residuals(residuals: &[u64], out: &mut Vec<u8>) -> Option<()> {
     let tokens: Vec<u8> = residuals.iter().map(|residual| token_of(*residual)).collect();
     let ways = CONTEXTS.iter().enumerate().map(|(way, contexts)| {
@@ -122,7 +124,7 @@ fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Tokens with the context of each.
+/// Returns each token with its context.
 fn in_contexts(tokens: &[u8], contexts: &Contexts) -> impl Iterator<Item = (u8, usize)> {
     let (mut before, mut earlier) = (0, 0);
     tokens.iter().map(move |token| {
@@ -132,7 +134,7 @@ fn in_contexts(tokens: &[u8], contexts: &Contexts) -> impl Iterator<Item = (u8, 
     })
 }
 
-/// Number of times that each token comes in each context of one way to tell them.
+/// Counts the tokens in each context.
 fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
     let mut counts = vec![[0; TOKENS]; contexts.count];
     for (token, context) in in_contexts(tokens, contexts) {
@@ -141,7 +143,7 @@ fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
     counts
 }
 
-/// Bits that tokens in contexts and the frequencies take.
+/// Estimated bits of the tokens and of the frequencies.
 fn bits_of(counts: &[Counts]) -> f64 {
     let of_context = |counts: &Counts| {
         let all = f64::from(counts.iter().sum::<u32>());
@@ -152,7 +154,7 @@ fn bits_of(counts: &[Counts]) -> f64 {
     counts.iter().map(of_context).sum()
 }
 
-/// Appends the frequencies in each context; `None` where they do not fit.
+/// Appends the frequencies in each context. Returns `None` if they do not fit.
 fn write_tables(counts: &[Counts], out: &mut Vec<u8>) -> Option<Vec<Option<Frequencies>>> {
     let mut tables = BitWriter::default();
     let mut all = Vec::with_capacity(counts.len());

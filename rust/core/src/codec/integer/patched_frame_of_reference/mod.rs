@@ -1,4 +1,5 @@
-//! Patched frame of reference: numbers that lie in one range, in fractions of a bit, and exceptions.
+//! Patched frame of reference: numbers in one range, each in a fractional number of bits, and
+//! exceptions outside the range.
 
 mod read;
 mod write;

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reading a patched frame of reference.
 
 use crate::codec::bytes::Cursor;
 use crate::codec::integer::delta;
@@ -7,16 +7,16 @@ use crate::codec::integer::radix_packing::WordLayout;
 use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
 
-/// Magnitudes that 32 bits hold with either sign.
+/// Largest magnitude that 32 bits hold with either sign.
 const NARROW_MAX: u128 = i32::MAX as u128;
 
-/// Stored numbers whose head and exceptions are read, and whose digits are not.
+/// Stored numbers whose head and exceptions are read, but whose digits are not.
 pub(crate) struct PatchedReader<'a> {
     reference: i64,
     step: u64,
     words: WordLayout,
     count: usize,
-    /// Positions, and steps from the reference.
+    /// Position of each exception, and its steps from the reference.
     exceptions: Vec<(usize, i64)>,
     bytes: &'a [u8],
 }
@@ -24,7 +24,7 @@ pub(crate) struct PatchedReader<'a> {
 impl<'a> PatchedReader<'a> {
     /// Takes the bytes of `count` numbers off `input`.
     ///
-    /// Few bytes may claim any number of numbers if the radix is 1: the caller bounds `count`.
+    /// A few bytes can claim any number of numbers if the radix is 1, so the caller bounds `count`.
     pub(crate) fn open(input: &mut Cursor<'a>, count: usize) -> Result<Self> {
         let reference = input.zigzag()?;
         let step = input.varint()?;
@@ -37,7 +37,7 @@ impl<'a> PatchedReader<'a> {
         Ok(Self { reference, step, words, count, exceptions, bytes })
     }
 
-    /// The numbers as they were written.
+    /// Returns the numbers as they were written.
     pub(crate) fn numbers(&self) -> Numbers {
         if self.largest_in_range().max(self.largest_exception()) <= NARROW_MAX {
             Numbers::Narrow(self.narrow(0))
@@ -46,7 +46,8 @@ impl<'a> PatchedReader<'a> {
         }
     }
 
-    /// The numbers that these are the differences of, where each run begins with one of `firsts`.
+    /// Returns the numbers whose differences are stored. Each run begins with an element of
+    /// `firsts`.
     pub(crate) fn joined(&self, firsts: &[i64], run_lengths: &[u32]) -> Numbers {
         let first = firsts.iter().map(|first| first.unsigned_abs()).max().unwrap_or(0);
         let in_range = self.largest_in_range().saturating_mul(self.count as u128);
@@ -58,21 +59,21 @@ impl<'a> PatchedReader<'a> {
         }
     }
 
-    /// The largest magnitude of a number in the range.
+    /// Largest magnitude of a number in the range.
     fn largest_in_range(&self) -> u128 {
         let span = i128::from(self.step) * i128::from(self.words.radix() - 1);
         let max = i128::from(self.reference) + span;
         max.unsigned_abs().max(self.reference.unsigned_abs().into())
     }
 
-    /// The largest magnitude of an exception.
+    /// Largest magnitude of an exception.
     fn largest_exception(&self) -> u128 {
         let distance = |steps: i64| i128::from(self.step).saturating_mul(steps.into());
         let number = |steps| distance(steps).saturating_add(self.reference.into()).unsigned_abs();
         self.exceptions.iter().map(|(_, steps)| number(*steps)).max().unwrap_or(0)
     }
 
-    /// The numbers modulo 2^32, after `gap` others.
+    /// Returns `gap` zeros and the numbers modulo 2^32.
     fn narrow(&self, gap: usize) -> Vec<i32> {
         let (reference, step) = (low_half(self.reference), low_half(self.step.cast_signed()));
         let mut numbers = if step == 1 {
@@ -85,11 +86,11 @@ impl<'a> PatchedReader<'a> {
         for (position, steps) in &self.exceptions {
             numbers[gap + *position] = reference.wrapping_add(low_half(*steps).wrapping_mul(step));
         }
-        // The same memory, seen as signed numbers.
+        // Reinterprets the same memory as signed numbers.
         numbers.into_iter().map(u32::cast_signed).collect()
     }
 
-    /// The numbers modulo 2^64.
+    /// Returns the numbers modulo 2^64.
     fn wide(&self) -> Vec<i64> {
         let digits = self.words.unpack(self.bytes, self.count, 0, 0);
         let step = self.step.cast_signed();
@@ -120,9 +121,9 @@ multiversioned! {
     }
 }
 
-/// Reads positions below `count`, ascending, and steps from the reference.
+/// Reads ascending positions below `count`, and the steps of each from the reference.
 fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(usize, i64)>> {
-    // Each takes two bytes or more.
+    // Each exception takes at least two bytes.
     let exception_count = input.len(count.min(input.remaining() / 2))?;
     let mut exceptions = Vec::with_capacity(exception_count);
     let mut next = 0;

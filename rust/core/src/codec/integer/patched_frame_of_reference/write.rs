@@ -1,4 +1,4 @@
-//! Choice of the range and writing.
+//! Choosing the range and writing.
 
 use crate::codec::bytes::{put_len, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::codec::integer::bit_packing::GROUP;
@@ -8,11 +8,12 @@ use crate::codec::integer::radix_packing::{RADIX_END, WordLayout};
 use crate::codec::integer::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
-/// Bits that an exception is taken to cost while a range is chosen: its position, its value, and
-/// its digit, which stays.
+/// Assumed bits of an exception while a range is chosen: its position, its value, and its digit,
+/// which remains.
 const EXCEPTION_BITS: f64 = 40.0;
 
-/// Numbers further apart than this do not take this form, so that differences cannot overflow.
+/// Columns with a larger distance between smallest and largest number do not take this form, so
+/// that differences cannot overflow.
 const SPAN_END: i64 = 1 << 62;
 
 /// Layout of a column of numbers, and its length.
@@ -27,14 +28,14 @@ pub(crate) struct PatchedFrameOfReference {
 }
 
 impl PatchedFrameOfReference {
-    /// Chooses a range for `values`, unless none pays.
+    /// Chooses a range for `values`. Returns `None` if no range saves bytes.
     pub(crate) fn choose<T: Number>(values: &[T], profile: &Profile) -> Option<Self> {
         let count = values.len();
         span(profile)?;
         let whole = words_for(count, profile, (profile.min, profile.max));
         let range = cheapest_range(count, profile);
         if let Some(words) = words_for(count, profile, range) {
-            // The exceptions may take what the smaller range saves.
+            // The exceptions may take the bytes that the smaller range saves.
             let whole_len = whole.map_or(count, |whole| whole.len(count));
             let saved = whole_len.saturating_sub(words.len(count));
             if let Some(exceptions) = list_exceptions(values, profile, range, saved) {
@@ -57,7 +58,7 @@ impl PatchedFrameOfReference {
         Self { reference, step, words, exceptions, len }
     }
 
-    /// Appends `values`, the same that the layout was chosen for.
+    /// Appends `values`. The layout must be chosen for the same values.
     pub(crate) fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
         out.reserve(self.len);
         put_zigzag(out, self.reference);
@@ -72,13 +73,13 @@ impl PatchedFrameOfReference {
     }
 }
 
-/// Distance between smallest and largest, unless it is too large for this form.
+/// Distance between the smallest and the largest number. `None` if it is too large for this form.
 fn span(profile: &Profile) -> Option<i64> {
     profile.max.checked_sub(profile.min).filter(|span| *span < SPAN_END)
 }
 
-/// Fewer bytes than any range takes: at most half of the groups are left out, and words are never
-/// shorter than the information in them.
+/// A lower bound of the bytes that any range takes. A range leaves out at most half of the groups,
+/// and words are never shorter than the information in them.
 pub(crate) fn len_min(count: usize, profile: &Profile) -> usize {
     if span(profile).is_none() {
         return usize::MAX;
@@ -97,14 +98,14 @@ pub(crate) fn len_min(count: usize, profile: &Profile) -> usize {
     len
 }
 
-/// Layout of words for the numbers in a range, if the range is not too wide.
+/// Layout of words for the numbers in a range. `None` if the range is too wide.
 fn words_for(count: usize, profile: &Profile, (min, max): (i64, i64)) -> Option<WordLayout> {
     let radix = profile.step.signed_steps(max - min).cast_unsigned() + 1;
     (radix < RADIX_END).then(|| WordLayout::densest(radix, count))
 }
 
-/// Number of exceptions, then the position and the steps from `min` of each, as they are stored;
-/// `None` where they take more than `len_max` bytes.
+/// Returns the stored exceptions: their number, then the position of each and its steps from `min`.
+/// Returns `None` if the exceptions take more than `len_max` bytes.
 fn list_exceptions<T: Number>(
     values: &[T],
     profile: &Profile,
@@ -133,8 +134,8 @@ fn list_exceptions<T: Number>(
     Some(exceptions)
 }
 
-/// The range that takes the fewest bits with its exceptions: the smallest numbers of some groups are
-/// left out, then the largest of some.
+/// Returns the range that takes the fewest bits, exceptions included. First leaves out the smallest
+/// numbers of some groups, then the largest numbers of some groups.
 fn cheapest_range(count: usize, profile: &Profile) -> (i64, i64) {
     let mut minima: Vec<i64> = profile.ranges.iter().map(|range| range.0).collect();
     let mut maxima: Vec<i64> = profile.ranges.iter().map(|range| range.1).collect();
@@ -145,14 +146,14 @@ fn cheapest_range(count: usize, profile: &Profile) -> (i64, i64) {
     (min, max)
 }
 
-/// The first of `ends` to keep, where each one left out is an exception. `span` gives the width of
-/// the range that ends there, negative if there is none.
+/// Returns the cheapest of `ends`, if each end before it is an exception. `span` returns the width
+/// of the range with this end, or a negative number if there is no such range.
 fn cheapest_end(count: usize, ends: &[i64], span: impl Fn(i64) -> i64) -> i64 {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let bits = |(left_out, end): (usize, &i64)| {
         (span(*end) as f64 + 1.0).log2() * count as f64 + left_out as f64 * EXCEPTION_BITS
     };
-    // At least half of the groups are kept, or there is no range.
+    // At least half of the groups are kept.
     let candidates = ends.iter().enumerate().take(ends.len() / 2 + 1);
     let candidates = candidates
         .filter(|(index, end)| *index == 0 || (ends[index - 1] != **end && span(**end) >= 0));
@@ -161,7 +162,7 @@ fn cheapest_end(count: usize, ends: &[i64], span: impl Fn(i64) -> i64) -> i64 {
 }
 
 multiversioned! {
-    /// Steps above `min`; 0 for the exceptions.
+    /// Converts values to steps above `min`. Exceptions become 0.
     fn digits_of[T: Number](values: &[T], min: T, max: T, step: Step) -> Vec<u32> {
         mapped(values, |value| {
             let is_inside = min <= value && value <= max;

@@ -1,4 +1,4 @@
-//! Words of digits, and the choice of how many digits a word has.
+//! Words of digits, and the choice of the number of digits in a word.
 
 use crate::codec::integer::bit_packing::{is_width, packed_len};
 use crate::codec::simd::kernels::LANES;
@@ -6,32 +6,32 @@ use crate::codec::simd::kernels::LANES;
 /// Radices are smaller than this, so that a digit times a radix fits 64 bits.
 pub(crate) const RADIX_END: u64 = 1 << 31;
 
-/// Most digits that a word has.
+/// Maximum number of digits in a word.
 const DIGITS_MAX: u32 = 64;
 
-/// Most bits that a narrow word has.
+/// Maximum width of a narrow word in bits.
 pub(super) const NARROW_BITS: u32 = 32;
 
-/// Words of each lane in a group of narrow words.
+/// Number of words of each lane in a group of narrow words.
 pub(super) const LANE_WORDS: usize = 32;
 
-/// Narrow words in a group.
+/// Number of narrow words in a group.
 pub(super) const NARROW_GROUP: usize = LANES * LANE_WORDS;
 
 /// Layout of digits in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordLayout {
     pub(super) radix: u32,
-    /// Digits of a word.
+    /// Number of digits in a word.
     pub(super) digits: u32,
     /// The radix to the power of `digits`.
     pub(super) power: u64,
-    /// Bits of a word.
+    /// Width of a word in bits.
     pub(super) width: u32,
 }
 
 impl WordLayout {
-    /// Words of `digits` digits below `radix`, if the format has such words.
+    /// Returns words of `digits` digits below `radix`, or `None` if the format has no such words.
     pub(crate) fn new(radix: u64, digits: u32) -> Option<Self> {
         if digits == 0 || digits > DIGITS_MAX {
             return None;
@@ -42,12 +42,12 @@ impl WordLayout {
         is_width(width).then_some(Self { radix, digits, power, width })
     }
 
-    /// The words in which `count` digits below `radix` are shortest. Wide words, which are slower to
-    /// read, are taken only where they save a hundredth.
+    /// Returns the words that hold `count` digits below `radix` in the fewest bytes. Wide words,
+    /// which are slower to read, are chosen only if they save at least a hundredth.
     ///
     /// # Panics
     ///
-    /// If `radix` is 0 or not below [`RADIX_END`].
+    /// Panics if `radix` is 0 or not below [`RADIX_END`].
     pub(crate) fn densest(radix: u64, count: usize) -> Self {
         let mut best = Self::new(radix, 1).expect("a radix in its limits");
         let mut best_len = best.len(count);
@@ -95,7 +95,7 @@ const fn bits_of(max: u64) -> u32 {
     64 - max.leading_zeros()
 }
 
-/// The lowest 32 bits.
+/// Returns the lowest 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "truncation is the purpose")]
 pub(super) const fn low_half(value: u64) -> u32 {
     value as u32

@@ -8,7 +8,7 @@ use crate::codec::simd::multiversioned;
 const TO_52: f64 = 4_503_599_627_370_496.0;
 
 impl WordLayout {
-    /// Appends `digits`, each below the radix.
+    /// Appends `digits`. Each digit is below the radix.
     pub(crate) fn pack(&self, digits: &[u32], out: &mut Vec<u8>) {
         debug_assert!(digits.iter().all(|digit| *digit < self.radix));
         let word_count = self.word_count(digits.len());
@@ -43,7 +43,7 @@ impl WordLayout {
         }
     }
 
-    /// Fills `words` with those from number `first` on.
+    /// Fills `words` with the wide words from number `first` on.
     fn gather_wide(&self, digits: &[u32], word_count: usize, first: usize, words: &mut [u64]) {
         words.fill(0);
         for digit in 0..self.digits as usize {
@@ -55,7 +55,7 @@ impl WordLayout {
                 *word = word.wrapping_add((*digit).into());
             }
         }
-        // As in `gather_narrow`, with 63 bits of the quotient.
+        // The computation is the same as in `gather_narrow`, with 63 bits of the quotient.
         let Ok(inverse) = u64::try_from((1_u128 << (self.width + 63)) / u128::from(self.power))
         else {
             return;
@@ -72,7 +72,8 @@ impl WordLayout {
     }
 }
 
-/// Digit number `digit` of `len` words from number `first` on; fewer where the digits end.
+/// Returns digit number `digit` of each of the `len` words from number `first` on. Returns fewer
+/// digits if the digits end before.
 fn digits_of(digits: &[u32], word_count: usize, digit: usize, first: usize, len: usize) -> &[u32] {
     let start = (digit * word_count + first).min(digits.len());
     let end = (start + len).min(digits.len());
@@ -96,14 +97,15 @@ multiversioned! {
         if layout.power == 1 << layout.width {
             return;
         }
-        // `word * 2^width / power`, rounded up. The product with the inverse is below 2^32, and so near
-        // that the integer nearest to it is the result or 1 less, which the comparison corrects.
+        // Computes `word * 2^width / power`, rounded up. The product with the inverse is below
+        // 2^32. The product is so precise that the integer nearest to it is the result or 1 less.
+        // The comparison corrects that error.
         let power = u64::from(low_half(layout.power));
         #[expect(clippy::cast_precision_loss, reason = "both are exact: they are below 2^33")]
         let inverse = (1_u64 << layout.width) as f64 / power as f64;
         for word in words {
             let wanted = u64::from(*word) << layout.width;
-            // Adding 2^52 to a double leaves the integer nearest to it in the low bits.
+            // Adding 2^52 to a double leaves the nearest integer in the low bits.
             let exact = f64::from_bits(TO_52.to_bits() | u64::from(*word)) - TO_52;
             let fraction = low_half((exact * inverse + TO_52).to_bits());
             let product = u64::from(fraction).wrapping_mul(power);
@@ -113,8 +115,8 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Appends a group: word `i` belongs to lane `i mod 8`, whose words fill its `width` numbers of
-    /// 32 bits. These lie in turns.
+    /// Appends a group. Word `i` belongs to lane `i mod 8`. The words of a lane fill `width`
+    /// numbers of 32 bits, and the lanes take turns.
     fn pack_lanes(words: &[u32; NARROW_GROUP], width: u32, out: &mut Vec<u8>) {
         let mut pending = [0_u64; LANES];
         let mut filled = 0;

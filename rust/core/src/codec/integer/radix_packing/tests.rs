@@ -1,4 +1,4 @@
-//! Digits come back from their words, of every radix and width.
+//! Digits of every radix and width come back from their words.
 
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ proptest! {
         comes_back(WordLayout::densest(radix, count), &digits);
     }
 
-    /// Whatever the bytes say, a digit is below the radix.
+    /// Any bytes decode to digits below the radix.
     #[test]
     fn any_bytes_are_digits(radix in 1_u64..70_000, noise in prop::collection::vec(any::<u8>(), 4_000)) {
         let words = WordLayout::densest(radix, 1_500);

@@ -6,16 +6,16 @@ use crate::codec::simd::kernels::{self, LANES, Row};
 use crate::codec::simd::multiversioned;
 
 impl WordLayout {
-    /// The `count` digits of exactly the bytes that `pack` made of as many, each plus `added` modulo
-    /// 2^32, after `gap` zeros.
+    /// Returns `gap` zeros, then the `count` digits for which `pack` wrote `bytes`. Adds `added` to
+    /// each digit, modulo 2^32.
     ///
     /// # Panics
     ///
-    /// If `bytes` has another length.
+    /// Panics if `bytes` has another length.
     pub(crate) fn unpack(&self, bytes: &[u8], count: usize, added: u32, gap: usize) -> Vec<u32> {
         let word_count = self.word_count(count);
         assert_eq!(bytes.len(), packed_len(word_count, self.width), "bytes of {word_count} words");
-        // Every word has all its digits, also those after the last number.
+        // Every word has all its digits, so digits after the last number are unpacked as well.
         let mut all = vec![0; gap + word_count * self.digits as usize];
         let digits = &mut all[gap..];
         if self.is_narrow() {
@@ -69,7 +69,8 @@ impl WordLayout {
 }
 
 multiversioned! {
-    /// As [`kernels::unpack_digits`], of words that are fractions of `2^width`, above 32 bits.
+    /// Does the same as [`kernels::unpack_digits`] for wide words, which are fractions of
+    /// `2^width`.
     fn unpack_wide_digits(layout: WordLayout, words: &mut [u64], added: u32, digits: &mut [u32], stride: usize) {
         let radix = u64::from(layout.radix);
         let half = u64::from(u32::MAX);
@@ -78,7 +79,7 @@ multiversioned! {
         }
         for digits in digits.chunks_mut(stride) {
             for (word, digit) in words.iter_mut().zip(digits) {
-                // The product of 95 bits, from those of both halves.
+                // Builds the product of 95 bits from the products of both halves.
                 let lower = (*word & half).wrapping_mul(radix);
                 let upper = (*word >> 32).wrapping_mul(radix).wrapping_add(lower >> 32);
                 *digit = added.wrapping_add(low_half(upper >> 32));
@@ -89,7 +90,7 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Reads a group of words as they lie in lanes, as fractions of 2^32.
+    /// Reads a group of words from its lanes, as fractions of 2^32.
     fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [Row; LANE_WORDS]) {
         if width == 0 {
             out.as_flattened_mut().fill(0);
@@ -100,7 +101,7 @@ multiversioned! {
             let bit = index.wrapping_mul(width);
             let (first, shift) = ((bit / 32) as usize, bit % 32);
             let from = &lanes[first];
-            // The last word of a lane ends with it, so the number after it is shifted out.
+            // The last word of a lane ends with the lane, so the number after it is shifted out.
             let next = lanes.get(first.wrapping_add(1)).unwrap_or(from);
             for lane in 0..LANES {
                 let (from, next) = (u32::from_le_bytes(from[lane]), u32::from_le_bytes(next[lane]));
@@ -110,10 +111,10 @@ multiversioned! {
     }
 }
 
-/// The same of words that are too few for lanes.
+/// Does the same as [`unpack_lanes`] for words that are too few for lanes.
 fn unpack_few(bytes: &[u8], width: u32, out: &mut [u32]) {
     let mut widened = [0; GROUP];
-    // A width of 0 means no bytes, and words that are 0.
+    // A width of 0 means that there are no bytes and all words are 0.
     out.fill(0);
     for (words, taken) in out.chunks_mut(GROUP).zip(bytes.chunks(packed_len(GROUP, width).max(1))) {
         let widened = &mut widened[..words.len()];
