@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -19,7 +18,7 @@ use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
 use fleetcast_core::storage::store::{MemoryStore, Peeked, Planes, Store};
 use fleetcast_front::SettingsVersion;
 use fleetcast_grpc::{Connection, Connections, Parts, Rules, Server, Statuses, serve};
-use fleetcast_service::accounts::{Authenticator, KEYS, TENANTS};
+use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::books::{Books, Counters, Indexes, RequestIndexes, Status, WriteIndexes};
 use fleetcast_service::planes::OpenPlanes;
 use fleetcast_service::renewed::Renewed;
@@ -27,7 +26,6 @@ use fleetcast_service::serving::BatchBounds;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use http::{HeaderMap, Request, Response};
-use ring::hmac;
 use rustix::stdio::dup2_stderr;
 use tempfile::TempDir;
 use tokio::io::{DuplexStream, duplex};
@@ -182,11 +180,7 @@ fn memory() -> OwnedFd {
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).expect("memory"));
-    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, b""), SECRET.as_bytes());
-    let hash = tag.as_ref().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let hash = SecretHasher::new(b"").hash(SECRET);
     for name in ["a", "b"] {
         let key_id = name.repeat(16);
         let key = format!(
@@ -194,12 +188,12 @@ fn records() -> MemoryRecords {
             "environment":"sandbox","created_at":1,"expires_at":null,"revoked_at":null,
             "hash":"{hash}"}}"#
         );
-        view.put(KEYS, key_id.as_bytes(), key.as_bytes());
+        view.put(ApiKey::SPACE, key_id.as_bytes(), key.as_bytes());
         let tenant = format!(
             r#"{{"name":"{name}","account_id":"{name}1","plan":"pro","live_ingest":true,
             "retention_seconds":null,"disabled":false,"created_at":1}}"#
         );
-        view.put(TENANTS, name.as_bytes(), tenant.as_bytes());
+        view.put(Tenant::SPACE, name.as_bytes(), tenant.as_bytes());
     }
     view.commit().expect("memory");
     store
