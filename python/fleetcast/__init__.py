@@ -1,8 +1,8 @@
 """Fleet telemetry: a sealed, durable time-series store and its service.
 
-`__all__` is what programs may rely on; `docs/python.md` and `docs/client.md` show it at work. A
-name is loaded when it is first asked for. `GatewayWriter` needs the extra `client`, and all others
-no other package.
+Programs may rely on the names in `__all__`. `docs/python.md` and `docs/client.md` show how to use
+them. A name is loaded when a program first asks for it. `GatewayWriter` needs the extra `client`;
+the other names need no other package. Example: `from fleetcast import Client`.
 """
 
 from importlib import import_module
@@ -55,7 +55,7 @@ _NAMES = {
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - texts all of them
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - every item is a str
 
 
 def __getattr__(name: str) -> object:

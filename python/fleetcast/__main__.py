@@ -1,4 +1,4 @@
-"""`python -m fleetcast` is `fleetcast`."""
+"""Runs the command `fleetcast` for `python -m fleetcast`."""
 
 import sys
 
@@ -8,7 +8,7 @@ from fleetcast.extras import missing
 def main() -> None:
     """Runs the command line of this process and ends it."""
     try:
-        from fleetcast.cli import main as run  # noqa: PLC0415 - it is in an extra
+        from fleetcast.cli import main as run  # noqa: PLC0415 - click is in an extra
     except ModuleNotFoundError as error:
         line = missing(error)
         if line is None:

@@ -8,11 +8,11 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _GRAMMAR = re.compile(r"([0-9]{1,12})([smhdw])")
 
 DURATION_SECONDS_MAX = 36_500 * 86_400
-"""A hundred years: keeps every instant computed from a duration inside the calendar."""
+"""A hundred years. The bound keeps every instant computed from a duration inside the calendar."""
 
 
 def parse_duration(text: str) -> int:
-    """Seconds of a duration such as `90d`.
+    """Returns the seconds of a duration. Example: `90d` is 7,776,000 s.
 
     Raises `ValueError` with a message that quotes the text.
     """
@@ -28,7 +28,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """The shortest text that `parse_duration` reads back: `400d`, `90m`."""
+    """Returns the shortest text that `parse_duration` reads back. Example: 5,400 s become `90m`."""
     for unit in ("w", "d", "h", "m"):
         if seconds and seconds % _SECONDS[unit] == 0:
             return f"{seconds // _SECONDS[unit]}{unit}"

@@ -2,7 +2,7 @@
 
 Exception
 ├── Refused             the contract refuses the request: code and context (from the engine)
-│   ├── InvalidKey      a key was sent and is no good: the kind that the lockout counts
+│   ├── InvalidKey      the key that was sent is not valid; the lockout counts it
 │   └── TenantFull      a batch would take its tenant past a bound on names
 ├── StoreError          the machine or the files failed (from the engine)
 │   ├── StoreMissing
@@ -10,9 +10,9 @@ Exception
 │   ├── StoreDamaged
 │   ├── StoreFull
 │   ├── StoreUnavailable
-│   │   └── StoreUnreachable  what keeps the store is away or did not answer; the handle goes on
+│   │   └── StoreUnreachable  the store's database did not answer; the handle stays usable
 │   └── RecordsUnavailable    small records cannot be read or written now
-└── OperatorError       a person at the command line can mend it: one clear line
+└── OperatorError       an operator can mend it: one clear line
     └── SettingsError   all wrong settings at once, a line each
 """
 
@@ -57,11 +57,11 @@ __all__ = [
 
 
 class OperatorError(Exception):
-    """Something an operator can mend; the message is one line that says what to do."""
+    """An error that an operator can mend; the message is one line that names the remedy."""
 
 
 class SettingsError(OperatorError):
-    """Settings that are unknown or out of range; `problems` holds one line for each."""
+    """Settings that are unknown or out of range; `problems` holds one line for each setting."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -71,8 +71,8 @@ class SettingsError(OperatorError):
 def reason(error: Exception, named: Path | None = None) -> str:
     """The text of an error, without the names and numbers that Python adds.
 
-    It names the file, unless that is `named` in the message already. Example:
-    `acme.key: Permission denied` instead of `[Errno 13] Permission denied: 'acme.key'`.
+    The text names the file, unless the file is `named`, which the caller's message names already.
+    Example: `acme.key: Permission denied` instead of `[Errno 13] Permission denied: 'acme.key'`.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is no {error.encoding.upper()}"
@@ -83,5 +83,9 @@ def reason(error: Exception, named: Path | None = None) -> str:
 
 
 def refused(code: str, **context: object) -> Refused:
-    """A refusal in the words of the contract: `code`, and the extra fields of its body."""
+    """A refusal in the words of the contract: `code`, and the extra fields of its body.
+
+    Example: `refused("too_many_link_ids", max=100)` becomes the body
+    `{"error":"too_many_link_ids","max":100}`.
+    """
     return Refused(code, context)

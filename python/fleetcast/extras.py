@@ -1,6 +1,6 @@
-"""Extras of the package: the libraries that each brings, and one line for one that is missing.
+"""Extras of the package: the libraries of each extra, and one line about a missing library.
 
-The engine needs no other package. All else is in the extras of `pyproject.toml`.
+The engine needs no other package. All other parts are in the extras of `pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Library as it is imported -> the smallest extra that brings it.
+# Name under which a library is imported -> the smallest extra that contains it.
 EXTRAS = {
     "backports": "server",
     "click": "server",
@@ -33,17 +33,17 @@ EXTRAS = {
 
 
 def is_installed(extra: str) -> bool:
-    """True where every library of `extra` alone is there."""
+    """Returns true if every library that belongs to `extra` itself is installed."""
     return all(find_spec(library) for library, home in EXTRAS.items() if home == extra)
 
 
 def remedy(extra: str) -> str:
-    """The command that installs an extra."""
+    """The command that installs an extra. Example: `pip install 'fleetcast[server]'`."""
     return f"pip install 'fleetcast[{extra}]'"
 
 
 def missing(error: ModuleNotFoundError) -> str | None:
-    """One line on a library that is not installed; `None` where no extra brings it."""
+    """One line about a library that is not installed, or `None` if no extra contains it."""
     library = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(library)
     return extra and f"{library} is not installed: {remedy(extra)}"
@@ -51,7 +51,7 @@ def missing(error: ModuleNotFoundError) -> str | None:
 
 @contextmanager
 def naming_the_extra() -> Iterator[None]:
-    """Has an import that fails say which extra is missing, in a `ModuleNotFoundError` as before."""
+    """Adds the name of the missing extra to the `ModuleNotFoundError` of an import."""
     try:
         yield
     except ModuleNotFoundError as error:

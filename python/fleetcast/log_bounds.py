@@ -1,7 +1,9 @@
 """A bound on the lines of the log that clients without a good key cause.
 
-A request without one costs a client less than its line costs the disk, so a client writes some
-lines a second and one with the number of all others. What is counted in metrics is counted in full.
+A request without a good key costs a client less than its line costs the disk. A client therefore
+causes at most ten lines a second, and one line with the number of the rest. Metrics count all
+requests. Example: of 500 refused requests of a client in a second, 10 get a line each, and one more
+line says 490.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ CLIENT_LINES_MAX = 10
 """Lines of one client in a second."""
 PROCESS_LINES_MAX = 100
 """Lines of all clients of a process in a second."""
-_CLIENTS_MAX = 1000  # named with what they left out; of others only the number is told
+_CLIENTS_MAX = 1000  # counted by name; the other clients share one number
 _OTHERS = "others"
 _WINDOW_SECONDS = 1.0
 
 
 class LineBound:
-    """Lines that may be written now, and how many were left out. Safe between threads.
+    """Decides which lines are written, and counts the lines left out. Safe between threads.
 
-    `tell` is called once a second at most for each client of whom lines were left out.
+    `tell` is called at most once a second for each client that lost lines, with their number.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class LineBound:
             return False
 
     def flush(self) -> None:
-        """Tells of what was left out so far; returns when all of it is told, by any thread."""
+        """Tells the numbers of lines left out. Returns when any thread has told all of them."""
         with self._telling:
             with self._lock:
                 left_out, self._left_out = self._left_out, {}

@@ -1,6 +1,6 @@
 """Lines of the log that are written without a logger: the access log, and audit lines repeated.
 
-Commands load this module, which is why it does not load structlog.
+Commands load this module, so it does not load structlog.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _process = ""
 
 
 def begin_log(process: str) -> None:
-    """Has each line name `process`, and the end of the process tell of lines that were left out.
+    """Names `process` in each line, and makes the process report lines left out when it ends.
 
-    A process that is forked from this one does the same.
+    A process that is forked from this process does the same.
     """
     global _process  # noqa: PLW0603 - set once, by the process itself
     _process = process
@@ -41,7 +41,7 @@ def process_name() -> str:
 
 
 class Served(NamedTuple):
-    """One line of the access log: a request that has its answer."""
+    """A line of the access log: a request that has its answer."""
 
     request_id: str
     method: str
@@ -60,7 +60,7 @@ class Served(NamedTuple):
 def write_served(served: Served) -> None:
     """Writes one line of the access log.
 
-    A client whose requests are refused, or need no key, gets some lines a second (`log_bounds`).
+    The lines of a client whose requests are refused, or need no key, are bounded (`log_bounds`).
     """
     is_tenants = served.error is None and served.tenant is not None
     if is_tenants or refusal_is_logged(served.client):
@@ -70,7 +70,8 @@ def write_served(served: Served) -> None:
 def refusal_is_logged(client: str) -> bool:
     """Returns true if a line about a client that is refused, or has no key, is to be written now.
 
-    `client` is an address, over gRPC with its port, which does not count.
+    `client` is an address. Over gRPC it has a port, which does not count. Example:
+    `ipv4:10.0.0.7:50112` counts as `ipv4:10.0.0.7`.
     """
     scheme = client.partition(":")[0]
     address = client.rpartition(":")[0] if scheme in {"ipv4", "ipv6"} else client
@@ -100,13 +101,13 @@ def write_line(document: Mapping[str, object]) -> None:
 
 
 def timestamp() -> str:
-    """The present instant, as all log lines spell it."""
+    """The present instant as log lines write it. Example: `2026-01-02T03:04:05.000006Z`."""
     second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return f"{_second(second)}.{nanoseconds // 1000:06}Z"
 
 
 def _write(line: str) -> None:
-    # One system call, so lines of several processes stay whole.
+    # A single system call writes the line, so lines of several processes stay whole.
     with contextlib.suppress(OSError):
         os.write(_STDERR, f"{line}\n".encode())
 

@@ -34,7 +34,7 @@ _COMMON: tuple[Any, ...] = (
 
 
 def configure_logs(process: str) -> None:
-    """Sends all log lines of this process to stderr; `process` names it in each."""
+    """Sends all log lines of this process to stderr; `process` names the process in each line."""
     logging.config.dictConfig(logging_config())
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught
@@ -54,7 +54,7 @@ def configure_logs(process: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    # No context variable: those end with their thread.
+    # The process is no context variable, because context variables end with their thread.
     begin_log(process)
 
 
@@ -63,8 +63,8 @@ def _log_uncaught(
     error: BaseException | None,
     traceback: TracebackType | None,
 ) -> None:
-    """Logs what nobody caught; Python would write it as lines that are no JSON."""
-    if issubclass(kind, SystemExit):  # of a thread: it ends, and says nothing
+    """Logs an uncaught exception. Python would write it as lines that are no JSON."""
+    if issubclass(kind, SystemExit):  # a thread may end this way without a log line
         return
     found = (kind, error or kind(), traceback)
     logging.getLogger("fleetcast").critical("nobody caught an exception", exc_info=found)
@@ -101,11 +101,11 @@ def logging_config() -> dict[str, Any]:
 
 
 def audit(event: str, **details: object) -> None:
-    """A line about who may do what: failed authentication, changed keys and tenants."""
+    """Logs who may do what: failed authentication, changed keys and tenants."""
     structlog.get_logger("fleetcast.audit").info(event, audit=True, **details)
 
 
 def audit_refusal(event: str, *, client: str, **details: object) -> None:
-    """As `audit`, about a client who was refused: he writes so many lines a second at most."""
+    """Logs as `audit`, about a client that was refused, up to the client's lines a second."""
     if refusal_is_logged(client):
         audit(event, client=client, **details)

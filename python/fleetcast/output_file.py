@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def output_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to be filled.
+    """Yields a file to be filled.
 
-    A regular file is written beside its place, as `NAME.part`, and renamed once it is whole and
-    durable. A device, a pipe or a socket is written into. Symbolic links are followed.
+    A regular file is written next to its place, as `NAME.part`. It is renamed once it is whole and
+    durable. A device, a pipe or a socket is written into. Symbolic links are followed. Example:
+    `acme.parquet` is written as `acme.parquet.part`.
 
-    Raises `OSError`, and `OperatorError` for a directory, for another user's file, which would
-    change hands, and if `locked_file` refuses `NAME.part`.
+    Raises `OSError`. Raises `OperatorError` for a directory, and for another user's file, which
+    would change hands. Raises `OperatorError` too if `locked_file` refuses `NAME.part`.
     """
     try:
         status = path.stat()
@@ -35,7 +36,7 @@ def output_file(path: Path) -> Iterator[BinaryIO]:
         with _replaced(Path(os.path.realpath(path)), status) as file:
             yield file
     else:
-        # Not by its real path: a pipe that `/dev/stdout` links to has none that can be opened.
+        # A pipe that `/dev/stdout` links to has no real path that can be opened.
         with _opened(path, status) as file:
             yield file
 
@@ -76,11 +77,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 def locked_file(path: Path, taken: str) -> int:
-    """A descriptor of a regular file, which is made if there is none, locked until it is closed.
+    """Returns a locked descriptor of a regular file, which is made if it is missing.
 
-    Raises `OSError`, also for a symbolic link. Raises `OperatorError` for a file that is no regular
-    one, belongs to another user or has a second name, and with the message `taken` if another
-    command has locked it.
+    The lock lasts until the descriptor is closed. Raises `OSError`, also for a symbolic link.
+    Raises `OperatorError` for a file that is not regular, belongs to another user or has a second
+    name. Raises `OperatorError` with the message `taken` if another command has locked the file.
     """
     while True:
         held = _own_file(path)
@@ -89,7 +90,7 @@ def locked_file(path: Path, taken: str) -> int:
         except BlockingIOError:
             os.close(held)
             raise OperatorError(taken) from None
-        # If another command renamed or replaced the file meanwhile, this lock keeps nobody out.
+        # If another command has renamed or replaced the file since, this lock protects no file.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(held), path.lstat()):
                 return held
@@ -97,7 +98,7 @@ def locked_file(path: Path, taken: str) -> int:
 
 
 def _own_file(path: Path) -> int:
-    """A descriptor of a new file, or of a regular one that is this user's and has one name.
+    """Returns a descriptor of a new file, or of this user's regular file with one name.
 
     Raises `OSError`, `OperatorError`.
     """
@@ -123,7 +124,7 @@ def _own_file(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path, status: os.stat_result) -> Iterator[BinaryIO]:
-    """A file that is there already and is no regular one."""
+    """Opens an existing file that is not regular."""
     if stat.S_ISDIR(status.st_mode):
         message = f"{path} is a directory: name a file"
         raise OperatorError(message)

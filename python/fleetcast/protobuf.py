@@ -1,7 +1,7 @@
 """Protobuf's wire format, for the small messages that Python reads and writes itself.
 
-The engine decodes telemetry; what is left are acknowledgments, health, reflection, and the records
-of a request, one by one. Each is a few fields, so that no process that serves loads a runtime.
+The engine decodes telemetry. Python handles acknowledgments, health, reflection, and the records of
+a request, one by one. Each message has few fields, so no process that serves loads a runtime.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _SIXTY_FOUR_BITS = (1 << 64) - 1
 
 
 def varint(value: int) -> bytes:
-    """An integer; negative ones in two's complement of 64 bits."""
+    """An integer as a varint; a negative integer in two's complement of 64 bits.
+
+    Example: 300 is the two bytes `ac 02`.
+    """
     value &= _SIXTY_FOUR_BITS
     out = bytearray()
     while value > _LAST_BYTE_MAX:
@@ -29,7 +32,7 @@ def varint(value: int) -> bytes:
 
 
 def integer(number: int, value: int) -> bytes:
-    """A field of an integer, a boolean or an enumeration, also where it is zero."""
+    """A field of an integer, a boolean or an enumeration, also if it is zero."""
     return varint(number << 3 | _VARINT) + varint(value)
 
 
@@ -40,9 +43,9 @@ def delimited(number: int, content: bytes | str) -> bytes:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values in the order in which they were sent; fixed ones as their bytes.
+    """Yields numbers and values in the order in which they were sent; fixed-width values as bytes.
 
-    Raises `ValueError` where the bytes are not a message.
+    Raises `ValueError` if the bytes are not a message.
     """
     at = 0
     while at < len(message):
@@ -65,17 +68,17 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def integers(message: bytes) -> dict[int, int]:
-    """The last of each integer, signed, by number. Raises `ValueError`."""
+    """The last value of each integer field, signed, by field number. Raises `ValueError`."""
     return {at: signed(value) for at, value in fields(message) if isinstance(value, int)}
 
 
 def signed(value: int) -> int:
-    """An integer that was sent in two's complement of 64 bits."""
+    """Reads an integer that was sent in two's complement of 64 bits."""
     return value - (1 << 64) if value >> 63 else value
 
 
 def texts(message: bytes, number: int) -> list[str]:
-    """All values of a repeated string. Raises `ValueError` where the bytes are not a message."""
+    """All values of a repeated string. Raises `ValueError` if the bytes are not a message."""
     return [
         value.decode() for at, value in fields(message) if at == number and isinstance(value, bytes)
     ]

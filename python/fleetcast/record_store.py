@@ -1,4 +1,4 @@
-"""Small records under keys in named spaces, as accounts and forecasts keep them.
+"""Small records under keys in named spaces, for accounts and forecasts.
 
 A store is `engine.Records`: LMDB in a folder, or PostgreSQL, which many nodes share. All records
 are sealed under the master key.
@@ -20,7 +20,7 @@ _NUMBER_BYTES = 8
 
 
 def count_up(view: RecordsTransaction, key: bytes) -> int:
-    """A number greater than all that calls with this key have had, of a store's own."""
+    """Returns a number greater than every earlier number of this key in this store."""
     number = int.from_bytes(view.get(FACTS, key) or b"", "big") + 1
     view.put(FACTS, key, number.to_bytes(_NUMBER_BYTES, "big"))
     return number

@@ -1,1 +1,1 @@
-"""Forecasts: features of what was received, models, and what is known of orbits."""
+"""Forecasts: features of received samples, models, and orbits."""

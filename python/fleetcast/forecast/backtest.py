@@ -1,4 +1,4 @@
-"""Backtest: answers as the service would have given them at each origin, from a file of history."""
+"""Backtest: the answers that the service would have given at each origin, from past rows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _DAY_NS = 1440 * MINUTE_NS
 ORIGINS_MAX = 10_000_000
 _CHUNK = 1024
-"""Issue times looked at together: bounds memory to some 100 MB a thread."""
+"""Issue times computed together. The bound limits memory to some 100 MB a thread."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """`answers`: a row per entity, origin and horizon; scores by who answered; links watched."""
+    """`answers`: a row per entity, origin and horizon; scores by forecaster; watched links."""
 
     answers: pl.DataFrame
     scores: dict[str, Score]
@@ -45,7 +45,10 @@ class Result:
 
 
 def origins(start_ns: int, end_ns: int, step_ns: int) -> Instants:
-    """`start`, `start + step` and so on up to and including `end`. Raises `OperatorError`."""
+    """`start`, `start + step` and so on up to and including `end`. Raises `OperatorError`.
+
+    Example: start 0, end 10 and step 4 give 0, 4 and 8.
+    """
     if step_ns <= 0:
         message = "--every must be longer than nothing"
         raise OperatorError(message)
@@ -67,10 +70,10 @@ def backtest(
     tracks: Callable[[str, Rows], Track | None] | None = None,
     threshold_db: float | None = None,
 ) -> Result:
-    """Answers of all entities at all origins; `advance` is called for each entity that is done.
+    """Answers of all entities at all origins; `advance` is called for each finished entity.
 
-    `tracks` gives the orbit at the other end of an entity's link, if there is one. Links are
-    watched for outages with `threshold_db`.
+    `tracks` returns the orbit at the other end of an entity's link, if there is an orbit. With
+    `threshold_db`, links are watched for outages.
     """
     family = forecaster.family
     issued = asked_ns - asked_ns % family.step_ns

@@ -1,9 +1,9 @@
-"""Baselines: an afternoon's work, which a model must beat.
+"""Baselines: simple forecasts that a model must beat.
 
-Last value: the newest value and the quantiles of its own errors over the seven days before.
-Same time: quantiles of the values at the target's time of day over the seven days before. Where
-there are no errors yet the last value stands alone; where there is no day before, same time is
-the last value's answer.
+- Last value: the newest value and the quantiles of its errors over the seven days before. If there
+are no errors yet, the last value stands alone.
+- Same time: quantiles of the values at the target's time of day over the seven days before. If
+there is no day before, same time gives the answer of the last value.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Baselines:
-    """Quantiles [issue times, horizons, quantiles] each; NaN where there is no last value."""
+    """Quantiles [issue times, horizons, quantiles] each; NaN if there is no last value."""
 
     last_value: Floats
     same_time: Floats

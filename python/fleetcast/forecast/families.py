@@ -1,4 +1,4 @@
-"""The two families: target, rows it is predicted from, and needs of each."""
+"""The two families: the target, its input rows, and the bounds of each family."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ MINUTE_NS = 60_000_000_000
 class Family:
     """Constants of a family.
 
-    `step_minutes` is the grid of issue times and targets, `window_minutes` how far the input window
-    of the entity errors goes. Features look at most `history_minutes` back from an issue time,
-    models of raw values at the `context_steps` before it. No target is below `floor`.
+    `step_minutes` is the grid of issue times and targets. `window_minutes` is the length of the
+    input window of the entity errors. Features look at most `history_minutes` back from an issue
+    time. Models of raw values look at the `context_steps` before it. No target is below `floor`.
     """
 
     name: str
@@ -40,7 +40,10 @@ class Family:
         return tuple(f"p{round(level * 100)}" for level in self.quantiles)
 
     def issued(self, time_ns: int) -> int:
-        """The issue time of a forecast asked for at an instant: rounded down to a whole step."""
+        """The issue time of a forecast for a request at `time_ns`: rounded down to a whole step.
+
+        Example: with a step of 15 minutes a request at 10:44 has the issue time 10:30.
+        """
         return time_ns - time_ns % self.step_ns
 
 

@@ -25,7 +25,7 @@ _DAMAGED_CSV = (
 
 
 def read_history(path: Path, family: Family) -> dict[str, Rows]:
-    """Rows of each entity of a Parquet or CSV file, known by their first bytes.
+    """Rows of each entity of a Parquet or CSV file. The first bytes tell the format.
 
     Raises `OSError`, `OperatorError`.
     """
@@ -50,7 +50,7 @@ def read_history(path: Path, family: Family) -> dict[str, Rows]:
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
-    """All columns as text. Raises `OSError`, and what polars raises."""
+    """Reads all columns as text. Raises `OSError`, and the errors of polars."""
     try:
         return pl.read_csv(path, infer_schema=False)
     except pl.exceptions.NoDataError:
@@ -73,7 +73,7 @@ def _times(column: pl.Series, path: Path) -> pl.Series:
 
 
 def _parsed(column: pl.Series, path: Path) -> pl.Series:
-    """ISO 8601 as the service reads it: with an offset, or in UTC."""
+    """Reads ISO 8601 as the service does: with an offset, or in UTC."""
     texts = column.unique()
     instants = []
     for text in texts:

@@ -1,4 +1,4 @@
-"""Forecasts of entities: features and one run of a model. Service and backtest both come here."""
+"""Forecasts of entities: features and one run of a model, for the service and for backtests."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _DAYS_AT_ONCE = 64
 class Forecasts:
     """Answers: `quantiles` [entities, issue times, horizons, quantiles].
 
-    They are NaN where `errors` [entities, issue times] holds the code of an entity error instead
-    of None.
+    `errors` [entities, issue times] holds `None` or the code of an entity error. Quantiles are NaN
+    if there is a code.
     """
 
     issued_ns: Instants
@@ -43,10 +43,10 @@ class Forecasts:
 
 
 class Forecaster:
-    """One family with one model. Load it after a fork, never before."""
+    """A family with one model. Load it after a fork, never before."""
 
     def __init__(self, family: Family, model: Model | None = None) -> None:
-        """`model` of None is the one that came with this version. Raises `OperatorError`."""
+        """Loads `model`; `None` means the model of this version. Raises `OperatorError`."""
         self.family = family
         self._model = Model(shipped(family), family, view(family)) if model is None else model
 
@@ -57,9 +57,10 @@ class Forecaster:
 
     @property
     def is_mixed(self) -> bool:
-        """True where answers are mixed with those of pools' own models.
+        """Returns true if answers are mixed with the answers of pools' own models.
 
-        A model of raw values is not: to weigh it would take it at a hundred issue times more.
+        A model of raw values is not mixed, because its weight would need a hundred more issue
+        times.
         """
         return self.family is DEMAND and self.metadata.context is None
 
@@ -71,9 +72,9 @@ class Forecaster:
         )
 
     def learned(self, entities: Sequence[Rows], days: NDArray[np.int64]) -> series.States:
-        """States of pools on days since the epoch, ascending; only rows before each are looked at.
+        """States of pools on days since the epoch, ascending. Only rows before each day count.
 
-        A pool's states do not depend on the others.
+        A pool's states do not depend on other pools.
         """
         if len(days) > _DAYS_AT_ONCE:
             parts = np.split(days, range(_DAYS_AT_ONCE, len(days), _DAYS_AT_ONCE))
@@ -93,8 +94,8 @@ class Forecaster:
     def predict(self, features: Features, states: series.States | None = None) -> Forecasts:
         """Forecasts of all entities at all issue times and horizons, in one batch.
 
-        With `states` of all days that issue times are on they are mixed with those of the pools'
-        own models.
+        `states` cover all days of the issue times. With them the forecasts are mixed with the
+        forecasts of the pools' own models.
         """
         family, codes = self.family, features.errors.copy()
         usable = without_error(codes)
@@ -105,7 +106,7 @@ class Forecaster:
             if states is not None:
                 recent = features.context[..., -RECENT:]
                 answers = series.mixed(answers, recent, features.issued_ns, states)
-        lost = usable & ~np.isfinite(answers).all((-2, -1))  # numbers too large to reckon with
+        lost = usable & ~np.isfinite(answers).all((-2, -1))  # numbers too large to compute with
         answers[lost] = np.nan
         codes[lost] = PREDICTION_UNAVAILABLE
         return Forecasts(features.issued_ns, answers, codes)

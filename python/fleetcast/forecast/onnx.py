@@ -1,6 +1,6 @@
-"""Models: ONNX files, checked against the features that this version feeds them.
+"""Models: ONNX files, checked against the features of this version.
 
-A model of raw values has in its metadata how many of them it looks at, its `context`.
+The metadata of a model of raw values has the number of values that it uses, its `context`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from fleetcast.errors import OperatorError
 
-# Its packages send what they run to their makers, and keep an identifier of the machine in the
-# user's home, unless this is there before they are loaded.
+# The packages of onnxruntime report the models they run to their maker, and keep an identifier of
+# the machine in the user's home. This variable prevents both if it is set before they are loaded.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime
 
@@ -32,14 +32,18 @@ OUTPUT = "quantiles"
 _CONTEXT_ROWS = 64
 """Rows that a model of raw values gets at once: such models may be large."""
 _ROWS_MULTIPLE = 16
-"""Batches are filled up to this: kernels for a few rows add up in another order."""
+"""Batches are padded to a multiple: kernels for a few rows add up in another order.
+
+Example: 5 rows become 16.
+"""
 
 
 @dataclass(frozen=True)
 class Metadata:
     """Metadata in a model file. `sha256` is of the file, `training_data` of its data.
 
-    `context` is the number of values that a model of raw values looks at, `None` for features.
+    `context` is the number of values that a model of raw values uses, `None` for a model of
+    features.
     """
 
     family: str
@@ -53,10 +57,10 @@ class Metadata:
 
 
 class Model:
-    """A loaded model; safe to share between threads, not across a fork."""
+    """A loaded model. Threads may share it, processes across a fork may not."""
 
     def __init__(self, content: bytes, family: Family, view: FeatureView) -> None:
-        """Raises `OperatorError` where `content` is no model of this family and feature view."""
+        """Loads a model. Raises `OperatorError` if `content` does not fit the family or view."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -82,8 +86,8 @@ class Model:
             message = f"not a model of fleetcast: its metadata lack {error}"
             raise OperatorError(message) from error
         except Exception as error:
-            # onnxruntime's exceptions have no common base but this. Their words name lines of its
-            # own source.
+            # onnxruntime's exceptions have no narrower common base. Their messages name lines of
+            # its source.
             message = (
                 "not a model that can be loaded: it is no ONNX file, is cut short, or needs what"
                 f" onnxruntime {onnxruntime.__version__} does not have"
@@ -116,9 +120,9 @@ class Model:
                 raise OperatorError(message)
 
     def quantiles_of_context(self, values: Floats) -> Floats:
-        """The same of raw values [rows, `context`], NaN where missing; sorted, none below `floor`.
+        """Quantiles as in `quantiles`, of raw values [rows, `context`], NaN if missing.
 
-        Such a model is somebody else's: what it says is put in order.
+        The model may be foreign, so its answers are sorted and raised to `floor`.
         """
         kind = np.float64 if "double" in self._session.get_inputs()[0].type else np.float32
         parts = [
@@ -135,7 +139,7 @@ class Model:
     def quantiles(self, matrix: Floats) -> Floats:
         """Quantiles [rows, horizons, quantiles], ascending, of a feature matrix [rows, features].
 
-        They are in the target's unit. A row's answer does not depend on the others.
+        Quantiles are in the target's unit. A row's answer does not depend on other rows.
         """
         rows = len(matrix)
         fill = -rows % _ROWS_MULTIPLE
@@ -146,10 +150,10 @@ class Model:
 
 
 def context_view_id(family: Family, steps: int) -> str:
-    """The id of raw values, so many of them, in the place of a feature view's."""
+    """The id for `steps` raw values, in place of a feature view's. Example: `snr-context-512`."""
     return f"{family.name}-context-{steps}"
 
 
 def shipped(family: Family) -> bytes:
-    """The file of the model that came with this version."""
+    """The model file of this version."""
     return (files("fleetcast.forecast") / "models" / f"{family.name}.onnx").read_bytes()

@@ -1,9 +1,10 @@
-"""Links that go down: what forecasts warn of, beside the last value.
+"""Links that go down: the warnings of forecasts, compared with the last value.
 
-A link is down in minutes below its level: its median over the seven days before the day, less a
-threshold. An outage begins with such a minute after `WITHIN` minutes without. At an issue time
-where it was up for as long a link is warned of or not; a warning holds for `WITHIN` minutes, and is
-false where the link is up in all of them.
+A link is down in minutes below its level. The level is the median over the seven days before the
+day, less a threshold. An outage begins with such a minute after `WITHIN` minutes without. At an
+issue time after `WITHIN` minutes up, a link gets a warning or not. A warning holds for `WITHIN`
+minutes, and is false if the link is up in all of them. Example: with a median of 12 dB and a
+threshold of 5 dB, a minute at 6.9 dB is down.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
 WITHIN = 30
-"""Minutes ahead in which an outage is to be warned of."""
+"""Minutes ahead in which a warning must come before an outage."""
 FALSE_ALARMS_MAX = 1.0
-"""For each day of a link that is up: the level of alarm is the lowest that keeps to it."""
+"""Most false alarms a day of a link that is up.
+
+The level of alarm is the lowest that keeps to this number.
+"""
 _DAY = 1440
 _WEEK = 7 * _DAY
 _NEEDED_MINUTES = _DAY // 2
@@ -45,11 +49,11 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class Watch:
-    """One link at the issue times at which it was up, in minutes since the epoch.
+    """A link at the issue times at which it was up, in minutes since the epoch.
 
-    `signs` [issue times, signs] are what an alarm goes by, `margin` [issue times] by how many dB
-    the last value is above the level, `down` [issue times] where an outage came. `onsets` are the
-    minutes in which outages began that any issue time saw ahead.
+    `signs` [issue times, signs] decide about alarms. `margin` [issue times] is the distance of the
+    last value above the level, in dB. `down` [issue times] is true if an outage came. `onsets` are
+    the minutes at which outages began that lay ahead of an issue time.
     """
 
     issued: NDArray[np.int64]
@@ -61,18 +65,21 @@ class Watch:
 
 @dataclass(frozen=True)
 class Warnings:
-    """Outages that were to be warned of, and how one forecast did: medians of those warned of."""
+    """The outages of a period, and the warnings of one forecast for them.
+
+    `lead_minutes` is the median over the outages with a warning.
+    """
 
     outages: int
     missed: int
     false_alarms: float | None
-    """For each day of a link that was up."""
+    """False alarms for each day of a link that was up."""
     lead_minutes: float | None
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share, and its 5th and 95th percentile when days are drawn anew."""
+    """A share, and its 5th and 95th percentile when days are drawn again with replacement."""
 
     share: float
     low: float
@@ -81,7 +88,10 @@ class Share:
 
 @dataclass(frozen=True)
 class OutageReport:
-    """Warnings by who forecast, and by how much fewer the model missed than the last value did."""
+    """Warnings by forecaster, and the share by which the model missed fewer outages.
+
+    The share is relative to the last value's missed outages.
+    """
 
     within_minutes: int
     forecasts: dict[str, Warnings]
@@ -89,7 +99,7 @@ class OutageReport:
 
 
 def watch(rows: Rows, issued_ns: Instants, quantiles: Floats, threshold_db: float) -> Watch:
-    """A link at ascending issue times, with the quantiles [issue times, horizons, quantiles]."""
+    """Watches a link at ascending issue times; `quantiles` are [times, horizons, quantiles]."""
     issued = issued_ns // MINUTE_NS
     first = int(issued[0]) // _DAY * _DAY - _WEEK
     count = int(issued[-1]) + WITHIN - first
@@ -115,7 +125,7 @@ def watch(rows: Rows, issued_ns: Instants, quantiles: Floats, threshold_db: floa
 
 
 def _levels(minutes: Floats) -> Floats:
-    """The median of the seven days before each day [days]; NaN where half a day is not there."""
+    """The median of the seven days before each day [days]; NaN with under half a day of data."""
     days = -(-len(minutes) // _DAY)
     weeks = [minutes[max(day * _DAY - _WEEK, 0) : day * _DAY] for day in range(days)]
     return np.array(
@@ -127,7 +137,7 @@ def _levels(minutes: Floats) -> Floats:
 
 
 def _signs(quantiles: Floats, level: Floats, last: Floats) -> Floats:
-    """How far the level is from the middle, in lower bands, and from p10 and the last value."""
+    """The level's distance from the middle, in lower bands, and from p10 and the last value."""
     columns = []
     for horizon in _HORIZONS:
         low, middle, _ = quantiles[:, SNR.horizons_minutes.index(horizon)].T
@@ -139,8 +149,8 @@ def _signs(quantiles: Floats, level: Floats, last: Floats) -> Floats:
 def report(watches: Sequence[Watch], step_minutes: float, until_ns: int) -> OutageReport:
     """Missed outages, false alarms and lead times of forecasts and of the last value.
 
-    Issue times before `until_ns` calibrate: how signs weigh, and the levels of alarm. The others
-    are judged. Raises `OperatorError` where there is nothing to calibrate by.
+    Issue times before `until_ns` calibrate the weights of signs and the levels of alarm. Later
+    issue times are judged. Raises `OperatorError` if the earlier issue times do not suffice.
     """
     until = until_ns // MINUTE_NS
     before = [one.issued < until for one in watches]
@@ -162,7 +172,7 @@ def report(watches: Sequence[Watch], step_minutes: float, until_ns: int) -> Outa
 
 @dataclass(frozen=True)
 class _Count:
-    """One link under one level of alarm: `leads` are NaN for missed `onsets`, in minutes."""
+    """A link under one level of alarm. `leads` are in minutes, NaN for missed `onsets`."""
 
     onsets: NDArray[np.int64]
     leads: Floats
@@ -191,7 +201,7 @@ class _Count:
 def _calibrated(signs: Floats, down: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
     """The odds of an outage, as a logarithm, by signs: logistic regression, slightly shrunk.
 
-    Raises `OperatorError` where there was no outage, or nothing else.
+    Raises `OperatorError` if all issue times, or no issue times, had an outage ahead.
     """
     if down.all() or not down.any():
         message = "no outage to calibrate by: a later --calibrate-until, or a lower --threshold"
@@ -231,7 +241,7 @@ def _alarm_level(
     before: Sequence[NDArray[np.bool_]],
     step_minutes: float,
 ) -> float:
-    """The lowest level that gives no more false alarms than may be."""
+    """The lowest level that gives no more than the permitted false alarms."""
     known = np.concatenate([s[part] for s, part in zip(scores, before, strict=True)])
     allowed = FALSE_ALARMS_MAX * len(known) * step_minutes / _DAY
     found = float(np.max(known))
@@ -258,7 +268,10 @@ def _line(
 
 
 def _fewer(ours: Sequence[_Count], theirs: Sequence[_Count]) -> Share | None:
-    """Share by which fewer are missed; `None` where they miss none."""
+    """Share by which `ours` missed fewer outages; `None` if `theirs` missed none.
+
+    Example: 3 missed outages instead of 4 are 0.25.
+    """
     days = [np.concatenate([count.onsets for count in counts]) // _DAY for counts in (ours, theirs)]
     lost = [np.isnan(np.concatenate([count.leads for count in c])) for c in (ours, theirs)]
     known = np.unique(np.concatenate(days))

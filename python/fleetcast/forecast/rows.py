@@ -21,16 +21,16 @@ NO_INSTANTS: Instants = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples of one entity: `times_ns` [rows], not descending; each field [rows], NaN where null.
+    """Samples of one entity: `times_ns` [rows], not descending; each field [rows], NaN if null.
 
-    Two rows of one instant stand in the order in which they were written.
+    Two rows of one instant are in the order in which they were written.
     """
 
     times_ns: Instants
     fields: Mapping[str, Floats]
 
     def field(self, name: str) -> tuple[Instants, Floats]:
-        """Times and values of one field where it is a finite number."""
+        """Times and values of one field, of the rows in which it is a finite number."""
         values = self.fields.get(name)
         if values is None:
             return NO_INSTANTS, np.empty(0)
@@ -47,7 +47,10 @@ NO_ROWS = Rows(NO_INSTANTS, {})
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Samples of one entity that were read apart; of those at one instant, the last part's last."""
+    """Joins samples of one entity that were read in parts.
+
+    Rows of one instant are in the order of the parts.
+    """
     if len(parts) == 1:
         return parts[0]
     names = dict.fromkeys(name for rows in parts for name in rows.fields)
@@ -68,7 +71,7 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
     """Rows of each entity of a long frame.
 
     `frame` has `entity_id`, `time` (a datetime; without a zone it is UTC) and any of `fields` as
-    numbers; `polars.DataFrame(plane.series_frame(...))` is one.
+    numbers. Example: `polars.DataFrame(plane.series_frame(...))`.
     """
     if frame.is_empty():
         return {}
@@ -94,7 +97,7 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
 
 
 def _is_tidy(frame: pl.DataFrame, fields: Sequence[str]) -> bool:
-    """True where nothing is to be cast: a store gives frames that are."""
+    """Returns true if no column needs a cast, as in the frames of a store."""
     kinds = frame.schema
     return (
         kinds["entity_id"] == pl.String
@@ -108,13 +111,13 @@ def _numbers(column: pl.Series) -> Floats:
 
 
 def _starts(frame: pl.DataFrame) -> NDArray[np.int64]:
-    """Index of each row that another entity's goes before, the first included."""
+    """Index of the first row of each run of rows of one entity."""
     entities = frame["entity_id"]
     return np.flatnonzero(np.append(True, (entities[1:] != entities[:-1]).to_numpy()))
 
 
 def _in_order(frame: pl.DataFrame, starts: NDArray[np.int64]) -> bool:
-    """True where each entity's rows stand together, in order of time: a store gives them so."""
+    """Returns true if each entity's rows are adjacent and in order of time, as from a store."""
     entities = frame["entity_id"]
     if len({entities[start] for start in starts.tolist()}) < len(starts):
         return False

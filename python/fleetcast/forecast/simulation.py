@@ -1,9 +1,10 @@
-"""Simulated constellation over real sites, for `GET /topology` where nothing is observed.
+"""Simulated constellation over real sites, for `GET /topology` if no sample was observed.
 
-Off unless an operator asks for it, and never mixed with observations. Without files of its
-own it is a Walker delta pattern 53 deg: 72/6/1 at 550 km over eight cities. `simulation/` in the
+The simulation is off unless an operator asks for it, and never mixed with observations. Without
+files it is a Walker delta pattern 53 deg: 72/6/1 at 550 km over eight cities. `simulation/` in the
 data directory may hold `elements.tle` (two-line elements) and `stations.csv` (header
-`name,latitude_deg,longitude_deg,altitude_m`) instead.
+`name,latitude_deg,longitude_deg,altitude_m`) instead. Example of a line of stations:
+`london,51.507,-0.128,11`.
 
 Walker, J. G.: Satellite constellations, J. British Interplanetary Society 37, 1984.
 """
@@ -41,7 +42,10 @@ MEASUREMENTS = ("ground_station", "link", "satellite")
 """Measurements that are simulated, in the order of answers."""
 
 SATELLITES_MAX = 1_000
-"""More than these are sampled evenly, so that an answer stays small."""
+"""Larger files are sampled evenly, so that an answer stays small.
+
+Example: of 2,500 satellites every third is simulated.
+"""
 ELEVATION_DEG_MIN = 25.0
 STALE_DAYS = 14
 """Elements give positions to some kilometres for days, not for weeks."""
@@ -66,7 +70,7 @@ _STATIONS = {
 
 @dataclass(frozen=True)
 class Simulation:
-    """Satellites by id, and the stations that look at them."""
+    """Satellites by id, and the ground stations."""
 
     stations: dict[str, Site]
     satellites: dict[str, CircularOrbit | Satellite]
@@ -164,7 +168,7 @@ _Entity = tuple[str, dict[str, str], dict[str, float]]
 
 
 def load(directory: Path) -> Simulation:
-    """The simulation of a data directory. Raises `OperatorError` for files that are damaged."""
+    """The simulation of a data directory. Raises `OperatorError` if a file is damaged."""
     stations = directory / "stations.csv"
     elements = directory / "elements.tle"
     sites = _read_stations(stations) if stations.exists() else _STATIONS

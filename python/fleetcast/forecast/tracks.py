@@ -1,8 +1,9 @@
-"""Links whose other end is in a file of elements: where the satellite will be, seen from the link.
+"""Links to satellites in a file of elements: the satellite's future path, seen from the link.
 
-The satellite is the one whose catalogue number or name stands in the entity's id. Where the link
-stands on the ground is found from the directions it reported before the issue time; without those,
-or when they do not fit the orbit, there is no track and geometry is carried on from rows.
+The entity's id contains the satellite's catalogue number or name. Example: the entity `gw-a/44713`
+points at the satellite with the number 44713. The link's place on the ground follows from the
+directions that it reported before the issue time. Without directions, or if they do not fit the
+orbit, there is no track. Geometry is then extended from rows.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
 _ROWS_MAX = 64
-"""The first rows with directions show where the link stands; more would not show it better."""
+"""The first rows with directions show the place of the link; more rows would not show it better."""
 _ROWS_NEEDED = 5
 _MISFIT_DEG_MAX = 1.0
 _BEARINGS = 72
@@ -50,7 +51,7 @@ class Tracks:
             self._by_word[str(satellite.number)] = satellite
             if name := _normalized(satellite.name):
                 self._by_name.append((f" {name} ", satellite))
-        # The longest name first: STARLINK-1008 is not STARLINK-10.
+        # The longest name comes first: STARLINK-1008 is not STARLINK-10.
         self._by_name.sort(key=lambda item: -len(item[0]))
 
     def of(self, entity_id: str, rows: Rows) -> ElementsTrack | None:
@@ -86,7 +87,7 @@ class Directions:
     azimuth_deg: Floats
 
     def first(self, count: int) -> Directions:
-        """The first of them."""
+        """The first `count` directions."""
         return Directions(
             self.times_ns[:count], self.elevation_deg[:count], self.azimuth_deg[:count]
         )
@@ -100,7 +101,7 @@ class ElementsTrack:
     directions: Directions
 
     def path(self, issued_ns: Instants, ahead_minutes: NDArray[np.int64]) -> Path:
-        """NaN at issue times before which the link's site cannot be found."""
+        """The path; NaN at issue times at which the link's site is still unknown."""
         shape = (len(issued_ns), len(ahead_minutes))
         elevation, range_km = np.full(shape, np.nan), np.full(shape, np.nan)
         known = np.searchsorted(self.directions.times_ns, issued_ns)
@@ -119,7 +120,7 @@ class ElementsTrack:
 def located(satellite: Satellite, directions: Directions) -> Site | None:
     """The site at sea level from which the satellite was seen in these directions.
 
-    None where no site fits them within a degree.
+    `None` if no site fits them within a degree.
     """
     fixed = positions([satellite], directions.times_ns)[0]
     if np.isnan(fixed).any():
@@ -132,7 +133,7 @@ def located(satellite: Satellite, directions: Directions) -> Site | None:
 
 
 def _improved(guess: _Point, fixed_km: Floats, seen: Directions) -> _Point:
-    """Gauss and Newton's least squares from a guess."""
+    """Improves a guess by Gauss and Newton's least squares."""
     point = guess
     for _ in range(_ROUNDS):
         misfit = _misfit(point, fixed_km, seen)
@@ -149,7 +150,7 @@ def _size(misfit: Floats) -> float:
 
 
 def _circle(fixed_km: Floats, elevation_deg: float) -> list[_Point]:
-    """Points that see one position at this elevation, on a sphere: on a circle around it."""
+    """Points that see one position at this elevation, on a sphere: a circle around the position."""
     radius = float(np.linalg.norm(fixed_km))
     up = np.radians(elevation_deg)
     away = np.arccos(np.clip(EQUATOR_KM * np.cos(up) / radius, -1, 1)) - up
@@ -165,7 +166,7 @@ def _circle(fixed_km: Floats, elevation_deg: float) -> list[_Point]:
 
 
 def _misfit(point: _Point, fixed_km: Floats, seen: Directions) -> Floats:
-    """Degrees on the sky between reported directions and those of a point: [2 * rows]."""
+    """Degrees on the sky between the reported directions and the point's directions: [2 * rows]."""
     there = look(Site(*point), fixed_km)
     turned = (there.azimuth_deg - seen.azimuth_deg + 180) % 360 - 180
     across = turned * np.cos(np.radians(seen.elevation_deg))

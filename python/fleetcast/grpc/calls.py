@@ -1,4 +1,4 @@
-"""Calls that the front has handed on: their one message, and the status of an error."""
+"""Calls that the front has handed on: reading their one message, and the status of an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unary(handler: Unary) -> Unary:
     async def serve(requests: object, context: Context) -> bytes:
         try:
             return await handler(requests, context)
-        except Exception as error:  # noqa: BLE001 - whatever it raises, its text is not for clients
+        except Exception as error:  # noqa: BLE001 - the text of no exception is for clients
             await _abort(context, error)
 
     return serve
@@ -48,7 +48,10 @@ def stream(handler: Stream) -> Stream:
 
 
 async def message(context: Context, seconds: float) -> bytes:
-    """The one message of a call. Raises `Refused` if none comes in time, or a second one."""
+    """Returns the one message of a call.
+
+    Raises `Refused` if no message comes in time, or if a second message comes.
+    """
     try:
         async with asyncio.timeout(seconds):
             first: object = await context.read()
@@ -63,7 +66,7 @@ async def message(context: Context, seconds: float) -> bytes:
 
 
 async def _abort(context: Context, error: Exception) -> Never:
-    """Ends a call with the status of an error; the front adds when it may be sent again."""
+    """Ends a call with the status of an error. The front adds when the client may retry."""
     code, details = "internal", "internal"
     if isinstance(error, Refused):
         code, fields = error.args

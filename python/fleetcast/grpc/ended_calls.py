@@ -1,4 +1,4 @@
-"""Calls that have ended, counted and logged, except writes that were stored."""
+"""Counts and logs calls that have ended, except writes that were stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class EndedCalls:
-    """Takes the events of a front in a thread. A call is answered once it is counted."""
+    """Takes the events of a front in a thread. A call is answered after it is counted."""
 
     def __init__(self, services: GrpcServices, front: GrpcFront) -> None:
         self._front = front
@@ -34,11 +34,11 @@ class EndedCalls:
 
     @property
     def is_alive(self) -> bool:
-        """True while events are taken: calls that are refused wait for that."""
+        """Returns true while the thread takes events, which refused calls wait for."""
         return self._thread.is_alive()
 
     def close(self) -> None:
-        """Takes the last events; for a front that has stopped."""
+        """Takes the last events and ends the thread. The front must have stopped before."""
         self._stopping.set()
         self._thread.join()
 
@@ -84,7 +84,7 @@ class EndedCalls:
         self._tell(event, tenant)
 
     def _tell(self, event: EndedCall, tenant: str | None) -> None:
-        """Logs what a line of the access log does not say."""
+        """Logs details that a line of the access log does not have."""
         if event.fault is not None:
             logger.error(event.fault, extra={"request_id": event.request_id})
         if event.bad_key is not None:

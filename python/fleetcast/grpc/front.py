@@ -27,15 +27,15 @@ class Listener(NamedTuple):
 
 
 class WriteRules(NamedTuple):
-    """All that a write needs to know of the settings in force."""
+    """Everything that a write needs to know of the settings in force."""
 
     write_limits: dict[str, int | None]
     held_bytes_max: int
-    """Bytes of messages under way, of which each account has a share."""
+    """Bytes of messages under way. Each account gets a share of this number."""
 
 
 class FrontOptions(NamedTuple):
-    """All else that a front takes."""
+    """Everything else that a front needs."""
 
     listener: int
     settings: int
@@ -43,21 +43,21 @@ class FrontOptions(NamedTuple):
     certificate: Path
     private_key: Path
     backend: Path
-    """The Unix socket of the server behind."""
+    """The Unix socket of the server behind the front."""
     descriptors_max: int
     message_bytes_max: int
     in_flight: int
     """Index of the gauge of calls under way."""
     statuses: dict[str, tuple[str, int | None]]
-    """By error code: the name of a status, and seconds until the call may be sent again."""
+    """By error code: the name of a status, and seconds until the client may retry."""
     handed_on: dict[str, str]
     """Paths of the calls that go to the server behind, with their names in logs and metrics."""
 
 
 def open_front(services: GrpcServices, listener: Listener, backend: Path) -> GrpcFront:
-    """A front that serves. Raises `OSError`, which names the file for a faulty certificate."""
+    """Returns a front that serves. Raises `OSError` that names the file of a bad certificate."""
     settings = services.settings()
-    # A row of its own: the engine adds without our lock.
+    # The front has a row for itself, because the engine adds without our lock.
     counters = Counters(services.counters.shared)
     requests, writes = Requests(counters, "grpc"), Writes(counters, "grpc")
 

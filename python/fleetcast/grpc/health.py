@@ -27,7 +27,7 @@ _OK = integer(1, 1)
 
 
 class WriteReadiness:
-    """Asks the dependencies anew whenever it is asked, for one second at most."""
+    """Asks the dependencies again at every call, for one second at most."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._dependencies = Dependencies(probes)
@@ -35,7 +35,7 @@ class WriteReadiness:
         """Set when the server is about to stop."""
 
     async def is_ready(self) -> bool:
-        """Tells whether every dependency answers in time, and the server goes on."""
+        """Returns true if every dependency answers in time and the server is not about to stop."""
         if self.leaving.is_set():
             return False
         asked = self._dependencies.ask()
@@ -47,26 +47,26 @@ class WriteReadiness:
 
 
 class Health:
-    """The standard protocol, whose empty name is the whole server, and that of the contract."""
+    """The standard health protocol, whose empty name is the whole server, and the contract's."""
 
     def __init__(self, readiness: WriteReadiness) -> None:
         self._readiness = readiness
 
     async def health(self, _requests: object, _context: Context) -> bytes:
-        """OK, or UNAVAILABLE: the field of the answer says nothing."""
+        """Returns OK, or raises the refusal for UNAVAILABLE. The answer's field has no meaning."""
         if not await self._readiness.is_ready():
             raise refused("telemetry_unavailable")
         return _OK
 
     async def check(self, _requests: object, context: Context) -> bytes:
-        """The status of one service now."""
+        """Returns the status of one service now."""
         service = await _service(context)
         if service not in SERVICES:
             raise refused("unknown_service")
         return await self._status()
 
     async def watch(self, _requests: object, context: Context) -> AsyncIterator[bytes]:
-        """The status of one service, and every change of it."""
+        """Yields the status of one service, and every change of the status."""
         service = await _service(context)
         sent = b""
         while True:
@@ -92,7 +92,7 @@ class Health:
 
 
 async def _service(context: Context) -> str:
-    """The service that is asked for. Raises `Refused` where no message comes, or no such one."""
+    """Returns the name of the requested service. Raises `Refused` without one good message."""
     try:
         names = texts(await message(context, _READ_SECONDS), 1)
     except ValueError:

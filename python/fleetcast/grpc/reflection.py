@@ -1,7 +1,7 @@
 """Server reflection: the schema for tools such as grpcurl.
 
-`descriptors.binpb` holds the files below `protos/` as descriptors; `protos/README.md` says how to
-make it anew.
+`descriptors.binpb` holds the files below `protos/` as descriptors. `protos/README.md` says how to
+build it again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _NAME, _METHOD, _NESTED, _NESTED_ENUM = 1, 2, 3, 4
 _BY_FILENAME, _BY_SYMBOL, _LIST = 3, 4, 7
 _HOST, _REQUEST, _FILES, _SERVICES, _ERROR = 1, 2, 4, 6, 7
 _NOT_FOUND, _UNIMPLEMENTED = 5, 12
-_REFLECTING = ("development", "sandbox")  # on unless it is turned off
+_REFLECTING = ("development", "sandbox")  # on unless turned off
 
 
 def reflects(settings: Settings) -> bool:
-    """Tells whether tools may ask for the schema."""
+    """Returns true if tools may ask for the schema."""
     wanted = settings.grpc.reflection
     return settings.service.environment in _REFLECTING if wanted is None else wanted
 
@@ -42,7 +42,7 @@ class _File:
 
 
 class Reflection:
-    """Answers out of the descriptors."""
+    """Answers reflection requests from the descriptors."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
@@ -53,7 +53,7 @@ class Reflection:
             self._add(data)
 
     async def info(self, requests: AsyncIterator[bytes], _context: Context) -> AsyncIterator[bytes]:
-        """Answers one request after the other. Raises `Refused` for what is none."""
+        """Answers each request in turn. Raises `Refused` if a message is no reflection request."""
         async for request in requests:
             try:
                 host = texts(request, _HOST)
@@ -77,7 +77,7 @@ class Reflection:
         return _error(_UNIMPLEMENTED, "no such request")
 
     def _file(self, name: str) -> bytes:
-        """The file and all it stands on."""
+        """Returns the file `name` and all files that it depends on."""
         if name not in self._files:
             return _error(_NOT_FOUND, "not found")
         wanted = [name]

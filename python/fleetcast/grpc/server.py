@@ -41,10 +41,11 @@ async def serve(
     ready: Callable[[], None],
     lives: Callable[[], None],
 ) -> None:
-    """Serves until SIGTERM or SIGINT, then until what is under way has ended.
+    """Serves until SIGTERM or SIGINT, then until the calls under way have ended.
 
-    The socket between the two is made in the folder `run`. The loop calls `ready` when both serve,
-    and from then on `lives` while the front answers. Raises `OSError` without a good certificate.
+    The socket between the two is made in the folder `run`. The loop calls `ready` when both serve.
+    From then on it calls `lives` while the front answers. Raises `OSError` without a good
+    certificate.
     """
     readiness = WriteReadiness(services.probes)
     stop = asyncio.Event()
@@ -70,9 +71,10 @@ async def serve(
 
 @contextmanager
 def _own_socket(run: Path) -> Iterator[Path]:
-    """The path of this process's socket; those of processes that were killed are removed.
+    """Yields the path of this process's socket; removes the sockets of processes that were killed.
 
-    It leads over a descriptor of the folder, as a path of a socket has 107 bytes at most.
+    The path leads over a descriptor of the folder, because the path of a socket has at most 107
+    bytes. Example: `/proc/self/fd/9/grpc-4711`.
     """
     run.mkdir(mode=0o700, exist_ok=True)
     for socket in run.glob("grpc-*"):
@@ -95,9 +97,10 @@ async def _give_signs(front: GrpcFront, ended: EndedCalls, lives: Callable[[], N
 def _handlers(
     services: GrpcServices, readiness: WriteReadiness
 ) -> tuple[grpc.GenericRpcHandler, ...]:
-    """All on raw bytes, and as streams of requests, which are the same on the wire.
+    """The handlers of all methods, on raw bytes.
 
-    So a call that sends no message is under a handler's deadline, not in the library's hands.
+    Every method takes a stream of requests, which is the same on the wire. So a handler's deadline,
+    not the library, ends a call that sends no message.
     """
     health = Health(readiness)
     ingest: _Methods = {"Health": grpc.stream_unary_rpc_method_handler(calls.unary(health.health))}

@@ -1,4 +1,4 @@
-"""The parts that the gRPC surface stands on: given to `serve`."""
+"""The parts that the gRPC surface needs; `serve` takes them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class GrpcServices(SurfaceServices):
 
     authenticator: Authenticator
     settings: Callable[[], Settings]
-    """Gives those in force."""
+    """Returns the settings in force."""
     settings_descriptor: int
-    """Memory whose first word is their version."""
+    """Memory whose first word is the version of the settings."""
     probes: Mapping[str, Probe] = field(default_factory=dict)
-    """By dependency: all that writes need."""
+    """By dependency: everything that writes need."""

@@ -1,4 +1,4 @@
-"""Decisions about requests, made by the engine: by the front, or here if no front has decided."""
+"""Decisions about requests. The engine makes them in the front, or here if no front has decided."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class Admission:
-    """Has a request served, ended or refused, as was decided.
+    """Serves, ends or refuses a request, as the engine decided.
 
     `routes` are the paths of the listener.
     """
@@ -44,7 +44,7 @@ class Admission:
         )
 
     def admit(self, state: RequestState) -> None:
-        """Sets on the state what was found out, and completes an answer that needs no handler.
+        """Records the decision on the state, and completes an answer that needs no handler.
 
         Raises `Refused`, `ControlStoreUnavailable`, `StoreError`.
         """
@@ -59,7 +59,7 @@ class Admission:
         except RecordsUnavailable as error:
             raise ControlStoreUnavailable(str(error)) from error
         failure = environ.get("fleetcast.failed")
-        if failure is not None:  # a batch may be stored, so it must not be written once more
+        if failure is not None:  # the batch may be stored, so it must not be written again
             raise failure
         if step == "options":
             response.status = 204
@@ -72,7 +72,7 @@ class Admission:
             state.body = body
 
     def _take(self, state: RequestState, decision: Decision) -> None:
-        """Takes over what was found out, and notes it."""
+        """Copies the decision to the state, and logs its events."""
         state.address = decision.address
         if decision.path is not None:
             state.path, state.route = decision.path, self._routes[decision.path]
@@ -84,7 +84,7 @@ class Admission:
             state.plane = plane
         if decision.is_over_share:
             self._counters.add(self._over_share)
-        if decision.fault is not None:  # the client learns nothing of this
+        if decision.fault is not None:  # the client does not learn of this fault
             logger.error(
                 "store cannot be opened: %s", decision.fault, extra={"request_id": state.request_id}
             )
@@ -99,7 +99,7 @@ class Admission:
 
 
 def _body(environ: WSGIEnvironment) -> bytes:
-    """The body of a request that came through no front."""
+    """Reads the body of a request that came through no front."""
     text = environ.get("CONTENT_LENGTH") or ""
     if environ["REQUEST_METHOD"] != "POST" or not (text.isascii() and text.isdigit()):
         return b""

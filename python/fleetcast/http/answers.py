@@ -1,6 +1,7 @@
-"""Responses to errors: whatever is raised below becomes one, by the table of error codes.
+"""Responses to errors, by the table of error codes.
 
-Bodies are `{"error": code, **context}`, but for schema faults, which are a `detail` list.
+Bodies are `{"error": code, **context}`. Schema faults are a `detail` list instead. Example:
+`{"error":"too_many_link_ids","max":100}`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ErrorResponse:
-    """A response that tells of an error."""
+    """A response that reports an error."""
 
     code: str
     status: int
@@ -42,10 +43,10 @@ def encode(content: Mapping[str, object]) -> bytes:
 def error_response(
     error: Exception, *, backend: str, request_id: str, ingest: bool = False
 ) -> ErrorResponse:
-    """The response to anything raised while a request was served.
+    """Returns the response to an exception raised while a request was served.
 
-    `backend` names the time-series store where that is what failed, `ingest` tells a write. An
-    exception that nobody foresaw is logged, and tells the client nothing but the request id.
+    `backend` names the time-series store, for an error of that store; `ingest` is true for a write.
+    An unforeseen exception is logged, and the client learns only the request id.
     """
     upstream = {}
     if isinstance(error, StoreError):
@@ -70,7 +71,7 @@ def _response(code: str, row: ErrorCode, members: dict[str, object]) -> ErrorRes
     if row.retry_seconds is not None:
         seconds = members.pop("retry_after_seconds", row.retry_seconds)
         headers.append(("Retry-After", str(seconds)))
-        if row.http == _UNAVAILABLE:  # the body of a 429 is its code alone
+        if row.http == _UNAVAILABLE:  # the body of a 429 has only the code
             members["retry_after_seconds"] = seconds
     content = members if code == "schema_faults" else {"error": code, **members}
     return ErrorResponse(code, row.http, content, headers)

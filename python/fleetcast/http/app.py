@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def create_app(services: HttpServices) -> App:
-    """The WSGI application on top of what a worker has opened."""
+    """Returns the WSGI application over the parts that a worker has opened."""
     middleware = Middleware(services, Admission(services))
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
     resources = _resources(services)

@@ -1,4 +1,4 @@
-"""Exceptions of a request into answers, for every listener that serves HTTP."""
+"""Turns the exceptions of a request into answers, for every listener that serves HTTP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def put_json(response: falcon.Response, _route: Route, answer: ErrorResponse) -> None:
-    """The body that the contract has for an error."""
+    """Writes the body that the contract gives an error."""
     response.data = encode(answer.content)
 
 
@@ -33,9 +33,9 @@ def handle_errors(
     backend: str,
     put_body: Callable[[falcon.Response, Route, ErrorResponse], None] = put_json,
 ) -> None:
-    """Has each exception become an answer, which `put_body` gives its body.
+    """Registers a handler that turns every exception into a response.
 
-    `backend` names the time-series store in it.
+    `put_body` writes the body of the response. `backend` names the time-series store in it.
     """
 
     def handle(

@@ -13,5 +13,5 @@ REQUEST_ID_HEADER = "X-Request-Id"
 
 
 def new_request_id() -> str:
-    """A random 128-bit id as 32 hexadecimal digits: no secret, so the kernel is not asked."""
+    """A random 128-bit id as 32 hexadecimal digits. It is no secret: no system call is made."""
     return f"{getrandbits(128):032x}"

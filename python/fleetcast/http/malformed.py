@@ -1,4 +1,4 @@
-"""Accounts of requests that the parser refused: nobody knows what they ask for, nobody waited."""
+"""Accounts of requests that the parser refused. They have no known path, and took no time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MalformedRequests:
-    """Counts and logs them; `process` names the process in the access log."""
+    """Counts and logs malformed requests; `process` names the process in the access log."""
 
     def __init__(
         self, counters: Counters, access_log: Callable[[Served], None], process: str = "http"

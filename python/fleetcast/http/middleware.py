@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
-_LENGTH = re.compile("[0-9]{1,18}")  # more is refused, and no bytes of it come
+_LENGTH = re.compile("[0-9]{1,18}")  # a longer number is refused, and no bytes of the body come
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -43,7 +43,7 @@ class Middleware:
         return state
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Raises as `Admission.admit`."""
+        """Raises the errors of `Admission.admit`."""
         self._admit(self.begin(request, response))
 
     def process_response(
@@ -55,7 +55,8 @@ class Middleware:
     ) -> None:
         """Adds the headers that all answers have, and accounts for the request."""
         state: RequestState = request.context.state
-        # They know each other; without this their bodies would wait for the garbage collector.
+        # The request and its state refer to each other. If this link stayed, their bodies would
+        # wait for the garbage collector.
         request.context.state = None
         origin = request.get_header("Origin")
         allow = response.get_header("Allow") if request.method == "OPTIONS" else None
@@ -102,6 +103,6 @@ class Middleware:
 
 
 def _body_bytes(response: falcon.Response) -> int:
-    """Length of the body: one piece of bytes, or a list of them."""
+    """Length of the body, which is one piece of bytes or a list of pieces."""
     stream = response.stream
     return sum(map(len, stream)) if isinstance(stream, list) else len(response.data or b"")

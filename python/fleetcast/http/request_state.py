@@ -1,4 +1,4 @@
-"""One request on its way, with all that was found out about it so far."""
+"""The state of one request while it is served."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 class RequestState:
-    """State of one request. An attribute is there once it is known.
+    """The state of one request. An attribute is set once it is known.
 
-    Falcon's context of the request holds it as `state`.
+    Falcon's context of the request holds this object as `state`.
     """
 
     address: str
-    """Address of the client, as far as limits care."""
+    """Address of the client, as the limits count it."""
     path: str = OTHER
     route: Route = NO_ROUTE
-    """The route, and how it is written."""
+    """The route of `path`."""
     code: str | None = None
     """Error code of the answer, if it is an error."""
     identity: Identity
-    """On authenticated routes."""
+    """Set on authenticated routes."""
     plane: Plane
-    """On authenticated routes."""
+    """Set on authenticated routes."""
     body: bytes | RequestBody
-    """On ingest routes."""
+    """Set on ingest routes."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:
         self.request = request

@@ -1,4 +1,4 @@
-"""The paths of a listener, as the engine has them."""
+"""The paths of a listener, as the engine lists them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class Route(NamedTuple):
-    """A path, and what a request for it needs."""
+    """A path, and the requirements of a request for it."""
 
     path: str
     allowed: list[str]
-    """All methods."""
+    """All methods that the path takes."""
     authenticated: bool
     scope: str | None
-    """Needed of the key; `None` if any valid key will do."""
+    """The scope that the key must have; `None` if any valid key will do."""
     ingest: bool
-    """A write: needs the entitlement, and has a body."""
+    """True for a write, which needs the entitlement and has a body."""
     codings: list[str]
     """Content codings that a body of another protocol may have."""
 
     @property
     def allow(self) -> str:
-        """The value of `Allow`."""
+        """The value of the header field `Allow`. Example: `GET, HEAD, OPTIONS`."""
         return ", ".join(self.allowed)
 
 
@@ -37,6 +37,6 @@ def _by_path(*, is_adapters: bool) -> Mapping[str, Route]:
 
 NO_ROUTE = Route("other", [], authenticated=False, scope=None, ingest=False, codings=[])
 ROUTES = _by_path(is_adapters=False)
-"""Every path of the public listener; all others are 404."""
+"""Every path of the public listener; all other paths are 404."""
 ADAPTER_ROUTES = _by_path(is_adapters=True)
 """Every path of the listener for other protocols."""

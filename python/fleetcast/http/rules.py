@@ -1,4 +1,4 @@
-"""The rules of a listener, out of the settings, for the engine to decide by."""
+"""The rules of a listener, made from the settings. The engine decides by these rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class ListenerRules(NamedTuple):
-    """All that `Service` takes."""
+    """Everything that `Service` takes from the settings."""
 
     settings: Settings
     trusted_proxies: list[str]
@@ -39,7 +39,7 @@ class ListenerRules(NamedTuple):
     write_limits: dict[str, int | None]
     simulates: bool = False
     mapping: NameMapping | None = None
-    """Names of other protocols, for the listener of those."""
+    """Names of other protocols. Only the listener for other protocols has a mapping."""
 
 
 def public_rules(
@@ -56,7 +56,8 @@ def adapter_rules(
 ) -> ListenerRules:
     """Rules of the listener for other protocols.
 
-    Requests are counted in a file of their own; the lockout is that of all listeners.
+    This listener counts requests in the file `own_limiter`, and shares the lockout of all
+    listeners.
     """
     adapters, faults = settings.adapters, _Faults(counters)
     own = replace(settings.limits, requests_per_minute=adapters.requests_per_minute)
@@ -94,7 +95,7 @@ def _limiter_file(path: Path, limits: Limits, on_fault: Callable[[str], None]) -
 
 
 class _Faults:
-    """Counts faults of limiter files. The log has one line of them every ten seconds at most."""
+    """Counts faults of limiter files. Logs one line about them every ten seconds at most."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

@@ -1,4 +1,4 @@
-"""The parts that the HTTP surface stands on: given to `create_app`."""
+"""The parts that the HTTP surface needs; `create_app` takes them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ class Predictor(Protocol):
         entity_ids: Sequence[str],
         horizon_minutes: int | None,
     ) -> dict[str, object]:
-        """The body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
+        """Returns the body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
 
 
 Simulated = tuple[list[dict[str, object]], dict[str, object]]
 Simulate = Callable[["Plane", int, str | None], Simulated | None]
-"""Entities of an instant, in nanoseconds, and of a measurement or all, and what is to be said of
-them; `None` where nothing of the kind is simulated, or the plane's tenant has a fleet. Raises
-`StoreError`."""
+"""Simulates the entities of a plane at an instant.
+
+Takes the plane, the instant in nanoseconds, and a measurement or `None` for all. Returns the
+entities and the `simulation` object that describes them. Returns `None` if no such entity is
+simulated, or if the plane's tenant has a fleet. Raises `StoreError`.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +51,15 @@ class HttpServices(SurfaceServices):
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency."""
     predictor: Predictor | None = None
-    """`None` where nothing is predicted."""
+    """`None` if no family is predicted."""
     simulate: Simulate | None = None
-    """`None` where topology shows only what was observed."""
+    """`None` if topology shows only observed samples."""
     requests_total: Callable[[str], int] = lambda _account_id: 0
-    """Requests of an account so far. Raises `ControlStoreUnavailable`."""
+    """Returns the requests of an account so far. Raises `ControlStoreUnavailable`."""
     clock: Callable[[], int] = time.time_ns
     """Nanoseconds since 1970 in UTC."""
 
     @property
     def families(self) -> tuple[str, ...]:
-        """Families that are predicted."""
+        """The families that are predicted."""
         return () if self.predictor is None else self.settings.forecast.families

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Writing:
-    """Bodies of requests into the stores of their tenants."""
+    """Writes the bodies of requests into the stores of their tenants."""
 
     def __init__(self, services: HttpServices, transport: str) -> None:
         self._service = services.service

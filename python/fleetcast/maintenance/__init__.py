@@ -1,1 +1,1 @@
-"""Upkeep by the maintenance process: stores of tenants, forecasts, and what nodes share."""
+"""Upkeep by the maintenance process: stores of tenants, forecasts, and shared records of nodes."""

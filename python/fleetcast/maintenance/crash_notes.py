@@ -1,8 +1,8 @@
-"""Notes on disk of the upkeep under way, so that a tenant that ends the process is known.
+"""Notes on disk of the upkeep under way, which show the tenant whose upkeep ended the process.
 
-A lack of memory may end a process without an exception. Upkeep that is still noted at the next
-start was under way then. It is treated as failed, as often as that has happened in a row: else it
-would end the process again and again before the tenants behind it have had their turn.
+A lack of memory may end a process without an exception. If the next start finds a note, that upkeep
+was under way at the end. The upkeep then counts as failed, once for each such end in a row. So it
+is tried later each time, and does not end the process before the next tenants have had their turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CrashNotes:
-    """A file in `folder` for each account whose upkeep is under way."""
+    """Keeps a file in `folder` for each account whose upkeep is under way."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,9 +31,9 @@ class CrashNotes:
 
     @contextmanager
     def noted(self, account_id: str) -> Iterator[None]:
-        """Notes it until the end of the block, which the process does not reach if it ends."""
+        """Keeps the note until the end of the block. If the process ends before, the note stays."""
         path = self._folder / account_id
-        with contextlib.suppress(OSError):  # a full disk: upkeep may make room
+        with contextlib.suppress(OSError):  # the disk may be full, and upkeep may make room
             path.touch(mode=0o600)
             path.write_text(str(self.crashes(account_id) + 1))
         try:
@@ -52,4 +52,4 @@ def _count(path: Path) -> int:
     try:
         return int(path.read_text())
     except (OSError, ValueError):
-        return 1  # it ended before the number was written
+        return 1  # the process ended before the number was written

@@ -1,4 +1,4 @@
-"""Upkeep of forecasts by the maintenance process: scores, and the removal of what has ended."""
+"""Upkeep of forecasts by the maintenance process: scores, and the removal of ended records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _ROUND_SECONDS = 15.0
-_PAUSE_SECONDS = 0.01  # between slices of the store, for those who wait for it
+_PAUSE_SECONDS = 0.01  # between slices of the store, for threads that wait for the store
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ class Housekeeping:
         self._clock = store.clock
         self._scoring: Scoring | None = None
         self._names: dict[str, str] = {}
-        """Tenants by account, as of the beginning of a round."""
+        """Names of tenants by account, as of the beginning of a round."""
 
     def running(self) -> AbstractContextManager[None]:
-        """Goes on until the end of the block."""
+        """Runs the rounds in a thread until the end of the block."""
         return background("forecasts", self._run)
 
     def _run(self, stopped: threading.Event) -> None:
@@ -63,7 +63,7 @@ class Housekeeping:
                 self._score()
             except (PredictionStoreUnavailable, ControlStoreUnavailable) as error:
                 logger.warning("forecasts are not scored: %s", error)
-            except BaseException:  # what one round cannot do must not keep the next from doing it
+            except BaseException:  # the failure of a round must not prevent the next round
                 logger.exception("forecasts are not scored")
 
     def _score(self) -> None:

@@ -1,4 +1,4 @@
-"""Upkeep that the nodes of an installation share: signs of life, and removal of what is over."""
+"""Upkeep that the nodes of an installation share: signs of life, and removal of old records."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from fleetcast.installation.stores import Stores
 
-_BEAT_SECONDS = 3.0  # others go by those of the last ten
+_BEAT_SECONDS = 3.0  # a node counts as gone after ten seconds
 _SWEEP_SECONDS = 60.0
 
 logger = structlog.get_logger(__name__)
 
 
 def node_upkeep(stores: Stores) -> AbstractContextManager[None]:
-    """Beats and sweeps until the end of the block, where many nodes share the stores."""
+    """Beats and sweeps until the end of the block, if many nodes share the stores."""
 
     def work(stopped: threading.Event) -> None:
         swept_at = float("-inf")
@@ -44,5 +44,5 @@ def _attempt(failure: str, do: Callable[[], None]) -> None:
         logger.error(failure, problem=str(error))  # noqa: TRY400 - the message says all
     except (StoreError, OperatorError) as error:
         logger.warning(failure, problem=str(error))
-    except BaseException:  # a panic of the engine is no Exception, and must not end this
+    except BaseException:  # a panic of the engine is no Exception, and must not end the upkeep
         logger.exception(failure)

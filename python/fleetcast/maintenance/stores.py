@@ -1,9 +1,9 @@
-"""Compaction and retention of every tenant's store while it is served.
+"""Compaction and retention of every tenant's store while the store is served.
 
-Tenants are independent of each other: an exception of one store's upkeep, a panic of the engine or
-a lack of memory included, is that tenant's failure. It is logged and shown among the metrics and by
-`/readyz`, and tried again later each time, while the others go on. Two are maintained at once, so
-that a long compaction does not hold up all others.
+Tenants are independent. An exception during the upkeep of a store is that tenant's failure, also a
+panic of the engine or a lack of memory. The failure is logged, shown by the metrics and by
+`/readyz`, and tried again after a longer pause each time. The other tenants are not affected. Two
+stores are maintained at once, so that a long compaction does not delay all other stores.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
-# A start with thousands of tenants neither reads the heads of all stores at once nor opens them.
+# After a start with thousands of tenants, the stores are read and opened over several rounds.
 _NEW_PER_ROUND_MAX = 200
 _UNREAD_PER_ROUND_MAX = 20
-_STEP_SECONDS = 60.0  # time services make smaller ones, which delay nothing by much
+_STEP_SECONDS = 60.0  # time services make smaller steps, which delay upkeep little
 _NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
 
 
 class Maintenance:
-    """Upkeep of the stores of all tenants. `after_seconds` gives how old a log may get.
+    """Upkeep of the stores of all tenants. `after_seconds` returns how old a log may get.
 
-    `prefers` tells for an account if this node comes first. Others wait a minute for the one that
-    does, so that a plane is in the memory of one node; the store's lock allows one at a time.
-    `clock` gives seconds that nobody can set, `wall` seconds since 1970.
-    Close it to wait for upkeep that is under way.
+    `prefers` returns true if this node comes first for an account. The other nodes wait a minute
+    for that node, so that the memory of only one node holds a plane. The store's lock lets one node
+    work at a time. `clock` gives seconds of a clock that cannot be set, `wall` gives seconds since
+    1970. Close the object to wait for upkeep that is under way.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Maintenance:
     def begin_due(self, lives: Callable[[], None] = lambda: None) -> list[Future[None]]:
         """Begins the upkeep that is due and not under way, and returns its futures.
 
-        `lives` is called each second meanwhile: the database of a cluster may take minutes for the
-        question.
+        `lives` is called each second in the meantime, because the database of a cluster may take
+        minutes to answer.
         """
         try:
             tenants = self._store.tenants()
@@ -119,15 +119,15 @@ class Maintenance:
         return [self._pool.submit(self._maintain, tenant) for tenant in due]
 
     def close(self) -> None:
-        """Begins nothing more, and waits for upkeep that is under way."""
+        """Begins no more upkeep, and waits for the upkeep under way."""
         self._pool.shutdown(cancel_futures=True)
 
     def _moment(self) -> Moment:
         return Moment(self._clock(), self._wall())
 
     def _notice_step(self, at: Moment) -> None:
-        """Has all stores looked at anew, a few at a time, after a step of the wall clock."""
-        is_clock_believed()  # the engine notes how the clock goes, also while nothing is done
+        """Looks at all stores again, a few at a time, after a step of the wall clock."""
+        is_clock_believed()  # the engine must see the clock even when no upkeep is due
         step = at.wall - at.now - self._ahead
         self._ahead += step
         if abs(step) > _STEP_SECONDS:
@@ -136,9 +136,10 @@ class Maintenance:
                 upkeep.note_step()
 
     def _one_suspect(self, due: list[Tenant]) -> list[Tenant]:
-        """Leaves one of the tenants that may have ended the process, the least suspect.
+        """Returns `due` with only one of the tenants that may have ended the process.
 
-        Else those that merely were under way beside the one that did would never be told apart.
+        The least suspect tenant stays. So tenants whose upkeep was merely under way at the same
+        time are told from the tenant that ended the process.
         """
         crashes = {
             tenant.account_id: self._crash_notes.crashes(tenant.account_id) for tenant in due
@@ -160,7 +161,7 @@ class Maintenance:
             self._end_gauges(self._known.pop(account_id))
 
     def _end_gauges(self, upkeep: Upkeep) -> None:
-        """Shows 0 for a tenant that is gone: it neither fails nor holds anything."""
+        """Shows 0 for a tenant that is gone, which neither fails nor holds rows."""
         shown = {
             "fleetcast_tenant_expiry_held": upkeep.held > 0,
             "fleetcast_tenant_clock_lead_seconds": upkeep.lead_seconds > 0,
@@ -201,7 +202,7 @@ class Maintenance:
             self._progressed()
 
     def _perform(self, tenant: Tenant, upkeep: Upkeep) -> bool:
-        """Does what is due, and notes what is due next; returns true if it failed before."""
+        """Does the upkeep that is due, and notes the next; returns true if it failed before."""
         plane = self._engine.plane(tenant.account_id, tenant.name)
         after_seconds = self._after_seconds()
         if not self._mend_retention(tenant, plane):
@@ -217,7 +218,7 @@ class Maintenance:
     def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int) -> int | None:
         """Compacts; returns the segments with rows that only a doubtful clock keeps (O2).
 
-        Returns `None` if another process is at it.
+        Returns `None` if another process is compacting.
         """
         done = plane.compact(
             after_seconds=after_seconds,
@@ -240,15 +241,15 @@ class Maintenance:
         return done.held
 
     def _mend_retention(self, tenant: Tenant, plane: Plane) -> bool:
-        """Gives a store the retention of its tenant's record; true where it had another.
+        """Gives a store the retention of its tenant's record; returns true if the two differed.
 
-        They differ where the store was restored, or a change was cut short or is being made at
-        this moment. So the record is read anew, and nothing is removed before the two agree.
+        The two differ if the store was restored, if a change was cut short, or while a change is
+        made. So the record is read again, and no rows are removed before the two agree.
         """
         with self._store.read() as view:
             current = Tenant.get(view, tenant.name)
         if current is None or current.account_id != tenant.account_id:
-            return True  # it is being deleted
+            return True  # the tenant is being deleted
         if plane.upcoming().retention_seconds == current.retention_seconds:
             return False
         plane.set_retention(current.retention_seconds)
@@ -289,7 +290,7 @@ class Maintenance:
             self._engine.release(tenant.account_id)
 
     def _show(self, tenant: Tenant, upkeep: Upkeep) -> None:
-        """Shows in the metrics since when it fails, or that it does not."""
+        """Shows in the metrics since when the upkeep fails, or that it does not fail."""
         since = upkeep.failing_since
         at = self._moment()
         failing = self._counters.gauge(sample("fleetcast_upkeep_failing", tenant=tenant.name))

@@ -1,8 +1,8 @@
 """Schedule of the upkeep of one tenant's store, and since when it fails.
 
-Most stores rest. One that has not changed since the last look, and has nothing due by itself, is
-not opened: a glance tells that it has not changed, and another one, which reads its counts, how
-much was written to it. Ages and delays are measured by the monotonic clock (O5).
+Most stores rest. A store is not opened if it has not changed since the last look and no upkeep is
+due by time. One glance shows if the store has changed. If it has, a second glance reads the counts
+of written data. Ages and delays are measured by the monotonic clock (O5).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _RETRY_FIRST_SECONDS = 1.0
 _RETRY_MAX_SECONDS = 300.0
 _LEAD_LOG_SECONDS = 60.0
-_LEAD_SECONDS = 5.0  # the file's own time tells of a clock that is ahead
-_DOUBLINGS_MAX = 16  # more than it takes to get there; a power without a bound would overflow
+_LEAD_SECONDS = 5.0  # a store's file time more than this ahead shows a wrong clock
+_DOUBLINGS_MAX = 16  # more than the maximum needs; a power without a bound would overflow
 _NEGLECTED_SECONDS = 60.0
 _HELD_SECONDS = 60.0
-_LOG_BYTES_DUE = 4 << 20  # until the store has said how much it is
+_LOG_BYTES_DUE = 4 << 20  # until the store reports its own number
 _NS_PER_SECOND = 1e9
 
 
@@ -31,7 +31,7 @@ class Moment(NamedTuple):
     now: float
     """Seconds of the monotonic clock, for ages and delays."""
     wall: float
-    """Seconds since 1970, beside what stores say."""
+    """Seconds since 1970, which can be compared with the times in stores."""
 
 
 class Upkeep:
@@ -64,10 +64,10 @@ class Upkeep:
         self.failing_since: float | None = None
         """Seconds of the monotonic clock."""
         self.is_unread = False
-        """It had rows at the first look, and nobody has opened it since to see what is due."""
+        """True if the store had rows at the first look and no upkeep has opened the store since."""
         self.lead_seconds = 0
         self.held = 0
-        """Segments with rows to expire, which a doubtful clock keeps."""
+        """Segments with expired rows that are kept because the clock is in doubt."""
         self._glance = glance
         self._retention_seconds = tenant.retention_seconds
         self._is_preferred = True
@@ -86,12 +86,13 @@ class Upkeep:
     def is_due(
         self, tenant: Tenant, at: Moment, after_seconds: float, *, prefers: bool = True
     ) -> bool:
-        """True where it is to be done now, with a log that may become `after_seconds` old.
+        """Returns true if upkeep is due now, with a log that may become `after_seconds` old.
 
-        A node that does not come first does it once the one that does has left it undone.
+        A node that does not come first does the upkeep a minute after the preferred node should
+        have.
         """
         if prefers and not self._is_preferred:
-            self.is_unread = True  # what is due by itself was known to another node
+            self.is_unread = True  # another node knew which upkeep is due by time
         self._is_preferred = prefers
         is_due = self._is_to_be_done(tenant, at, after_seconds)
         if prefers or not is_due:
@@ -111,7 +112,7 @@ class Upkeep:
         try:
             self._notice_change(at)
         except (OSError, StoreError):
-            return True  # the fault shows, and is noted, when it is opened
+            return True  # the fault shows, and is noted, when the store is opened
         return (
             self._log_bytes >= self._log_bytes_due
             or (self._log_since is not None and now - self._log_since >= after_seconds)
@@ -122,7 +123,8 @@ class Upkeep:
     def note_failure(self, now: float, times: int = 1) -> float:
         """Notes failures in a row at `now` of the monotonic clock.
 
-        Returns the seconds until it is tried again.
+        Returns the seconds until the next try. Example: 1, 2, 4 and 8 s after the first four
+        failures, and 300 s at most.
         """
         self.is_unread = False
         if self.failing_since is None:
@@ -134,10 +136,10 @@ class Upkeep:
         return seconds
 
     def note_success(self, upcoming: Upcoming, at: Moment, *, is_held: bool) -> bool:
-        """Notes that it was done, and when it is due next as of `at`.
+        """Notes that the upkeep was done, and when it is next due as of `at`.
 
-        If `is_held`, rows are due that a doubtful clock keeps: it is done again soon. Returns true
-        if it failed before.
+        If `is_held` is true, a doubtful clock keeps rows that have expired, so the upkeep is due
+        again soon. Returns true if the upkeep failed before.
         """
         recovered = self.failing_since is not None
         self.failing_since, self._failures, self.is_unread = None, 0, False
@@ -147,20 +149,20 @@ class Upkeep:
         self._log_since = self._due_at = None
         if upcoming.log_since_ns is not None:
             age = at.wall - upcoming.log_since_ns / _NS_PER_SECOND
-            self._log_since = at.now - max(age, 0.0)  # less by a clock that was ahead
+            self._log_since = at.now - max(age, 0.0)  # the age is negative if a clock was ahead
         if upcoming.due_ns is not None:
             due_at = at.now + upcoming.due_ns / _NS_PER_SECOND - at.wall
             self._due_at = max(due_at, at.now + _HELD_SECONDS) if is_held else due_at
         return recovered
 
     def note_step(self) -> None:
-        """Notes that the wall clock has stepped: what is due by itself is due at another time."""
+        """Notes that the wall clock has stepped, so that upkeep by time is due at another time."""
         self.is_unread |= self._due_at is not None or self._generation > 0
 
     def note_lead(self, seconds: int, now: float) -> bool:
         """Notes at `now` of the monotonic clock how far the last write is ahead of the wall clock.
 
-        Returns true if that is to be logged.
+        Returns true if the lead is to be logged.
         """
         self.lead_seconds = seconds
         self._lead_noted_at = now
@@ -171,7 +173,7 @@ class Upkeep:
         return True
 
     def _notice_change(self, at: Moment) -> None:
-        """Looks at the store, and at its counts where it has changed.
+        """Looks at the store, and reads its counts if it has changed.
 
         Raises `OSError`, `StoreError`.
         """
@@ -181,7 +183,7 @@ class Upkeep:
         stats = self._glance.counts()
         if self._state is None:
             self.is_unread = bool(stats.rows or stats.segments)
-        elif stats.generation != self._generation:  # somebody else compacted or deleted
+        elif stats.generation != self._generation:  # another process compacted or deleted
             self._due_at = at.now if self._is_preferred else None
             if not self._is_preferred:
                 self._log_since = self._neglected_since = None
@@ -194,7 +196,7 @@ class Upkeep:
             self._lead_noted_at = None
 
     def _is_lead_due(self, now: float) -> bool:
-        """True where a write may be ahead of the clock, or was and the clock may have caught up."""
+        """Returns true if a write may be ahead of the clock, or if the clock may have caught up."""
         if self._lead_noted_at is None:
             return True
         return self.lead_seconds > 0 and now - self._lead_noted_at >= _LEAD_LOG_SECONDS

@@ -15,7 +15,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def label(name: str, **labels: object) -> str:
-    """`name{key="value",…}`, as Prometheus writes a series."""
+    """Writes a series as Prometheus does. Example: `name{route="/topology",status="200"}`."""
     if not labels:
         return name
     pairs = (f'{key}="{str(value).translate(_ESCAPES)}"' for key, value in labels.items())
@@ -23,7 +23,7 @@ def label(name: str, **labels: object) -> str:
 
 
 class Counters:
-    """The counters of this process. Safe to share between threads; make it after a fork."""
+    """The counters of this process. Threads may share them. Make them after a fork."""
 
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
@@ -31,7 +31,7 @@ class Counters:
 
     @staticmethod
     def alone() -> Counters:
-        """Counters that nobody else sees."""
+        """Makes counters that no other process sees."""
         return Counters(Shared(make_shared_memory(rows=1)))
 
     def counter(self, name: str) -> int:
@@ -49,7 +49,7 @@ class Counters:
             row.values[index] += amount
 
     def add_all(self, changes: Iterable[tuple[int, int]]) -> None:
-        """Adds to several at once."""
+        """Adds to several counters at once."""
         row = self._row
         with row.lock:
             values = row.values
@@ -69,11 +69,15 @@ class Histogram:
         self.buckets = [
             counters.counter(label(f"{name}_bucket", **labels, le=bound)) for bound in bounds
         ]
-        """Index for each of `BUCKETS_SECONDS`, and one for what is above all."""
+        """Index for each bound of `BUCKETS_SECONDS`, and one index for longer durations."""
         self.sum = counters.counter(label(f"{name}_sum", **labels))
         """Index of the sum in nanoseconds."""
 
     def changes(self, seconds: float) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Indexes and amounts that one observation adds, for `Counters.add_all`."""
+        """Indexes and amounts that one observation adds, for `Counters.add_all`.
+
+        Example: with bounds 0.1 and 0.25, a duration of 0.2 s adds 1 to the bucket of 0.25 and
+        200,000,000 to the sum.
+        """
         bucket = self.buckets[bisect_left(BUCKETS_SECONDS, seconds)]
         return (bucket, 1), (self.sum, int(seconds * 1e9))

@@ -38,9 +38,9 @@ def sample(name: str, **labels: object) -> str:
 def exposition(
     values: Mapping[str, float], ready: Mapping[str, Sequence[str]] | None = None
 ) -> str:
-    """One text of all series, by family; a series without a family is left out.
+    """Returns one text of all series, by family; a series without a family is left out.
 
-    `ready` holds lines of more series by family, as they are to appear.
+    `ready` holds lines of more series by family, copied as they are.
     """
     ready = ready or {}
     found: dict[str, dict[str, float]] = defaultdict(dict)
@@ -89,5 +89,5 @@ def _histogram(name: str, series: Mapping[str, float]) -> list[str]:
 
 
 def number(value: float) -> str:
-    """A value as Prometheus reads it."""
+    """A value as Prometheus reads it. Example: `3.0` becomes `3`."""
     return str(int(value)) if value == int(value) else repr(value)

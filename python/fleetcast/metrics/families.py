@@ -1,6 +1,7 @@
-"""All metrics: name, kind and meaning. A new one is a line here and a call where it happens.
+"""All metrics: name, kind and meaning.
 
-A counter ends in `_total`. Histograms are counted in nanoseconds and shown in seconds.
+A new metric is a line here and a call at the counted event. A counter ends in `_total`. Histograms
+are counted in nanoseconds and shown in seconds.
 """
 
 from __future__ import annotations
@@ -164,4 +165,4 @@ BUCKETS_SECONDS = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
-"""Upper bounds of every histogram; the last bucket, without one, follows from them."""
+"""Upper bounds of every histogram, in seconds. One more bucket without a bound follows the last."""

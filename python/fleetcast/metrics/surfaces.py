@@ -1,4 +1,4 @@
-"""Counters of requests and records over HTTP and gRPC, each with one call where a request ends."""
+"""Counters of requests and records over HTTP and gRPC, each with one call when a request ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fleetcast.metrics.shared import Shared
 
-_USAGE = "usage "  # no metric: names of metrics hold no space
+_USAGE = "usage "  # no metric: the name of a metric has no space
 OTHER = "other"
 """The label of requests without a known route, so that clients cannot invent label values."""
 
@@ -42,10 +42,10 @@ class WriteIndexes(NamedTuple):
 
 
 class Books(NamedTuple):
-    """All that the engine counts and logs requests of one process by."""
+    """Everything that the engine needs to count and log the requests of one process."""
 
     process: str
-    """Its name in logs."""
+    """The name of the process in logs."""
     counters: int
     """Descriptor of the memory of counters."""
     counters_bytes: int
@@ -60,7 +60,7 @@ class Books(NamedTuple):
 def engine_books(
     shared: Shared, process: str, requests: Requests, writes: Writes, answered: int | None = None
 ) -> Books:
-    """Books for the engine. The counters of `requests` and `writes` must be a row of its own."""
+    """Returns books for the engine. `requests` and `writes` must use a row for themselves."""
     memory = shared.descriptor, shared.rows_bytes
     return Books(process, *memory, BUCKETS_SECONDS, requests.indexes, writes.indexes, answered)
 
@@ -80,11 +80,11 @@ class Requests:
         self._accounts: dict[str, int] = {}
 
     def began(self) -> None:
-        """A request is being answered from now on."""
+        """Notes that a request is being answered from now on."""
         self._counters.add(self.in_flight)
 
     def left(self) -> None:
-        """A request is under way no longer: it has its answer, or the connection ended before."""
+        """Notes that a request is no longer under way: it has its answer or lost its connection."""
         self._counters.add(self.in_flight, -1)
 
     def ended(
@@ -97,9 +97,9 @@ class Requests:
         code: str | None = None,
         account_id: str | None = None,
     ) -> None:
-        """A request has its answer; `code` is that of the error, if it is one.
+        """Notes that a request has its answer; `code` is the error code, if the answer is an error.
 
-        It counts for the usage of `account_id`, if a valid key came with it.
+        The request counts for the usage of `account_id`, if it came with a valid key.
         """
         total = self._total(method, route, status)
         changes = [(total, 1), *self._durations(route).changes(seconds)]
@@ -110,16 +110,16 @@ class Requests:
         self._counters.add_all(changes)
 
     def refused(self, method: str, route: str, status: object, code: str) -> None:
-        """A refusal before there was a request: it took no time and never was in flight."""
+        """Notes a refusal before there was a request. It took no time and never was in flight."""
         total = self._total(method, route, status)
         self._counters.add_all(((total, 1), (self._refused(code), 1)))
 
     def over_share(self) -> None:
-        """A refusal of a request because its tenant, or address, held its share already."""
+        """Notes a refusal because a tenant, or an address, held its share already."""
         self._counters.add(self._counters.counter(self._over_share))
 
     def indexes(self, method: str, route: str, status: object, account_id: str) -> RequestIndexes:
-        """Indexes for one who counts requests by himself, as `began`, `left` and `ended` do."""
+        """Indexes for a caller that counts requests itself, as `began`, `left` and `ended` do."""
         return RequestIndexes(
             self.in_flight,
             self._total(method, route, status),
@@ -170,7 +170,7 @@ class Writes:
     def stored(
         self, tenant: str, *, accepted: int, rejected: int, clamped: int, commit_seconds: float
     ) -> None:
-        """A batch was committed."""
+        """Notes that a batch was committed."""
         indexes = self.indexes(tenant)
         self._counters.add_all(
             (
@@ -182,14 +182,14 @@ class Writes:
         )
 
     def unreadable(self, tenant: str, *, no_entity: int, other_measurement: int) -> None:
-        """Some records of a batch that was committed are shown by no read."""
+        """Notes that some records of a committed batch appear in no read."""
         indexes = self.indexes(tenant)
         self._counters.add_all(
             ((indexes.no_entity, no_entity), (indexes.other_measurement, other_measurement))
         )
 
     def indexes(self, tenant: str) -> WriteIndexes:
-        """Indexes for one who counts batches by himself, as `stored` does."""
+        """Indexes for a caller that counts batches itself, as `stored` does."""
         known = self._indexes.get(tenant)
         if known is None:
             accepted, rejected, clamped = (
@@ -213,7 +213,7 @@ class Writes:
         return known
 
     def tenant_full(self, tenant: str, bound: str) -> None:
-        """A batch was refused that would have taken the tenant past a bound on its names."""
+        """Notes that a batch was refused, because its tenant would have passed a bound on names."""
         name = label("fleetcast_tenant_full_total", tenant=tenant, bound=bound)
         self._counters.add(self._counters.counter(name))
         logger.warning("a tenant is full", extra={"tenant": tenant, "bound": f"limits.{bound}"})
@@ -226,7 +226,7 @@ class AccountRequests:
         self._totals = Totals(shared, _USAGE)
 
     def of(self, account_id: str) -> int:
-        """Requests of one account; costs the same however many there are."""
+        """Requests of one account; the cost does not depend on the number of accounts."""
         return self._totals.of(_USAGE + account_id)
 
     def all(self) -> dict[str, int]:

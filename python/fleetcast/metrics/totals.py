@@ -1,7 +1,7 @@
 """Sums over all rows of the shared memory, without reading a name twice.
 
-A slot never changes its name, and slots are only added, so a reader remembers the indexes of each
-name and reads names anew only where some have been added.
+A slot never changes its name, and slots are only added. So a reader remembers the indexes of each
+name, and reads only the names of added slots.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Totals:
         self._gauges: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def of(self, name: str) -> int:
-        """The sum of one name; 0 where nobody has counted it."""
+        """Returns the sum of one name, or 0 if no process has counted it."""
         with self._lock:
             self._read_new_names()
             words = self._shared.words
@@ -39,7 +39,7 @@ class Totals:
             return total
 
     def all(self) -> Counter[str]:
-        """All names and their sums; gauges of processes that are gone do not count."""
+        """Returns all names and their sums. Gauges of processes that are gone do not count."""
         with self._lock:
             self._read_new_names()
             words = self._shared.words

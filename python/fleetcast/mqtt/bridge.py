@@ -29,35 +29,38 @@ logger = logging.getLogger("fleetcast.mqtt")
 
 _TALLY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
-_BODY_BYTES_MAX = 900_000  # below limits.body_bytes_max, as messages are spelt
+_BODY_BYTES_MAX = 900_000  # of payloads; below limits.body_bytes_max
 _PACKETS_MAX = 65_535
 # Bytes of messages that wait to be read. The broker keeps messages of QoS 1 until they are
-# acknowledged, so only messages of QoS 0 are more than the bridge has asked for.
+# acknowledged. So only messages of QoS 0 can exceed the number that the bridge has asked for.
 _UNREAD_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass
 class _Taken:
-    """Messages of one batch, and those among them that the broker alone can tell from others."""
+    """Messages of one batch, and the identities that hold until the broker's confirmation."""
 
     messages: list[Message] = field(default_factory=list)
     untimed: set[MessageIdentity] = field(default_factory=set)
 
 
 class Bridge:
-    """One broker, one service. `run` returns when `stop` was called; it raises what ended it."""
+    """A bridge from one broker to one service.
+
+    `run` returns after `stop`, and raises the error that ended the bridge.
+    """
 
     def __init__(self, settings: BridgeSettings) -> None:
         self._settings = settings
         self._stopping = threading.Event()
         self._changed = threading.Condition()
-        # Messages, and those without times whose acknowledgments the broker has, in the order in
-        # which it said so.
+        # Holds messages. Also holds sets of messages without times, once the broker has their
+        # acknowledgments, in the order of the broker's confirmations.
         self._arrived: queue.SimpleQueue[Message | set[MessageIdentity]] = queue.SimpleQueue()
-        # Messages of each batch that wait for its end, in order.
+        # Messages that wait for the end of a batch, by batch, in order.
         self._waiting: deque[tuple[int, _Taken]] = deque()
         self._session_before = self._connection_before = 0
-        # Bytes of messages. Each count is changed by one thread alone; the difference is unread.
+        # Bytes of messages. One thread alone changes each count. The difference is unread.
         self._arrived_bytes = self._read_bytes = 0
         self._dropping_at: float | None = None
         self._failure: BaseException | None = None
@@ -73,11 +76,11 @@ class Bridge:
         )
 
     def stop(self) -> None:
-        """Ends the bridge; what it has not stored is in the spool, or with the broker."""
+        """Ends the bridge. Messages that are not stored are in the spool, or with the broker."""
         self._stopping.set()
 
     def run(self) -> None:
-        """Bridges until it is stopped."""
+        """Bridges until `stop` is called."""
         threads = [
             threading.Thread(target=self._guarded, args=(work,), name=work.__name__)
             for work in (self._collect, self._deliver)
@@ -96,7 +99,7 @@ class Bridge:
             raise self._failure
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """A thread that fails ends the bridge."""
+        """Runs `work`. A failure ends the bridge."""
         try:
             work()
         except Stopped:
@@ -109,7 +112,7 @@ class Bridge:
                 self._changed.notify_all()
 
     def _receive(self, message: Message) -> None:
-        """Takes a message of the session; drops one of QoS 0 while too many bytes are unread."""
+        """Takes a message of the session. Drops a message of QoS 0 if too many bytes are unread."""
         size = message.held_bytes
         if not message.packet and self._arrived_bytes - self._read_bytes + size > _UNREAD_BYTES_MAX:
             self.tally.dropped += 1
@@ -129,7 +132,7 @@ class Bridge:
                 self._take(first)
 
     def _take(self, first: Message) -> None:
-        """One batch, from its first message to the spool."""
+        """Makes one batch, from its first message to the spool."""
         batch = self._settings.batch
         taken = _Taken()
         size = 0
@@ -158,11 +161,11 @@ class Bridge:
             self._spool.forget(arrived)
 
     def _forget(self, message: Message) -> None:
-        """Forgets packets whose numbers may have been given to other messages by now."""
+        """Forgets packets whose numbers the broker may have given to other messages."""
         if message.session != self._session_before:
             self._spool.forget_packets()
         elif not message.again and message.connection != self._connection_before:
-            # Repeated deliveries of a connection come before its first ones.
+            # A connection delivers repeated messages before its new messages.
             self._spool.forget_acknowledged()
             self._connection_before = message.connection
         self._session_before = message.session
@@ -170,7 +173,7 @@ class Bridge:
     def _read(
         self, message: Message, identities: set[MessageIdentity], untimed: set[MessageIdentity]
     ) -> list[dict[str, Any]]:
-        """Records of a message; none of one that is known already, or poison."""
+        """Returns the records of a message, and no records of a known or poisonous message."""
         self.tally.messages += 1
         if message.packet:
             self._forget(message)
@@ -219,12 +222,12 @@ class Bridge:
             self._changed.notify_all()
 
     def _acknowledge(self, taken: _Taken) -> None:
-        """Acknowledges messages, which are known until the broker has heard of it."""
+        """Acknowledges messages. They stay known until the broker has the acknowledgments."""
         confirmed = partial(self._arrived.put, taken.untimed) if taken.untimed else None
         self._session.acknowledge(taken.messages, confirmed)
 
     def _wait_for_room(self) -> None:
-        """While the spool is full nothing is taken, nothing acknowledged: the broker keeps it."""
+        """Waits while the spool is full. No message is acknowledged, so the broker keeps them."""
         bytes_max = self._settings.spool.bytes_max
         if self._spool.size() + _BODY_BYTES_MAX <= bytes_max:
             return
@@ -252,7 +255,7 @@ class Bridge:
                 self._stored(batch.id)
 
     def _stored(self, batch: int) -> None:
-        """Acknowledges what waited for a batch. One of an earlier run has nobody waiting."""
+        """Acknowledges the messages that wait for a batch. A batch of an earlier run has none."""
         with self._changed:
             while self._waiting and self._waiting[0][0] <= batch:
                 self._acknowledge(self._waiting.popleft()[1])

@@ -25,23 +25,23 @@ logger = logging.getLogger("fleetcast.mqtt")
 _PAUSE_FIRST_SECONDS = 0.5
 _PAUSE_MAX_SECONDS = 30.0
 _NOT_ALLOWED_SECONDS = 60
-# Answers of the service about the records: nothing of them was stored.
+# Error codes of the service about the records. No record of such a batch was stored.
 _REFUSALS = {
     *("invalid_input", "field_type_conflict", "batch_too_large", "request_too_large"),
 }
-# Answers from before anything is stored. A front that lost the service, or a store that failed,
-# cannot tell.
+# Error codes from before any record is stored. A front that lost the service, or a store that
+# failed, cannot know that.
 _BEFORE = {
     *("ingest_buffer_full", "auth_unavailable", "entitlement_unavailable", "tenant_unavailable"),
 }
 
 
 class Stopped(Exception):
-    """The bridge ends; what is not stored stays in the spool."""
+    """Raised when the bridge ends. Batches that are not stored stay in the spool."""
 
 
 class _StillUnknown(Exception):
-    """The service does not say if a part was stored."""
+    """Raised if the service does not say whether a part was stored."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(str(error))
@@ -66,8 +66,8 @@ class Delivery:
         self._stopping = stopping
 
     def deliver(self, batch: Spooled) -> None:
-        """Returns when the service has all records of the batch that it takes. Raises `Stopped`."""
-        # After a start nobody knows by which clock it was sent.
+        """Returns when the service has taken or refused every record. Raises `Stopped`."""
+        # After a start the monotonic time of the sending is unknown.
         parts, sent_at = list(batch.parts), None if batch.sent_at is None else time.monotonic()
         pause = _PAUSE_FIRST_SECONDS
         while parts:
@@ -82,7 +82,7 @@ class Delivery:
                     sent_at = None
                     self._spool.note_sent(batch.id, None)
                 first, end = parts[-1]
-                # A proxy's bound on bodies is met by smaller ones.
+                # If a proxy's bound refused the body, smaller bodies may pass.
                 is_too_large = error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
                 if _is_refusal(error) or (is_too_large and end - first > 1):
                     parts[-1:] = self._smaller(batch, (first, end), error)
@@ -94,7 +94,7 @@ class Delivery:
                 self._wait(_seconds_of(unknown.error, pause), unknown)
                 pause = min(2 * pause, _PAUSE_MAX_SECONDS)
             except OSError as error:
-                if isinstance(error, ConnectionRefusedError):  # nobody was there to store it
+                if isinstance(error, ConnectionRefusedError):  # no service was there to store it
                     sent_at = None
                     self._spool.note_sent(batch.id, None)
                 self._wait(pause, error)
@@ -111,7 +111,7 @@ class Delivery:
             self._refuse(records[index], "rejected")
 
     def _was_stored(self, records: Sequence[dict[str, object]], sent_at: float) -> bool:
-        """True where a write whose answer never came was done; waits until nobody works on it."""
+        """Returns true if a write without an answer was done. Waits until the write is over."""
         self._pause(sent_at + self._settle_seconds - time.monotonic())
         try:
             found = self._client.was_stored(records)
@@ -130,7 +130,10 @@ class Delivery:
     def _smaller(
         self, batch: Spooled, span: tuple[int, int], error: ApiError
     ) -> list[tuple[int, int]]:
-        """Halves of a part that was refused, the first one last; a single record goes."""
+        """Returns the halves of a refused part, the first half last; drops a single record.
+
+        Example: part (0, 500) becomes [(250, 500), (0, 250)].
+        """
         first, end = span
         if end - first == 1:
             self._refuse(batch.records[first], str(error))
@@ -165,14 +168,14 @@ def _is_refusal(error: ApiError) -> bool:
 
 
 def _is_before(error: ApiError) -> bool:
-    """Returns true if nothing of a write with this answer was stored."""
+    """Returns true if no record of a write with this answer was stored."""
     is_client_error = error.status // 100 == HTTPStatus.BAD_REQUEST // 100
     is_ours = error.code is not None or _is_refusal(error)
     return (is_client_error and is_ours) or error.code in _BEFORE
 
 
 def _seconds_of(error: ApiError, pause: float) -> float:
-    """Seconds to wait after an answer: as it says; long where only an operator can mend it."""
+    """Seconds to wait after an answer: the answer's number, or long if an operator must help."""
     if error.retry_after_seconds is not None:
         return error.retry_after_seconds
     return pause if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _NOT_ALLOWED_SECONDS

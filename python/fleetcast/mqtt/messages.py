@@ -27,7 +27,10 @@ class MessageFault(ValueError):
 
 @dataclass(frozen=True)
 class Parsed:
-    """Records of one message. `timed`: each says its time itself, so a repetition is the same."""
+    """Records of one message. `timed` is true if every record has its time.
+
+    A repetition of such a message has the same records.
+    """
 
     records: list[dict[str, Any]]
     timed: bool
@@ -40,9 +43,12 @@ class Parser:
         self._forms = [(Template(topic.template), topic) for topic in topics]
 
     def parse(self, name: str, payload: bytes, received_ns: int) -> Parsed:
-        """The records of a message; those without a time get that at which it was received.
+        """Returns the records of a message. A record without a time gets the time of reception.
 
-        Raises `ValueError`, which says why it holds none: `MessageFault`, or that of a check.
+        Raises `ValueError` with the reason if the message holds no records: `MessageFault`, or the
+        error of a check. Example: with the template `fleet/{entity_id}/{measurement}`, the payload
+        `{"snr_db": 9.5}` on topic `fleet/link-1/link` is a record. Its measurement is `link`, its
+        tag `entity_id=link-1`.
         """
         topic, named = self._form(name)
         try:
@@ -60,7 +66,7 @@ class Parser:
         for item in items:
             record, has_time = _record(item, topic, named, untimed_ns)
             timed &= has_time
-            untimed_ns += not has_time  # one instant each, so that none hides another
+            untimed_ns += not has_time  # an instant for each record, so that none hides another
             records.append(record)
         return Parsed(records, timed)
 
@@ -76,11 +82,11 @@ class Parser:
 def _record(
     item: object, topic: TopicSettings, named: dict[str, str], received_ns: int
 ) -> tuple[dict[str, Any], bool]:
-    """A record, and true where it says its own time. Raises `ValueError`."""
+    """Returns a record, and true if the record has its time. Raises `ValueError`."""
     if not isinstance(item, dict):
         message = "should be an object of fields, or an array of such"
         raise MessageFault(message)
-    # A record has its fields in an object of their own; no field can be one.
+    # In a record the fields are a nested object. A field itself cannot be an object.
     given = item if isinstance(item.get("fields"), dict) else {"fields": dict(item)}
     time = given.get("time", given["fields"].pop("time", None) if given is not item else None)
     if not given["fields"]:
@@ -105,7 +111,10 @@ def _record(
 
 
 def _time(value: object, unit: str) -> str | int:
-    """An ISO 8601 text as it is, a number of `unit` since 1970 as nanoseconds."""
+    """Returns an ISO 8601 text as it is, and a number of `unit` since 1970 as nanoseconds.
+
+    Example: 1700000000.5 in `s` is 1,700,000,000,500,000,000.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):

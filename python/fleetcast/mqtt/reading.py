@@ -1,4 +1,4 @@
-"""The file of settings, a TOML document, of which all faults are named at once."""
+"""Reads the file of settings, a TOML document, and names all of its faults at once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     Section = BrokerSettings | TopicSettings | ServiceSettings | BatchSettings | SpoolSettings
 
 KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
-PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105 - the name of one
+PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105 - the name of a variable
 _SESSION_SECONDS_MIN = 60
-_SESSION_SECONDS_MAX = 0xFFFF_FFFE  # one more stands for ever
+_SESSION_SECONDS_MAX = 0xFFFF_FFFE  # the next number means for ever
 _SECTIONS = {
     "broker": BrokerSettings,
     "service": ServiceSettings,
@@ -44,7 +44,7 @@ S = TypeVar("S", bound="Section")
 
 
 class SettingsFault(Exception):
-    """Everything that is wrong with a file, a line each."""
+    """Everything that is wrong with a file, one line for each problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -52,7 +52,7 @@ class SettingsFault(Exception):
 
 
 def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> BridgeSettings:
-    """Settings of a file; paths in it are relative to it. Raises `SettingsFault`, `OSError`."""
+    """Reads a file. Paths in it are relative to the file. Raises `SettingsFault`, `OSError`."""
     try:
         document = parsed(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, OperatorError) as error:
@@ -91,7 +91,7 @@ def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Br
 
 
 def _part(kind: type[S], name: str, table: object, problems: list[str]) -> S | None:
-    """A section as its class; `None`, and a line for each fault, where it is none."""
+    """Returns a section as its class. For a faulty section, returns `None` and adds problems."""
     if not isinstance(table, dict):
         problems.append(f"{name}: should be a table")
         return None
@@ -116,7 +116,7 @@ def _mistyped(name: str, value: object, kind: str) -> list[str]:
 
 
 def _faults(settings: BridgeSettings) -> list[str]:
-    """Values that a setting of that type cannot have."""
+    """Lists values of the right type that a setting cannot have."""
     broker, batch, spool = settings.broker, settings.batch, settings.spool
     checks = {
         "broker.url: should be mqtt://HOST[:PORT] or mqtts://HOST[:PORT]": (
@@ -155,9 +155,9 @@ def _faults(settings: BridgeSettings) -> list[str]:
 
 
 def _secret(folder: Path, file: str, value: str) -> str:
-    """The text of a file, or that of the environment where no file is named.
+    """Returns the text of a file, or `value` from the environment if no file is named.
 
-    Raises `SettingsFault` for other than text, `OSError`.
+    Raises `OSError`, and `SettingsFault` if the file is no text.
     """
     try:
         return (folder / file).read_text(encoding="utf-8").strip() if file else value
@@ -166,7 +166,7 @@ def _secret(folder: Path, file: str, value: str) -> str:
 
 
 def _placed(part: S, folder: Path, *names: str) -> S:
-    """The same settings with paths that do not depend on where the program runs."""
+    """Returns the settings with paths that do not depend on the working directory."""
     paths: dict[str, Any] = {
         name: str(folder / path) for name in names if (path := getattr(part, name))
     }

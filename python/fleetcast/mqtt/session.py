@@ -1,4 +1,4 @@
-"""A persistent session with the broker, whose messages are acknowledged by hand and in order."""
+"""A persistent session with the broker. Its messages are acknowledged by hand and in order."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _NEVER_SUBSCRIBED = "fleetcast/confirm"
 
 @dataclass(frozen=True)
 class Message:
-    """One delivery. `packet` counts within its `session`; `again` is what the broker says of it.
+    """A delivery. `packet` counts within its `session`; `again` is the broker's DUP flag.
 
-    Sessions and connections are counted from the start of the bridge; the session that the broker
-    had kept until then is number 0.
+    Sessions and connections are counted from the start of the bridge. The session that the broker
+    kept from an earlier run is number 0.
     """
 
     topic: str
@@ -47,15 +47,15 @@ class Message:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of memory that it takes, about."""
+        """About how many bytes of memory the message takes."""
         return _MESSAGE_BYTES + len(self.topic) + len(self.payload)
 
 
 class BrokerSession:
     """Subscribes to `filters` with QoS 1 and hands each message to `receive`, in a thread.
 
-    The broker keeps the session while the bridge is away. At most `unacknowledged_max` messages
-    are on their way at once.
+    The broker keeps the session while the bridge is away. At most `unacknowledged_max` messages are
+    on their way at once.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class BrokerSession:
         self._session = 0
         self._connection = 0
         self._is_connected = False
-        # Calls to make once the broker has what was said before a packet of ours.
+        # Calls to make once the broker has answered the packet with this number.
         self._unconfirmed: dict[int, Callable[[], None]] = {}
-        # Packets received and not acknowledged: True where only a connection was missing.
+        # Packets received and not acknowledged: True if only a missing connection prevented that.
         self._open: dict[int, bool] = {}
         self._client = _client(broker, password)
         self._client.on_connect = self._on_connect
@@ -96,7 +96,7 @@ class BrokerSession:
         )
 
     def start(self) -> None:
-        """Connects, and again whenever the connection is lost."""
+        """Connects, and connects again whenever the connection is lost."""
         self._client.loop_start()
 
     def stop(self) -> None:
@@ -107,10 +107,10 @@ class BrokerSession:
     def acknowledge(
         self, messages: Iterable[Message], confirmed: Callable[[], None] | None = None
     ) -> None:
-        """Tells the broker that it need not keep these. The caller keeps the order.
+        """Tells the broker that it need not keep `messages`. The caller keeps the order.
 
-        `confirmed` is called by a thread of the session once the broker has heard it; never where
-        the connection ends before.
+        A thread of the session calls `confirmed` once the broker has the acknowledgments. It does
+        not call `confirmed` if the connection ends before.
         """
         with self._lock:
             for message in messages:
@@ -120,9 +120,10 @@ class BrokerSession:
                     del self._open[message.packet]
                     self._client.ack(message.packet, 1)
                 else:
-                    self._open[message.packet] = True  # when it comes once more
+                    self._open[message.packet] = True  # acknowledged when the message comes again
             if confirmed is not None and self._is_connected:
-                # No answer is due to an acknowledgment, so the broker is asked for one behind it.
+                # The broker does not answer an acknowledgment, so an unsubscription asks for an
+                # answer.
                 _, packet = self._client.unsubscribe(_NEVER_SUBSCRIBED)
                 if packet is not None:
                     self._unconfirmed[packet] = confirmed
@@ -189,7 +190,7 @@ class BrokerSession:
             confirmed()
 
     def _on_message(self, client: Client, _data: object, message: MQTTMessage) -> None:
-        if message.qos != 1:  # published with QoS 0: no packet, nobody keeps it
+        if message.qos != 1:  # published with QoS 0: no packet, and the broker does not keep it
             payload = bytes(message.payload)
             self._receive(Message(message.topic, payload, 0, again=False, session=0, connection=0))
             return
@@ -208,7 +209,7 @@ class BrokerSession:
 
 
 def _on_connect_fail(_client: Client, _data: object) -> None:
-    # The client calls this while it handles what went wrong, and does not say what that was.
+    # The client calls this function while it handles the error, and does not pass the error on.
     logger.warning("no connection to the broker", extra={"reason": str(sys.exception())})
 
 

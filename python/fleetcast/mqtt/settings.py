@@ -25,12 +25,12 @@ class BrokerSettings:
 
     @property
     def host(self) -> str:
-        """Name or address."""
+        """Name or address of the broker. Example: `broker.example` for `mqtts://broker.example`."""
         return urlsplit(self.url).hostname or ""
 
     @property
     def port(self) -> int:
-        """The port, by default that of the scheme."""
+        """The port of the URL, or the scheme's default port."""
         url = urlsplit(self.url)
         return url.port or _PORTS[url.scheme]
 
@@ -42,7 +42,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """Topics that are subscribed to, and names of what their messages do not say."""
+    """Topics to subscribe to, and the names that their messages lack."""
 
     template: str
     measurement: str = "telemetry"
@@ -52,7 +52,7 @@ class TopicSettings:
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """The service that stores. `settle_seconds`: after so long it has done with any request."""
+    """The service that stores. After `settle_seconds` the service works on no earlier request."""
 
     url: str
     key_file: str = ""
@@ -61,7 +61,7 @@ class ServiceSettings:
 
 @dataclass(frozen=True)
 class BatchSettings:
-    """A batch goes out at so many records, or so long after its first message."""
+    """A batch is sent at `records` records, or `seconds` after its first message."""
 
     records: int = 500
     seconds: float = 1.0
@@ -69,7 +69,7 @@ class BatchSettings:
 
 @dataclass(frozen=True)
 class SpoolSettings:
-    """Folder of what is not stored yet, its most bytes, and when messages are acknowledged."""
+    """Folder of unstored batches, its bound in bytes, and when messages are acknowledged."""
 
     folder: str
     bytes_max: int = 256 << 20
@@ -78,7 +78,7 @@ class SpoolSettings:
 
 @dataclass(frozen=True)
 class BridgeSettings:
-    """Everything a bridge is told, secrets read."""
+    """All settings of a bridge, with the secrets read."""
 
     broker: BrokerSettings
     topics: list[TopicSettings]

@@ -1,7 +1,8 @@
-"""The spool: batches that are not stored yet, and which messages there have been.
+"""The spool: batches that are not stored yet, and identities of messages that have come.
 
-One SQLite file, synced at each change, so that a bridge killed at any moment knows afterwards which
-batches it has, which parts of them were sent and not answered, and which messages it has seen.
+The spool is one SQLite file, synced at each change. So a bridge that is killed at any moment knows
+its batches afterwards. It also knows the parts that were sent and not answered, and the messages
+that it has seen.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ CREATE TABLE IF NOT EXISTS seen (
 """
 DATABASE_FILE = "spool.sqlite"
 SEEN_MAX = 200_000
-"""Messages that are known again when they come once more."""
+"""Messages that the bridge recognises if they come again."""
 _PRIMARY_CODE = 0xFF
 _FAULTS = {
     sqlite3.SQLITE_BUSY: "another program uses it: end that",
@@ -50,7 +51,7 @@ _FAULTS = {
 
 
 def spool_problem(folder: Path, error: sqlite3.Error) -> str:
-    """The fault of the spool in `folder`, and the remedy."""
+    """Describes the fault of the spool in `folder`, and the remedy."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
     damaged = "is damaged, or no spool of this version: move it away, and a new one is made"
     return f"{folder / DATABASE_FILE}: {_FAULTS.get(code, damaged)}"
@@ -60,9 +61,9 @@ def spool_problem(folder: Path, error: sqlite3.Error) -> str:
 class MessageIdentity:
     """Equality of two deliveries of one message.
 
-    A message whose records say their times is known by topic and payload for as long as it is
-    remembered. Another one is known by its packet too, until the broker has its acknowledgment and
-    may give the packet's number to another message.
+    A message whose records have times is known by topic and payload for as long as it is
+    remembered. Other messages are known by their packet too, until the broker has the
+    acknowledgment. Then the broker may give the packet's number to another message.
     """
 
     digest: bytes
@@ -70,7 +71,7 @@ class MessageIdentity:
 
     @classmethod
     def of(cls, topic: str, payload: bytes, packet: int | None) -> MessageIdentity:
-        """`packet` is `None` for messages whose records say their times."""
+        """Returns the identity. `packet` is `None` if the records of the message have times."""
         digest = hashlib.blake2b(digest_size=16)
         for part in (topic.encode(), payload, str(packet).encode()):
             digest.update(len(part).to_bytes(8) + part)
@@ -79,7 +80,7 @@ class MessageIdentity:
 
 @dataclass(frozen=True)
 class Spooled:
-    """A batch, and the spans of its records that are still to be sent, the next one last."""
+    """A batch, and the spans of its records that are still to be sent, the next span last."""
 
     id: int
     records: list[dict[str, Any]]
@@ -88,9 +89,9 @@ class Spooled:
 
 
 class MessageSpool:
-    """Batches of one folder, in order. Methods may be called by any thread.
+    """Batches of one folder, in order. Any thread may call the methods.
 
-    Raises `SpoolInUse`, and `OSError` or `sqlite3.Error` where the folder cannot be used.
+    Raises `SpoolInUse`, and `OSError` or `sqlite3.Error` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,13 +115,13 @@ class MessageSpool:
         os.close(self._lock_file)
 
     def is_known(self, identity: MessageIdentity) -> bool:
-        """True where the message is in a batch, or was, and is not forgotten."""
+        """Returns true if the message is or was in a batch, and is not forgotten."""
         query = "SELECT 1 FROM seen WHERE identity = ?"
         with self._lock:
             return self._database.execute(query, (identity.digest,)).fetchone() is not None
 
     def forget(self, identities: Iterable[MessageIdentity]) -> None:
-        """Forgets messages without times: the broker has their acknowledgments."""
+        """Forgets messages without times, because the broker has their acknowledgments."""
         with self._lock, self._database as database:
             database.executemany(
                 "DELETE FROM seen WHERE identity = ? AND NOT timed",
@@ -136,7 +137,7 @@ class MessageSpool:
         )
 
     def forget_packets(self) -> None:
-        """Forgets all messages without times: the broker counts packets anew."""
+        """Forgets all messages without times, because the broker counts packets from 1 again."""
         self._change("DELETE FROM seen WHERE NOT timed", ())
 
     def append(
@@ -167,7 +168,7 @@ class MessageSpool:
         return batch
 
     def first(self) -> Spooled | None:
-        """The oldest batch, `None` where none waits."""
+        """Returns the oldest batch, or `None` if no batch waits."""
         with self._lock:
             found = self._database.execute(
                 "SELECT id, records, parts, sent_at FROM batch ORDER BY id LIMIT 1"
@@ -179,17 +180,17 @@ class MessageSpool:
         return Spooled(batch, json.loads(records), spans, sent_at)
 
     def last(self) -> int | None:
-        """The id of the newest batch, `None` where none waits."""
+        """Returns the id of the newest batch, or `None` if no batch waits."""
         with self._lock:
             found: int | None = self._database.execute("SELECT max(id) FROM batch").fetchone()[0]
         return found
 
     def note_sent(self, batch: int, sent_at: float | None) -> None:
-        """Notes when the next part was sent, or that it was not after all."""
+        """Notes when the next part was sent, or that it was not sent after all."""
         self._change("UPDATE batch SET sent_at = ? WHERE id = ?", (sent_at, batch))
 
     def replace_parts(self, batch: int, parts: Sequence[tuple[int, int]]) -> None:
-        """Notes what is still to be sent; a batch of which nothing is goes."""
+        """Notes the parts that are still to be sent. A batch without parts is removed."""
         if parts:
             query = "UPDATE batch SET parts = ?, sent_at = NULL WHERE id = ?"
             self._change(query, (json.dumps(parts), batch))

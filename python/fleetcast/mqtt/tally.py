@@ -1,4 +1,4 @@
-"""Counts of what a bridge did, as its log shows them."""
+"""Counts of a bridge's work, as its log shows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class BridgeTally:
-    """Counts since the start. Each is changed by one thread alone."""
+    """Counts since the start. One thread alone changes each count."""
 
     messages: int = 0
     repeated: int = 0

@@ -1,4 +1,4 @@
-"""Templates of topics, such as `fleet/{entity_id}/{measurement}`: levels that become tags."""
+"""Templates of topics: levels that become tags. Example: `fleet/{entity_id}/{measurement}`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ _MEASUREMENT = "measurement"
 
 
 class Template:
-    """A template; `filter` is what to subscribe to.
+    """A template; `filter` is the topic filter to subscribe to.
 
-    A level is a text, `{NAME}`, or `+` for one that says nothing; `#` may be the last.
-    Raises `ValueError` for another, and for names that come twice.
+    A level is a text, `{NAME}`, or `+` for any text without a meaning; `#` may be the last level.
+    Example: `fleet/{entity_id}/+` has the filter `fleet/+/+`. Raises `ValueError` for other levels,
+    and for a name that comes twice.
     """
 
     def __init__(self, text: str) -> None:
@@ -39,7 +40,11 @@ class Template:
         return any(sign in level for sign in "+#{}\0")
 
     def match(self, topic: str) -> dict[str, str] | None:
-        """Values by name, `None` for a topic of another form."""
+        """Returns values by name, or `None` for a topic of another form.
+
+        Example: the template `fleet/{entity_id}/+` gives `{"entity_id": "link-1"}` for
+        `fleet/link-1/raw`.
+        """
         levels = topic.split("/")
         own = len(self._levels) - self._is_open
         if len(levels) < own or (len(levels) > own and not self._is_open):
@@ -54,6 +59,6 @@ class Template:
 
 
 def split_measurement(named: dict[str, str]) -> tuple[str | None, dict[str, str]]:
-    """The measurement that a topic names, if it does, and its tags."""
+    """Splits the values of a topic into the measurement, if the topic names it, and the tags."""
     tags = dict(named)
     return tags.pop(_MEASUREMENT, None), tags

@@ -1,8 +1,8 @@
-"""A certificate for the gRPC listener, signed by an authority made for it alone.
+"""A certificate for the gRPC listener, signed by an authority made for this listener alone.
 
-The authority's private key is kept encrypted under one that is derived from the master key, so that
-clients go on trusting a certificate that was renewed, and a copy of the files alone cannot make
-another one.
+The authority's private key is kept encrypted under a key that is derived from the master key. So
+clients still trust a renewed certificate, and a copy of the files alone cannot make another
+certificate.
 """
 
 from __future__ import annotations
@@ -42,18 +42,20 @@ class _Authority(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """A certificate that took the place of another one."""
+    """A certificate that replaced another certificate."""
 
     hosts: list[str]
     end: datetime
     is_authority_new: bool
-    """Clients have to be given the new `ca.pem`."""
+    """True if clients must be given the new `ca.pem`."""
 
 
 def certificate_hosts(hosts: Sequence[str]) -> list[str]:
     """Names and addresses of this machine, then `hosts`.
 
-    Raises `OperatorError` for one that is neither a name nor an address.
+    Raises `OperatorError` if a host is neither a name nor an address. Example: on machine `rack7`,
+    `["telemetry.example.com"]` gives `localhost`, `rack7`, `127.0.0.1`, `::1` and
+    `telemetry.example.com`.
     """
     for host in hosts:
         _alternative(host)
@@ -65,7 +67,7 @@ def certificate_hosts(hosts: Sequence[str]) -> list[str]:
 def create_certificate(folder: Path, master_key: bytes, hosts: Sequence[str]) -> None:
     """Makes `ca.pem`, `ca.key`, `server.pem` and `server.key` in `folder`.
 
-    The certificate is good for `hosts`. Raises `OSError`, also where one of the files exists.
+    The certificate is valid for `hosts`. Raises `OSError`, also if one of the files exists.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     authority = _new_authority()
@@ -78,11 +80,12 @@ def create_certificate(folder: Path, master_key: bytes, hosts: Sequence[str]) ->
 
 
 def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()) -> Renewed:
-    """Replaces the certificate in `folder` and its key, by the same authority where it can.
+    """Replaces the certificate in `folder` and its key, by the same authority if possible.
 
-    Without `hosts` the new one is good for the names of the old one, if there is one. The authority
-    is made anew where its key is missing, not to be read with this master key, or good for no
-    longer than the certificate. Raises `OSError`, and `OperatorError` for a host that is none.
+    Without `hosts` the new certificate is valid for the names of the old certificate, if there is
+    an old certificate. A new authority is made in three cases: the old key is missing, this master
+    key cannot read it, or the authority would end before the certificate. Raises `OSError`. Raises
+    `OperatorError` if a host is neither a name nor an address.
     """
     names = certificate_hosts(hosts) if hosts else _kept_hosts(folder / "server.pem")
     kept = _kept_authority(folder, master_key)
@@ -94,19 +97,19 @@ def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()
         new.unlink(missing_ok=True)  # of a process that was killed here
         write_private(new, content)
         _publish(new)
-    for name in files:  # all are on disk: little can go wrong between one and the next
+    for name in files:  # all files are on disk, so a rename is unlikely to fail
         (folder / f"{name}.{os.getpid()}").replace(folder / name)
     sync_folder(folder)
     return Renewed(names, certificate_end(folder / "server.pem"), kept is None)
 
 
 def certificate_end(path: Path) -> datetime:
-    """End of the certificate's validity. Raises `OSError`, and `ValueError` for no PEM."""
+    """End of the certificate's validity. Raises `OSError`, and `ValueError` if it is no PEM."""
     return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
 
 
 def read_hosts(path: Path) -> list[str]:
-    """Names and addresses that the certificate is good for. Raises `OSError`, `ValueError`."""
+    """Names and addresses that the certificate is valid for. Raises `OSError`, `ValueError`."""
     certificate = x509.load_pem_x509_certificate(path.read_bytes())
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -179,7 +182,7 @@ def _password(master_key: bytes) -> bytes:
 
 
 def _publish(path: Path) -> None:
-    """Lets everybody read a certificate: it is no secret."""
+    """Lets every user read a certificate, which is no secret."""
     if ".key" not in path.name:
         path.chmod(0o644)
 
@@ -218,7 +221,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def _alternative(host: str) -> x509.GeneralName:
-    """The host as certificates name it. Raises `OperatorError`."""
+    """Returns the host as certificates name it. Raises `OperatorError`."""
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:

@@ -1,6 +1,6 @@
 """The master key: 32 bytes that wrap every tenant's data key and pepper every API key.
 
-It is kept as one line of hexadecimal or base64 in a file, or printed by a program.
+The key is one line of hexadecimal or base64 in a file, or a program prints the line.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _WITHOUT_IT = (
 
 
 def create_master_key(path: Path) -> bytes:
-    """Writes a fresh key to `path`, mode 0600. Raises `OSError`, also where the file exists."""
+    """Writes a fresh key to `path`, mode 0600. Raises `OSError`, also if the file exists."""
     key = secrets.token_bytes(MASTER_KEY_BYTES)
     write_private(path, f"{key.hex()}\n".encode())
     return key
 
 
 def load_master_key(directory: Path, settings: Security) -> bytes:
-    """The key that the settings point at. Raises `OperatorError`; no message holds key bytes."""
+    """Returns the key of the settings. Raises `OperatorError`; no message holds key bytes."""
     if settings.master_key_command:
         printed = _printed(settings.master_key_command)
         return _decoded(printed.strip(), "security.master_key_command")
@@ -49,7 +49,7 @@ def load_master_key(directory: Path, settings: Security) -> bytes:
 
 
 def read_master_key(path: Path) -> bytes:
-    """The key in a file. Raises `OperatorError`; no message holds key bytes."""
+    """Returns the key in a file. Raises `OperatorError`; no message holds key bytes."""
     try:
         text = path.read_bytes().decode("ascii", "replace")
     except FileNotFoundError:
@@ -62,9 +62,10 @@ def read_master_key(path: Path) -> bytes:
 
 
 def exposure(path: Path) -> str | None:
-    """How others than its owner can get at a key file, and what to do; `None` where none can.
+    """Describes how other users can read a key file, and the remedy; `None` if no other user can.
 
-    A file of root's may be read by its group: so a secret is handed to a service that is not root.
+    The group of a file of root's may read it, because a secret is passed this way to a service that
+    is not root. Example: mode 0640 is refused for the user's own file, and accepted for root's.
     Raises `OSError`.
     """
     status = path.stat()
@@ -76,22 +77,22 @@ def exposure(path: Path) -> str | None:
 
 
 def refuse_exposed_key(directory: Path, settings: Security) -> None:
-    """Raises `OperatorError` where the master key is in a file that others can get at."""
+    """Raises `OperatorError` if other users can read or change the file of the master key."""
     if settings.master_key_command:
         return
-    with contextlib.suppress(OSError):  # `load_master_key` says it better
+    with contextlib.suppress(OSError):  # `load_master_key` has the better message
         problem = exposure(directory / settings.master_key_file)
         if problem:
             raise OperatorError(problem)
 
 
 def derive(master_key: bytes, label: str) -> bytes:
-    """A key of its own for one purpose: HMAC-SHA256 of the label."""
+    """Derives a key for one purpose: HMAC-SHA256 of the label under the master key."""
     return hmac.digest(master_key, label.encode(), hashlib.sha256)
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Writes a new file that only its owner reads, durably. Raises `OSError`."""
+    """Writes a new file that only its owner can read, durably. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -100,7 +101,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes durable which names `folder` has. Raises `OSError`."""
+    """Makes the names in `folder` durable. Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -109,7 +110,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _decoded(line: str, source: str) -> bytes:
-    """The key of a line. Raises `OperatorError` with the number of bytes of a bad one."""
+    """Returns the key of a line. Raises `OperatorError` with the length of a wrong key."""
     counts = []
     for read in (bytes.fromhex, lambda text: base64.b64decode(text, validate=True)):
         with contextlib.suppress(ValueError):

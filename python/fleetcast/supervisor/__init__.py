@@ -1,1 +1,1 @@
-"""Processes of the service: the supervisor, its children, and what they say to each other."""
+"""Processes of the service: the supervisor, its children, and the messages between them."""

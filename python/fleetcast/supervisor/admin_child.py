@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
-# One address gets half of them, and a store that hangs keeps some for seconds.
+# An address gets half of the threads, and a store that hangs keeps some threads for seconds.
 _THREADS = 8
 
 

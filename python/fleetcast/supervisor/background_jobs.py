@@ -1,4 +1,4 @@
-"""Background jobs of the supervisor, once a second: usage is stored, audit lines are repeated."""
+"""Background jobs of the supervisor, once a second: store usage, repeat audit lines."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ logger = structlog.get_logger(__name__)
 
 
 def background_jobs(stores: Stores, shared: Shared, run: str) -> AbstractContextManager[None]:
-    """Does the jobs until the end of the block, and once more then.
+    """Does the jobs until the end of the block, and once more at the end.
 
-    They have a thread, so that a disk that hangs keeps nobody from restarting children.
+    The jobs have a thread, so that a disk that hangs does not delay the restart of children.
     """
     usage = stores.usage(AccountRequests(shared), run)
     follower = stores.follower()

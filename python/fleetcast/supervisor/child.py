@@ -1,9 +1,9 @@
 """Calls that every child makes: it begins, reports when it serves, and ends with its supervisor.
 
-A child's standard input is a pipe whose other end only the supervisor holds. Its first line is the
-`ChildConfiguration`; nothing follows, and its end means that the supervisor is gone, however it
-went. A child writes a byte to `ready_fd` for each of its processes that serves, and from then on
-a byte each second from the loop by which it works: the supervisor replaces a child that is silent.
+A child's standard input is a pipe whose other end only the supervisor holds. Its first and only
+line is the `ChildConfiguration`. The end of the pipe means that the supervisor is gone, however it
+ended. A child writes a byte to `ready_fd` for each of its processes that serves. From then on its
+working loop writes a byte each second. The supervisor replaces a child that is silent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 READY, ALIVE = b"1", b"."
-_ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
+_ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even on a slow disk
 _IGNORED_SIGNALS = (
     signal.SIGHUP,
     signal.SIGUSR1,
@@ -37,23 +37,23 @@ _PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
 
 def begin(process: str) -> ChildConfiguration:
-    """Reads the configuration; from then on the process logs, and ends with its supervisor."""
+    """Reads the configuration. From then on the process logs, and ends with its supervisor."""
     configuration = read_configuration()
     configure_logs(process)
     ignore_signals()
     end_with_supervisor()
-    os.set_blocking(configuration.ready_fd, False)  # a supervisor that hangs must not stop its work
+    os.set_blocking(configuration.ready_fd, False)  # a hung supervisor must not stop the child
     return configuration
 
 
 def ignore_signals() -> None:
-    """Ignores signals that only the supervisor acts on (SIGHUP), and those without a meaning."""
+    """Ignores signals that only the supervisor acts on (SIGHUP), and signals without a meaning."""
     for number in _IGNORED_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def report_ready(configuration: ChildConfiguration) -> None:
-    """Tells the supervisor that one process serves. After a restart nobody listens any more."""
+    """Tells the supervisor that a process serves. The pipe has no reader after a restart."""
     try:
         os.write(configuration.ready_fd, READY)
     except OSError:
@@ -61,7 +61,7 @@ def report_ready(configuration: ChildConfiguration) -> None:
 
 
 def report_alive(configuration: ChildConfiguration) -> None:
-    """Tells the supervisor that the loop which calls this goes on: once a second."""
+    """Tells the supervisor that the calling loop goes on. Call it once a second."""
     with suppress(OSError):
         os.write(configuration.ready_fd, ALIVE)
 
@@ -85,8 +85,9 @@ def end_with_supervisor() -> None:
 
     Neither threads nor the death signal survive a fork: call it in every process.
     """
-    # A process that somebody stopped could not watch. Its parent's death lets it go on; the kernel
-    # does so by itself only for groups that had come to a stop before they were orphaned.
+    # A process that was stopped by a signal could not watch. At its parent's death the kernel lets
+    # it go on. Without this call the kernel does so only for groups that had stopped before they
+    # were orphaned.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
     threading.Thread(target=_watch, name="lifeline", daemon=True).start()
 
@@ -96,6 +97,6 @@ def _watch() -> None:
     poller.register(STDIN, 0)  # a hang-up is reported unasked
     poller.poll()
     os.kill(os.getpid(), signal.SIGTERM)
-    # Long enough to finish requests that have begun; then the whole group goes, stuck or not.
+    # The time is long enough to finish requests that have begun. Then the whole group ends.
     select.select([], [], [], _ORPHAN_GRACE_SECONDS)
     os.killpg(0, signal.SIGKILL)

@@ -1,6 +1,6 @@
 """Configuration of a child process: one line of JSON on the child's standard input.
 
-Settings are not in it: a child reads those in force from the memory behind `settings_fd`.
+The line does not contain the settings. A child reads them from the memory behind `settings_fd`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fleetcast.installation.directory import DataDirectory
 
 STDIN = 0
 _CHUNK_BYTES = 65_536
-_SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python keeps another one waiting
+_SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python makes another thread wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class ChildConfiguration:
     settings_fd: int
     """Memory of the shared settings."""
     run: str
-    """Names this run of the service."""
+    """The name of this run of the service."""
     listener_fd: int | None = None
     """A bound socket, or `None` for no listener; set for each child."""
     ready_fd: int = -1
@@ -43,7 +43,7 @@ class ChildConfiguration:
         return descriptors if self.listener_fd is None else [*descriptors, self.listener_fd]
 
     def encode(self) -> bytes:
-        """One line."""
+        """Returns the configuration as one line."""
         document = asdict(self) | {
             "directory": str(self.directory.root),
             "master_key": self.master_key.hex(),
@@ -60,10 +60,11 @@ class ChildConfiguration:
 
 
 def read_configuration() -> ChildConfiguration:
-    """Reads the configuration. Raises `EOFError` where the supervisor is gone already.
+    """Reads the configuration. Raises `EOFError` if the supervisor is gone already.
 
-    Every child begins so: modules imported by now live as long as the process does, and are taken
-    out of the collector's sight. Otherwise each full collection, and the end, visits all of them.
+    Every child begins with this call. Modules that are imported by now live as long as the process.
+    The call hides them from the garbage collector, which would visit them at each full collection
+    and at the end.
     """
     gc.freeze()
     sys.setswitchinterval(_SWITCH_SECONDS)

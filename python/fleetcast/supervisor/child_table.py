@@ -24,28 +24,29 @@ _OFF = "off"
 
 logger = structlog.get_logger(__name__)
 
-# Compaction takes tens of megabytes for a moment, again and again while much is written. The
-# engine's allocator gives back what was free for a second, which is just too soon: clearing the
-# pages anew took a seventh of the CPU of a compaction.
+# While much is written, compaction takes tens of megabytes for a moment, again and again. The
+# engine's allocator returns memory that was free for a second, which is just too soon. Clearing the
+# pages again took a seventh of the CPU of a compaction.
 _MAINTENANCE_ENVIRONMENT = {"MIMALLOC_PURGE_DELAY": "10000"}
 _GRPC_ENVIRONMENT = {
-    # The library's core writes lines of its own form to stderr.
+    # The library's core writes lines in a format other than JSON to stderr.
     "GRPC_VERBOSITY": "NONE",
-    # Before 2.40, glibc copies 2 KiB and more by `rep movsb`, which is slow on AMD's processors if
-    # the target is not aligned. Frames of HTTP/2 never are: a quarter of the CPU of a message.
+    # Before 2.40, glibc copies 2 KiB and more by `rep movsb`. On AMD's processors that is slow if
+    # the target is not aligned. Frames of HTTP/2 are never aligned: a quarter of the CPU of a
+    # message.
     "GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1073741824",
 }
 
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """A row of the table: the module to run, and how many of its processes get ready."""
+    """A row of the table: the module to run, and how many of its processes become ready."""
 
     name: str
     listener: socket.socket | None = None
     processes: int = 1
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """Variables that it gets unless the service has them."""
+    """Variables that the child gets unless the environment of the service has them."""
 
     @property
     def module(self) -> str:
@@ -64,7 +65,7 @@ class ChildTable:
 def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bool) -> ChildTable:
     """Opens the sockets.
 
-    Raises `OperatorError` for a port that is taken, a lost certificate or a faulty `adapters.toml`.
+    Raises `OperatorError` for a port in use, a lost certificate or a faulty `adapters.toml`.
     """
     http = listen(settings.http.address, after_crash=after_crash)
     grpc, authority = None, None
@@ -104,7 +105,7 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
 
 
 def _warn_if_open(admin: Address) -> None:
-    """The private listener asks for no key, so an address that others reach is worth a line."""
+    """Warns if other machines can reach the private listener, which asks for no key."""
     if not ipaddress.ip_address(admin.host).is_loopback:
         logger.warning("whoever reaches admin.address may read it", address=str(admin))
 

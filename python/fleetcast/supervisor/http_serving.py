@@ -1,4 +1,4 @@
-"""A listener that serves HTTP: gunicorn's arbiter, and what each of its workers opens."""
+"""A listener that serves HTTP: gunicorn's arbiter, and the application of each worker."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class HttpListener(NamedTuple):
-    """All that differs between HTTP listeners."""
+    """Everything that differs between HTTP listeners."""
 
     process: str
-    """Its name in logs and metrics."""
+    """The name of the process in logs and metrics."""
     opened: Callable[[Opening], AbstractContextManager[Live[HttpParts]]]
     limits: Callable[[Settings], ConnectionLimits]
     sizes: Callable[[Settings], tuple[int, int]]
-    """Workers, and threads of each."""
+    """Returns the number of workers, and of threads of each worker."""
     key_fields: Sequence[str]
-    """Header fields that a key may stand in: the first that a request has decides."""
+    """Header fields that may hold a key. The first of them that a request has decides."""
 
 
 def serve_http(listener: HttpListener) -> None:
@@ -79,7 +79,7 @@ def serve_http(listener: HttpListener) -> None:
 
 def _serving(served: Live[HttpParts], shared: Shared, process: str) -> Serving:
     """Serves the data path by the settings in force."""
-    counters = Counters(shared)  # a row of its own: the engine adds without our lock
+    counters = Counters(shared)  # a row for the engine, which adds without our lock
     requests, writes = Requests(counters, "http"), Writes(counters, process)
     answered = counters.counter("fleetcast_http_answered_by_front_total")
     books = engine_books(shared, process, requests, writes, answered)

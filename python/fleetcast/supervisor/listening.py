@@ -11,7 +11,7 @@ from fleetcast.config import Address, parse_address
 from fleetcast.errors import OperatorError
 
 _BACKLOG = 2048
-_ORPHANS_SECONDS = 10.0  # children of a killed supervisor hold its ports for so long at most
+_ORPHANS_SECONDS = 10.0  # children of a killed supervisor hold its ports for at most this long
 _RETRY_SECONDS = 0.1
 _DRAIN_SECONDS = 1.0
 _DRAIN_LOOK_SECONDS = 0.01
@@ -20,9 +20,10 @@ _UNACKED = slice(24, 28)
 
 
 def listen(text: str, *, after_crash: bool) -> socket.socket:
-    """A listening socket on `HOST:PORT`, tried for as long as orphans may hold the port.
+    """Returns a listening socket on `HOST:PORT`.
 
-    They do after a crash. Raises `OperatorError`.
+    After a crash, orphans may hold the port, so the call tries again for as long as they may live.
+    Raises `OperatorError`.
     """
     address = parse_address(text)
     until = time.monotonic() + (_ORPHANS_SECONDS if after_crash else 0.0)
@@ -38,10 +39,10 @@ def listen(text: str, *, after_crash: bool) -> socket.socket:
 
 
 def end_listening(listener: socket.socket) -> None:
-    """Has the kernel refuse new connections, once those that wait are taken or a second is over.
+    """Makes the kernel refuse new connections, once the waiting connections are taken.
 
-    Closing it changes nothing: all processes that inherited the socket listen by it. Does nothing
-    to a socket that does not listen.
+    The wait ends after a second. Closing the socket would change nothing, because all processes
+    that inherited the socket listen by it. Does nothing to a socket that does not listen.
     """
     if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         return
@@ -52,12 +53,12 @@ def end_listening(listener: socket.socket) -> None:
 
 
 def bound_address(bound: socket.socket) -> Address:
-    """The address of a bound socket, with the port that it was given."""
+    """The address of a bound socket, with the port that the kernel gave it."""
     return Address(*bound.getsockname()[:2])
 
 
 def _waiting(listener: socket.socket) -> int:
-    """Number of connections that nobody has accepted: `tcpi_unacked` of linux/tcp.h."""
+    """Number of connections that are not accepted yet: `tcpi_unacked` of linux/tcp.h."""
     info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
     return int.from_bytes(info[_UNACKED], sys.byteorder)
 
@@ -65,7 +66,7 @@ def _waiting(listener: socket.socket) -> int:
 def _listening(address: Address) -> socket.socket:
     listener = _bound(address)
     try:
-        # Without listening at once, a second process could bind the same port.
+        # If it did not listen at once, a second process could bind the same port.
         listener.listen(_BACKLOG)
     except BaseException:
         listener.close()

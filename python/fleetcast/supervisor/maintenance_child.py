@@ -19,7 +19,7 @@ from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
 
 _ROUND_SECONDS = 1.0
-_LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
+_LOOKING_SHARE = 0.02  # of a core, for checking if upkeep is due
 _NICENESS = 10  # requests go first
 
 

@@ -1,4 +1,4 @@
-"""The release of the first models, in a process that ends with it.
+"""The release of the first models, in a process that ends afterwards.
 
 The libraries of forecasts take 40 MB, which the supervisor would keep for as long as it runs.
 """
@@ -37,7 +37,7 @@ def provide_models_apart(configuration: ChildConfiguration) -> None:
 
 
 def main() -> None:
-    """Ends with status 1 and a line on stderr where it fails."""
+    """Ends with status 1 and a line on stderr if it fails."""
     configuration = read_configuration()
     settings = SharedSettings(configuration.settings_fd).read()
     stores = stores_of(configuration.directory, settings, configuration.master_key)

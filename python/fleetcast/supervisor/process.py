@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
 _SIGN_BYTES = 4_096
-_START_SECONDS = 300.0  # without a sign of life; a start takes one, on a slow disk some more
-_STEADY_SECONDS = 30.0  # one that lived so long starts the backoff anew
+_START_SECONDS = 300.0  # without a sign of life; a start takes 1 s, and more on a slow disk
+_STEADY_SECONDS = 30.0  # a child that lived so long has its first backoff again
 
 logger = structlog.get_logger(__name__)
 
@@ -36,7 +36,7 @@ class Process:
         self.spec = spec
         self.restart_at: float | None = None
         self.silent_seconds = -_START_SECONDS
-        """Since its last sign of life; below 0 while it may take its time to start."""
+        """Seconds since the last sign of life; below 0 while the child may still start."""
         self._configuration = configuration
         self._failures = 0
         self._to_be_ready = spec.processes
@@ -44,33 +44,33 @@ class Process:
 
     @property
     def ready(self) -> bool:
-        """True once all its processes have served since the first start."""
+        """Returns true once all processes of the child have served since the first start."""
         return self._to_be_ready <= 0
 
     @property
     def failures(self) -> int:
-        """Number of times in a row that it ended by itself and soon; 0 once it runs steadily."""
+        """Number of times in a row that the child soon ended by itself; 0 once it runs steadily."""
         running = self.restart_at is None and self._popen.poll() is None
         steady = running and time.monotonic() - self._started >= _STEADY_SECONDS
         return 0 if steady else self._failures
 
     @property
     def ready_fd(self) -> int:
-        """Readable when `take_readiness` has something to take."""
+        """Readable when `take_readiness` has bytes to read."""
         return self._ready_fd
 
     def take_readiness(self) -> bool:
-        """Counts processes that have become ready; false where none can any more."""
+        """Counts processes that have become ready. Returns false if the child has ended."""
         arrived = os.read(self._ready_fd, _SIGN_BYTES)
         self._to_be_ready -= arrived.count(READY)
         self.silent_seconds = 0.0
         return bool(arrived)
 
     def look(self, seconds: float) -> None:
-        """Takes signs of life; without one the child has been silent for `seconds` more.
+        """Takes signs of life. Without a sign the child has been silent for `seconds` more.
 
-        They are seconds in which the supervisor looked, so that a machine that was suspended does
-        not find all its children silent.
+        Only seconds in which the supervisor looked count. So a machine that was suspended does not
+        find all its children silent.
         """
         if self.restart_at is not None:
             return
@@ -81,7 +81,11 @@ class Process:
         self.silent_seconds += seconds
 
     def note_end(self) -> None:
-        """Sets `restart_at` where it has ended by itself."""
+        """Sets `restart_at` if the child has ended by itself.
+
+        Example: a child that ends at once restarts after 0.1, 0.2, 0.4 s and so on, and 10 s at
+        most.
+        """
         if self.restart_at is not None or self._popen.poll() is None:
             return
         now = time.monotonic()
@@ -99,22 +103,22 @@ class Process:
         )
 
     def restart(self) -> None:
-        """Starts it again."""
+        """Starts the child again."""
         self.restart_at = None
         self._start()
 
     def stop(self) -> None:
-        """Asks it to finish what it has begun and end; no more connections come to it."""
+        """Asks the child to finish its requests and end. The child gets no more connections."""
         self._signal(signal.SIGTERM)
         if self.spec.listener is not None:
             end_listening(self.spec.listener)
 
     def kill(self) -> None:
-        """Ends it and all its processes at once."""
+        """Ends the child and all its processes at once."""
         self._signal(signal.SIGKILL)
 
     def gone(self) -> bool:
-        """True where it has ended, by itself or because it was asked to."""
+        """Returns true if the child has ended, by itself or on request."""
         return self._popen.poll() is not None
 
     def _start(self) -> None:
@@ -128,8 +132,8 @@ class Process:
             ready_fd=ready_fd,
         )
         self._started = time.monotonic()
-        # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that
-        # a child which outlives it can end all its processes at once.
+        # A process group for the child has two uses. Ctrl-C in a terminal reaches only the
+        # supervisor, and a child that outlives the supervisor can end all its processes at once.
         self._popen = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", self.spec.module],
             stdin=subprocess.PIPE,

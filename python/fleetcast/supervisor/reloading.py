@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class Reloading:
-    """Reads the settings anew, and keeps those in force."""
+    """Reads the settings again, and keeps the settings in force."""
 
     def __init__(self, file: Path, read: Callable[[], Settings]) -> None:
         self._file = file
@@ -35,13 +35,13 @@ class Reloading:
         self.settings = read()
 
     def is_due(self) -> bool:
-        """True where the file is another than at the last look."""
+        """Returns true if the file has changed since the last look."""
         return self._signature() != self._seen
 
     def reload(self, apply: Callable[[Settings], None]) -> None:
-        """Puts new settings in force by `apply`, which may raise `ValueError`, and logs it after.
+        """Puts new settings in force by `apply`, which may raise `ValueError`, and logs the change.
 
-        Faulty settings are one line in the log, and the old ones stay.
+        Faulty settings are one line in the log, and the old settings stay.
         """
         self._seen = self._signature()
         try:
@@ -68,7 +68,7 @@ class Reloading:
 
 
 def merged(old: Settings, new: Settings) -> Change:
-    """The settings `new`, less those that a running service cannot change."""
+    """Merges `new` into `old`, except for settings that a running service cannot change."""
     changed: list[str] = []
     pending: list[str] = []
     sections = {}

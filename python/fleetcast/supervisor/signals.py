@@ -1,4 +1,4 @@
-"""Signals of the supervisor, as something to wait for."""
+"""Signals of the supervisor, as a descriptor to wait for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WAKEUP_BYTES = 64
 
 
 class Signals:
-    """Counts of stops and reloads asked for; the end of a child only wakes."""
+    """Counts of requested stops and reloads. The end of a child only wakes the supervisor."""
 
     def __init__(self, wakeup_fd: int) -> None:
         self.fd = wakeup_fd
@@ -26,9 +26,9 @@ class Signals:
     @staticmethod
     @contextmanager
     def caught() -> Iterator[Signals]:
-        """Catches the signals, until the end of the block. A stop is asked for once.
+        """Catches the signals until the end of the block.
 
-        A signal that comes later finds the service ending, and is ignored until the process ends.
+        A signal after the block finds the service ending, and is ignored until the process ends.
         """
         read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signals = Signals(read_fd)
@@ -53,7 +53,7 @@ class Signals:
             os.close(write_fd)
 
     def wait(self, seconds: float | None, *others: int) -> list[int]:
-        """Waits for a signal or for one of the other descriptors; returns those that are ready."""
+        """Waits for a signal or for one of `others`. Returns the ready descriptors of `others`."""
         readable, _, _ = select.select([self.fd, *others], [], [], seconds)
         if self.fd in readable:
             os.read(self.fd, _WAKEUP_BYTES)

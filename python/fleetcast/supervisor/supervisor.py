@@ -50,8 +50,8 @@ def serve(
 ) -> None:
     """Runs the service until it is told to stop; `announce` gets the line that says it is ready.
 
-    `read` gives the settings, now and whenever they have to be read again. Raises
-    `OperatorError`, `ControlStoreUnavailable` where it cannot start.
+    `read` returns the settings, at the start and at each reload. Raises `OperatorError`,
+    `ControlStoreUnavailable` if the service cannot start.
     """
     configure_logs("supervisor")
     reloading = Reloading(directory.root / SETTINGS_FILE, read)
@@ -94,7 +94,7 @@ def serve(
 
 
 class _State:
-    """State of the service as `fleetcast status` shows it, by way of the lock."""
+    """State of the service, which `fleetcast status` reads from the lock."""
 
     def __init__(self, lock: HeldLock) -> None:
         self._lock = lock
@@ -102,16 +102,16 @@ class _State:
         self.enter("starting", {})
 
     def enter(self, state: str, ready: Mapping[str, str | None]) -> None:
-        """Leaves a note; a service runs on without one."""
+        """Writes the state to the lock. The service runs on if that fails."""
         addresses = {name: ready.get(name) for name in _ADDRESSES}
         with suppress(OSError):
             self._lock.note({"state": state, **self._start, **addresses})
 
 
 def _raise_descriptor_limit() -> None:
-    """Lets every child have as many descriptors as the system grants; they inherit it.
+    """Lets every child have as many descriptors as the system grants, because children inherit it.
 
-    Connections and open stores are descriptors, and the usual soft limit of 1,024 is few of them.
+    Connections and open stores are descriptors. The usual soft limit of 1,024 is too few.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
@@ -119,7 +119,7 @@ def _raise_descriptor_limit() -> None:
 
 
 def _all_ready(processes: list[Process], signals: Signals) -> bool:
-    """Waits until everything serves; false where a stop came first. Raises `OperatorError`."""
+    """Waits until all children serve; false if a stop came first. Raises `OperatorError`."""
     while not signals.stops:
         waiting = {process.ready_fd: process for process in processes if not process.ready}
         if not waiting:
@@ -155,7 +155,7 @@ def _keep_running(
 
 
 def _stop(processes: list[Process], signals: Signals) -> None:
-    """Stops one after the other; a second signal, or a child that takes too long, kills."""
+    """Stops the children in turn. A second signal, or a child that takes too long, kills."""
     kill_at = signals.stops + 1
     for process in processes:
         process.stop()

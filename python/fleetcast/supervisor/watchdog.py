@@ -1,8 +1,8 @@
-"""Watch of the children: how often they fail, and whether they work.
+"""Watch of the children: how often they fail, and if they work.
 
-A process can live and do no work, such as one whose loop waits for a lock for ever. Each child
-sends a sign of life from the loop by which it works. A child without one for
-`service.watchdog_seconds` is killed, and started anew as any child that ends.
+A process can live and do no work. Example: its loop waits for a lock for ever. Each child sends a
+sign of life from its working loop. A child without a sign for `service.watchdog_seconds` is killed,
+and started again like any child that ends.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ if TYPE_CHECKING:
     from fleetcast.supervisor.process import Process
 
 _LOOK_SECONDS_MAX = 1.0
-"""Share of a look in the silence of a child, even if the supervisor itself was stopped longer."""
+"""Most that one look adds to a child's silence, even if the supervisor was stopped for longer."""
 _UNREADY_SHARE = 0.5
-"""Part of `service.watchdog_seconds` after which `/readyz` takes a child for silent."""
+"""Part of `service.watchdog_seconds` after which `/readyz` reports a child as silent."""
 
 logger = structlog.get_logger(__name__)
 
 
 class Watchdog:
-    """`watchdog_seconds` of 0 ends no child, for example while a debugger holds it."""
+    """Ends silent children. With `watchdog_seconds` of 0 it ends no child.
+
+    Example: 0 keeps a child alive while a debugger holds it.
+    """
 
     def __init__(
         self, processes: Sequence[Process], counters: Counters, watchdog_seconds: float

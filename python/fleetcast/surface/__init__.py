@@ -1,1 +1,1 @@
-"""Parts that the HTTP and the gRPC surface share; neither of them imports the other."""
+"""Parts that the HTTP and the gRPC surface share. Neither surface imports the other."""

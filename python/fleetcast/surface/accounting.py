@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Accounting:
-    """Begins and ends with each request of one surface, `http` or `grpc`."""
+    """Counts and logs the requests of one surface, `http` or `grpc`."""
 
     def __init__(
         self, surface: str, counters: Counters, access_log: Callable[[Served], None]
@@ -24,16 +24,16 @@ class Accounting:
         self._log = access_log
 
     def begin(self) -> float:
-        """Counts a request as under way, and gives the instant at which it began."""
+        """Counts a request as under way, and returns the instant at which it began."""
         self._requests.began()
         return time.perf_counter()
 
     def interrupt(self) -> None:
-        """Forgets a request that is not whole yet: it begins anew when it is."""
+        """Forgets a request that is not whole yet. It begins again when it is whole."""
         self._requests.left()
 
     def end(self, served: Served, account_id: str | None) -> None:
-        """Counts and logs a request that has its answer, for its account if it is known."""
+        """Counts and logs a request that has its answer, for its account if that is known."""
         self._requests.left()
         self._requests.ended(
             served.method,
@@ -46,6 +46,6 @@ class Accounting:
         self._log(served)
 
     def refuse(self, served: Served) -> None:
-        """Counts and logs one that was refused before it was a request."""
+        """Counts and logs a message that was refused before it was a request."""
         self._requests.refused(served.method, served.route, served.status, str(served.error))
         self._log(served)

@@ -1,6 +1,6 @@
-"""The one table of error codes: status over HTTP, status over gRPC, and when to come back.
+"""The one table of error codes: status over HTTP, status over gRPC, and when to retry.
 
-HTTP, gRPC and the description of the API read it.
+HTTP, gRPC and the description of the API read the table.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 RETRY_SECONDS = 5
-"""Delay before the next attempt where nothing better is known."""
+"""Delay before the next attempt if no better number is known."""
 
 
 class ErrorCode(NamedTuple):
-    """Statuses and headers that one code is sent with."""
+    """Statuses and headers that go with a code."""
 
     http: int = 0
-    """HTTP status; 0 where it is never sent over HTTP."""
+    """HTTP status; 0 if the code is never sent over HTTP."""
     grpc: str = ""
-    """Name of the gRPC status; empty where it is never sent over gRPC."""
+    """Name of the gRPC status; empty if the code is never sent over gRPC."""
     retry_seconds: int | None = None
-    """Delay before the next attempt, unless the refusal has its own; `None` for no attempt."""
+    """Delay before the next attempt, unless the refusal has a delay; `None` for no attempt."""
     headers: tuple[tuple[str, str | None], ...] = ()
-    """HTTP headers; `None` for a value that the refusal brings, under the name in lower case."""
+    """HTTP headers. A value of `None` comes from the refusal's field with the lower-case name.
+
+    Example: `("Allow", None)` takes its value from the field `allow`.
+    """
 
     @property
     def header_names(self) -> tuple[str, ...]:
-        """Names of all headers that an HTTP response with this code has of its own."""
+        """Names of the headers that an HTTP response has because of this code."""
         names = tuple(name for name, _ in self.headers)
         return names if self.retry_seconds is None else (*names, "Retry-After")
 
@@ -97,9 +100,10 @@ ERROR_CODES: Mapping[str, ErrorCode] = {
 
 
 def refusal_of(error: BaseException, *, ingest: bool) -> Refused | None:
-    """The refusal that an exception stands for, `None` for one that nobody foresaw.
+    """Returns the refusal that an exception stands for, or `None` for an unforeseen exception.
 
-    `ingest` tells whether the request is a write.
+    `ingest` is true if the request is a write. Example: `ControlStoreUnavailable` becomes
+    `entitlement_unavailable` for a write and `auth_unavailable` for a read.
     """
     if isinstance(error, Refused):
         return error

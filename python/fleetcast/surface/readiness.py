@@ -1,4 +1,4 @@
-"""Signs of life of what a service depends on, asked for anew with each question."""
+"""Signs of life of the dependencies of a service. Each question asks them again."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
     from fleetcast.surface.services import Probe
 
-_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it
+_THREADS = 4  # a probe that hangs keeps its thread; other probes must not wait for it
 
 logger = logging.getLogger(__name__)
 
 
 class Dependencies:
-    """Probes by the name of what they ask, each run in a thread."""
+    """Probes by the name of the dependency, each run in a thread."""
 
     def __init__(self, probes: Mapping[str, Probe], threads: int = _THREADS) -> None:
         self._probes = probes
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="probe")
 
     def ask(self) -> dict[str, Future[None]]:
-        """Asks all of them at once."""
+        """Asks all dependencies at once."""
         return {name: self._pool.submit(probe) for name, probe in self._probes.items()}
 
 
 def well(asked: Mapping[str, Future[None]], seconds: float) -> dict[str, bool]:
-    """Tells which dependencies answer in time. The log alone says what is wrong."""
+    """Returns which dependencies answer in time. Only the log has the faults."""
     until = time.monotonic() + seconds
     return {name: _is_well(name, future, until) for name, future in asked.items()}
 
@@ -39,7 +39,7 @@ def well(asked: Mapping[str, Future[None]], seconds: float) -> dict[str, bool]:
 def _is_well(name: str, future: Future[None], until: float) -> bool:
     try:
         future.result(timeout=max(until - time.monotonic(), 0.0))
-    except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
+    except Exception as error:  # noqa: BLE001 - any exception means a fault
         future.cancel()
         logger.warning("dependency %s is not well: %r", name, error)
         return False

@@ -1,4 +1,4 @@
-"""The parts that both surfaces stand on."""
+"""The parts that both surfaces need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fleetcast.log_lines import Served
 
 Probe = Callable[[], None]
-"""Asks a dependency for a sign of life; any exception means that it is not well."""
+"""Asks a dependency for a sign of life. Any exception means that the dependency has failed."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Stores of tenants as a surface uses them: opened, and opened anew after a failure."""
+"""Stores of tenants as a surface uses them: opened, and opened again after a failure."""
 
 from __future__ import annotations
 
@@ -22,33 +22,34 @@ class TenantStores:
         self._engine = services.engine
 
     def open(self, tenant: Tenant, request_id: str) -> Plane:
-        """The open store of an account.
+        """Returns the open store of an account.
 
-        Raises `Refused` (`tenant_unavailable`), and `StoreUnreachable` where no tenant's can be
-        opened now.
+        Raises `Refused` (`tenant_unavailable`). Raises `StoreUnreachable` if no tenant's store can
+        be opened now.
         """
         try:
             return self._engine.plane(tenant.account_id, tenant.name)
         except StoreUnreachable:
             raise
         except StoreError as error:
-            # The client learns nothing of this.
+            # The client does not learn of this error.
             logger.error(  # noqa: TRY400 - the message says all
                 "store cannot be opened: %s", error, extra={"request_id": request_id}
             )
             raise refused("tenant_unavailable") from error
 
     def release(self, tenant: Tenant, plane: Plane | None, error: StoreError) -> None:
-        """Has a store that failed opened anew by the next request; none where opening failed.
+        """Closes a store that failed, so that the next request opens it again.
 
-        A full disk passes, and so does an engine that is away.
+        A store that failed to open has no plane to close. A full disk and a database that cannot be
+        reached are passing faults, after which the store stays open.
         """
         if plane is not None and not isinstance(error, StoreFull | StoreUnreachable):
             self._engine.release(tenant.account_id, plane)
 
 
 def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:
-    """Bounds that a plane takes with a batch, by the names that it has there."""
+    """Bounds that a plane takes with a batch, by the plane's names for them."""
     return {
         "batch_records_max": records_max,
         "buffer_bytes_max": settings.ingest.queue_bytes_max,

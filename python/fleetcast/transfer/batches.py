@@ -22,15 +22,15 @@ _NO_RECORD = {"json_invalid": "is not JSON", "model_attributes_type": "is not a 
 
 
 Cursor = tuple[bytes, int]
-"""Key of an import, and the position of its file, to which the number of a line comes."""
+"""Key of an import, and the position of its file, to which the number of a line is added."""
 
 
 class Rejected(Exception):
-    """Records that may not be sent: `args` is their reasons by index."""
+    """Raised for records that may not be sent. `args` has the reasons by index."""
 
 
 class WriteOptions(TypedDict):
-    """Options that all writes of a plane have in common."""
+    """Options that all writes of a plane share."""
 
     tags_max: int
     fields_max: int
@@ -43,11 +43,11 @@ class RecordBatch(Protocol):
     """Some records of a file, in order."""
 
     first: int
-    """Index that the engine gives the first of them."""
+    """Index that the engine gives the first record."""
 
     @property
     def last(self) -> int:
-        """Line up to which they take the file."""
+        """Line up to which these records take the file."""
 
     def __len__(self) -> int:
         """Number of records."""
@@ -55,32 +55,32 @@ class RecordBatch(Protocol):
     def write(
         self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
     ) -> WriteResult:
-        """Writes all of them as one batch. Raises `Refused`, `Rejected`, `StoreError`."""
+        """Writes all records as one batch. Raises `Refused`, `Rejected`, `StoreError`."""
 
     def pieces(self) -> Iterator[RecordBatch]:
-        """Batches that may be written at once."""
+        """Yields batches that may each be written at once."""
 
     def part(self, start: int, stop: int) -> RecordBatch:
-        """Records `start` to `stop`, exclusive. The last part ends where this batch does."""
+        """Returns records `start` to `stop`, exclusive. The last part ends with this batch."""
 
     def without(self, indices: Collection[int]) -> RecordBatch:
-        """The other records."""
+        """Returns the records except `indices`."""
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:
-        """Reason to reject a record that the engine found this fault in."""
+        """Returns the reason to reject a record in which the engine found `fault`."""
 
     def line(self, index: int) -> int:
-        """Line on which a record begins."""
+        """Returns the line on which a record begins."""
 
     def text(self, index: int) -> str:
-        """A record as the file has it."""
+        """Returns a record as the file has it."""
 
     def has_fields(self, index: int) -> bool:
-        """False where a record lacks them, the one other reason to reject it being its time."""
+        """Returns true if a record has fields. The time is then the reason to reject the record."""
 
 
 class Lines(ABC):
-    """Records in lines of a text, which is taken apart when something is the matter with it."""
+    """Records in lines of a text. The text is split only if the engine refuses it."""
 
     def __init__(self, piece: Piece, form: TextFormat) -> None:
         self.first = 0
@@ -105,7 +105,7 @@ class Lines(ABC):
     def write(
         self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
     ) -> WriteResult:
-        """See `RecordBatch`. A text that ends within a record is shortened by it."""
+        """See `RecordBatch`. A text that ends within a record is cut before that record."""
         if self._records is not None:
             body = b"\n".join(self._records)
             at = cursor and (cursor[0], (cursor[1] + self.last).to_bytes(8, "little"))
@@ -135,7 +135,7 @@ class Lines(ABC):
         """See `RecordBatch`."""
         self._single()
         part = self._with(range(start, min(stop, len(self))))
-        part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001 - its own kind
+        part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001 - same class
         return part
 
     def without(self, indices: Collection[int]) -> Self:
@@ -157,7 +157,7 @@ class Lines(ABC):
         return self._single()[index].decode(errors="replace")
 
     def _single(self) -> list[bytes]:
-        """The records one by one."""
+        """Splits the text into records, once."""
         if self._records is None:
             piece = self._piece
             found, _ = self._form.records(piece.text, piece.end)
@@ -167,13 +167,13 @@ class Lines(ABC):
 
     def _with(self, indices: Sequence[int]) -> Self:
         part, records = copy(self), self._single()
-        part._records = [records[index] for index in indices]  # noqa: SLF001 - its own kind
-        part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001 - its own kind
+        part._records = [records[index] for index in indices]  # noqa: SLF001 - the same class
+        part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001 - the same class
         return part
 
 
 class JsonLines(Lines):
-    """Records that are a JSON object on a line each."""
+    """Records as JSON objects, one on each line."""
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:
         """See `RecordBatch`."""

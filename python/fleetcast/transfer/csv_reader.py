@@ -32,7 +32,7 @@ class CsvReader:
         options: ColumnOptions,
         known: Callable[[str | None], dict[str, Kind]],
     ) -> None:
-        """`known` gives the types of the stored fields of a measurement, or of all."""
+        """Reads `name`. `known` returns types of the stored fields of a measurement, or of all."""
         self._name = name
         self._advance = advance
         self._options = options
@@ -40,7 +40,7 @@ class CsvReader:
         self._header: CsvHeader | None = None
 
     def spans(self) -> Iterator[Piece]:
-        """See `Reader`; the header, which must be in the first piece, is none of them."""
+        """See `Reader`. The header must be in the first piece, and is not yielded."""
         with opened(self._name, self._advance) as file:
             for piece in pieces(file):
                 if self._header is not None:
@@ -51,15 +51,15 @@ class CsvReader:
                 if rest.lines:
                     yield rest
         if self._header is None:
-            assign(self._name, [], self._options)  # says what is missing
+            assign(self._name, [], self._options)  # raises the error about the missing columns
 
     def batch(self, span: Piece) -> CsvRows:
         """See `Reader`."""
-        assert self._header is not None  # noqa: S101 - `spans` came before
+        assert self._header is not None  # noqa: S101 - `spans` ran before
         return CsvRows(span, self._header)
 
     def _read_header(self, piece: Piece) -> int:
-        """Takes the header up and gives the number of its lines. Raises `OperatorError`."""
+        """Reads the header and returns the number of its lines. Raises `OperatorError`."""
         text = piece.text[: piece.end].removeprefix(_BOM)
         rows = csv.reader(line.decode(errors="surrogateescape") for line in io.BytesIO(text))
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CsvHeader:
-    """The columns of a file. `known` has the types of fields, under their names."""
+    """The columns of a file. `known` has the types of fields, by name."""
 
     def __init__(self, names: Sequence[str], columns: Columns, known: Mapping[str, Kind]) -> None:
         self.names = names
@@ -23,7 +23,7 @@ class CsvHeader:
         self._columns = columns
 
     def reason(self, cells: Sequence[str], fault: Mapping[str, Any]) -> str | None:
-        """Reason to reject a row with a fault in one of its cells, `None` for another fault."""
+        """Reason to reject a row with a fault in one of its cells; `None` for another fault."""
         kind, (_, _, *path) = fault["type"], fault["loc"]
         if kind == "model_attributes_type":
             return f"has {len(cells)} cells, the header has {len(self.names)}"
@@ -40,7 +40,7 @@ class CsvHeader:
         return f"has no {word} in {name}: {cells[index]!r}"
 
     def has_fields(self, cells: Sequence[str]) -> bool:
-        """True where a row that the engine took apart has a field."""
+        """Returns true if a row that the engine could split has a field."""
         found = zip(self.names, cells, self.form.kinds(), strict=True)
         return any(
             cell and not (kind == "float" and cell.lower() == "nan")
@@ -72,7 +72,7 @@ class CsvRows(Lines):
 
 
 def _form(names: Sequence[str], columns: Columns, known: Mapping[str, Kind]) -> TextFormat:
-    """The format of a file with these columns."""
+    """Returns the format of a file with these columns."""
     tags: dict[str, list[str]] = {}
     for tag, column in columns.tags.items():
         tags.setdefault(column, []).append(tag)

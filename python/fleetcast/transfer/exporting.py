@@ -1,4 +1,4 @@
-"""Export of a tenant's rows, as of one instant, into a file that is whole or not there."""
+"""Export of a tenant's rows, as of one instant, into a file that is whole or missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
-    """Writes all rows of a scan as a record a line and gives their number."""
+    """Writes all rows of a scan as a record a line and returns their number."""
     count = 0
     for batch in rows:
         count += len(batch)
@@ -31,9 +31,10 @@ def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], objec
 
 @contextmanager
 def written(name: str) -> Iterator[BinaryIO]:
-    """A file to be filled, as by `output_file`; `-` is standard output.
+    """Yields a file to be filled, as by `output_file`; `-` is standard output.
 
-    Text may be compressed by its ending, `.gz` or `.zst`. Raises `OSError`, `OperatorError`.
+    A name that ends in `.gz` or `.zst` means compressed text. Example: `acme.jsonl.gz`. Raises
+    `OSError`, `OperatorError`.
     """
     if name == STDIN:
         yield sys.stdout.buffer

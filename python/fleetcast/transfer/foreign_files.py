@@ -1,4 +1,4 @@
-"""Faults of files that polars reads, in our words: its own name lines of its source."""
+"""Faults of files that polars reads, in our words. The words of polars name lines of its source."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
 
 @contextmanager
 def read_by_polars(place: object, problem: str) -> Iterator[None]:
-    """Says what is wrong with a file that the block reads.
+    """Turns an error of the block about a file into a message for operators.
 
-    `problem` continues the name of the place. Raises `OperatorError`, and `OSError` as Python
-    itself raises it.
+    `problem` continues the name of the place. Example: `rows.csv: is damaged`. Raises
+    `OperatorError`, and `OSError` as Python itself raises it.
     """
     try:
         yield
     except OSError as error:
         if error.strerror:
             raise
-        found = _OF_SYSTEM.search(str(error))  # polars has the system's number in its text alone
+        found = _OF_SYSTEM.search(str(error))  # polars has the system's number only in its text
         message = f"{place}: {os.strerror(int(found[1])) if found else problem}"
         raise OperatorError(message) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -39,10 +39,10 @@ def read_by_polars(place: object, problem: str) -> Iterator[None]:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A whole file, which is CSV unless its name ends in `.parquet`.
+    """Reads a whole file: Parquet if its name ends in `.parquet`, otherwise CSV.
 
     Raises `OSError`, `OperatorError`.
     """
-    path.open("rb").close()  # Python's error names the file, that of polars a part of its name
+    path.open("rb").close()  # Python's error names the file; polars' error may cut the name
     with read_by_polars(path, "is damaged"):
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)

@@ -1,4 +1,4 @@
-"""An import of files: goes through them, notes where it is, and ends where it is told to."""
+"""An import of files: reads them, notes its position, and ends when it is told to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Import:
         self._noted_at = time.monotonic()
         self.file = ""
         self.position: Position = resume.state.noted
-        # Lines in a device or a pipe cannot be taken back when an import goes on.
+        # Lines in a device or a pipe cannot be taken back when an import resumes.
         self._rejects_are_kept = rejects is not None and S_ISREG(os.fstat(rejects.fileno()).st_mode)
         if rejects is not None and self._rejects_are_kept:
             rejects.truncate(resume.state.rejects_bytes)
@@ -64,8 +64,8 @@ class Import:
     def run(self, names: Sequence[str], reader: Callable[[str], Reader]) -> None:
         """Imports all files.
 
-        Raises `OSError`, `OperatorError`, `StoreError`, `KeyboardInterrupt`; `position` is up to
-        where everything is done, also then.
+        Raises `OSError`, `OperatorError`, `StoreError`, `KeyboardInterrupt`. After an error, too,
+        all records up to `position` are done.
         """
         if self._resume.state.is_done:
             return
@@ -93,15 +93,15 @@ class Import:
                     if time.monotonic() - self._noted_at > _NOTED_EVERY_SECONDS:
                         self._note()
 
-    def _parts(self, span: Any, noted: int) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401 - its own
-        """The part that was stored before a crash, for a trial that counts it, and the rest."""
+    def _parts(self, span: Any, noted: int) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401 - the reader's type
+        """Yields the part stored before a crash, with a trial that counts it, and the rest."""
         file, stored = self._resume.stored
         if file < self.position[0]:
             stored = 0
         elif file > self.position[0]:
             stored = span.last
         if max(noted, stored) < span.first:
-            yield self._plane, span  # whole, and nobody need count its lines
+            yield self._plane, span  # whole, so its lines need no count
             return
         span = span.after(noted)
         before, after = span.until(stored), span.after(stored)
@@ -111,8 +111,8 @@ class Import:
         if after.last >= after.first:
             yield self._plane, after
 
-    def _span(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401 - its own
-        """Writes a part of a file. An error leaves position and report as of its last batch."""
+    def _span(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401 - the reader's type
+        """Writes a part of a file. After an error, position and report are as of its last batch."""
         done = part.first - 1
         self._importer.begin()
         try:
@@ -137,9 +137,9 @@ class Import:
         self._rejected.append(Rejection(self.file, line, reason, record))
 
     def _report_rejected(self, last: int) -> None:
-        """Reports the rejected records up to a line in the order of the file.
+        """Reports the rejected records up to a line, in the order of the file.
 
-        Later ones are found again where the import goes on.
+        Records after the line are found again when the import resumes.
         """
         found = [rejection for rejection in self._rejected if rejection.line <= last]
         for rejection in sorted(found, key=lambda rejection: rejection.line):
@@ -150,7 +150,7 @@ class Import:
         self._rejected.clear()
 
     def _note(self) -> None:
-        """Writes down how far everything is done."""
+        """Stores the position up to which the import is done."""
         state = self._resume.state
         if self._rejects is not None:
             self._rejects.flush()
@@ -163,7 +163,7 @@ class Import:
 
 
 class _Interrupt:
-    """Ctrl-C and SIGTERM between two batches, not within one: its fate would be unknown."""
+    """Ctrl-C and SIGTERM act between two batches. Within a batch its fate would be unknown."""
 
     def __init__(self) -> None:
         self._is_held = False
@@ -171,7 +171,7 @@ class _Interrupt:
 
     @contextmanager
     def caught(self) -> Iterator[None]:
-        """Takes the signals over, where this is the main thread."""
+        """Takes over the signals, if this is the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -184,7 +184,7 @@ class _Interrupt:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lets nothing interrupt the block; raises `KeyboardInterrupt` after it instead."""
+        """Delays interrupts in the block, and raises `KeyboardInterrupt` after it instead."""
         self._is_held = True
         try:
             yield

@@ -16,7 +16,7 @@ Kind = Literal["float", "bool", "text"]
 _TAGS = ("entity_id", "entity_type")
 _ENTITY = "entity_id"
 _SHOWN_MAX = 20
-# Types of InfluxDB's extended annotated CSV, behind a column's name and a bar.
+# Types of InfluxDB's extended annotated CSV, after a column's name and a bar.
 _KINDS: Mapping[str, Kind] = {
     "double": "float",
     "long": "float",
@@ -29,7 +29,7 @@ _ROLES = {"dateTime:RFC3339", "measurement", "tag", "ignored", *_KINDS}
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """An operator's word on the columns of all tables of an import."""
+    """Options of an operator for the columns of all tables of an import."""
 
     time_column: str = "time"
     time_unit: TimeUnit | None = None
@@ -48,21 +48,21 @@ class Columns:
     time: str
     time_unit: TimeUnit | None
     measurement: str | None
-    """The measurement of all rows; `None` where a column has it."""
+    """The measurement of all rows; `None` if a column has the measurement."""
     measurement_column: str
     tags: Mapping[str, str]
     """Column of each tag."""
     fixed_tags: Mapping[str, str]
     fields: Mapping[str, tuple[str, Kind | None]]
-    """Field of each other column, and its type where the header says so."""
+    """Field of each other column, and its type if the header names it."""
 
     @property
     def has_twins(self) -> bool:
-        """True where two columns are one field, each for another type."""
+        """Returns true if two columns are one field, each with another type."""
         return len({name for name, _ in self.fields.values()}) < len(self.fields)
 
     def for_engine(self) -> dict[str, object]:
-        """The mapping that `Plane.write_arrow` takes, columns with NUL escaped."""
+        """The mapping that `Plane.write_arrow` takes. NUL in column names is escaped as `%00`."""
         column = {"column": self.measurement_column}
         unit = {} if self.time_unit is None else {"time_unit": self.time_unit}
         return unit | {
@@ -79,7 +79,7 @@ def _plain(column: str) -> str:
 
 
 def assign(file: str, names: Sequence[str], options: ColumnOptions) -> Columns:
-    """Roles of the columns `names` of `file`. Raises `OperatorError` where one is missing."""
+    """Returns the roles of the columns `names`. Raises `OperatorError` if a column is missing."""
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         message = f"{file} has two columns {twice}"
@@ -112,7 +112,7 @@ def assign(file: str, names: Sequence[str], options: ColumnOptions) -> Columns:
 
 
 def _annotated(file: str, names: Sequence[str]) -> Columns:
-    """Roles out of a header such as `time|dateTime:RFC3339,site|tag,snr_db|double`."""
+    """Reads roles from a header. Example: `time|dateTime:RFC3339,site|tag,snr_db|double`."""
     roles: dict[str, dict[str, str]] = {}
     fields: dict[str, tuple[str, Kind | None]] = {}
     for column in names:

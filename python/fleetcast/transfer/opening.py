@@ -23,26 +23,26 @@ STDIN = "-"
 
 
 class Readable(Protocol):
-    """Bytes to be read one after another."""
+    """Bytes that are read in order."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """As many bytes at most, none at the end."""
+        """Returns at most `size` bytes, and no bytes at the end."""
 
     def unread(self, size: int, /) -> bool:
-        """Has `read` give the last bytes once more; False where it cannot."""
+        """Makes `read` return the last `size` bytes again; returns false if it cannot."""
 
 
 def size_of(name: str) -> int:
-    """Bytes of a file on disk; 0 for standard input. Raises `OSError` for one that is not there."""
+    """Bytes of a file on disk; 0 for standard input. Raises `OSError` if there is no such file."""
     return 0 if name == STDIN else Path(name).stat().st_size
 
 
 @contextmanager
 def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
-    """The bytes of a file, decompressed by its ending (`.gz`, `.zst`).
+    """Yields the bytes of a file, decompressed by its ending (`.gz`, `.zst`).
 
-    `advance` is called with the bytes taken off the disk. Raises `OSError`, and `OperatorError` for
-    a file that is compressed badly.
+    `advance` is called with the bytes read from the disk. Raises `OSError`. Raises `OperatorError`
+    if the compressed data are damaged.
     """
     if name == STDIN:
         yield _Source(sys.stdin.buffer, advance)
@@ -59,12 +59,12 @@ def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
 
 
 def without_compression(name: str) -> str:
-    """A file's name less the ending that says how it is compressed."""
+    """Returns a file's name without the ending of its compression: `a.csv` for `a.csv.gz`."""
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
 def zstd_module() -> ModuleType:
-    """The standard library's zstd, of Python 3.14 and later, or its twin for those before."""
+    """The standard library's zstd, from Python 3.14, or its twin for earlier versions."""
     name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     return import_module(name)
 
@@ -80,7 +80,7 @@ def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
 
 @contextmanager
 def sound(name: object) -> Iterator[None]:
-    """Says of a file that the block decompresses what is wrong with it. Raises `OperatorError`."""
+    """Names the fault of a file that the block decompresses. Raises `OperatorError`."""
     try:
         yield
     except EOFError as error:
@@ -97,7 +97,7 @@ def _damaged(name: object) -> OperatorError:
 
 
 class _Source:
-    """A file that tells `advance` how much was read of it; `plain` is one that can go back."""
+    """A file that tells `advance` how much of it was read; `plain` is a file that can go back."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Parquet files that are longer than memory, put together from short ones.
+"""Parquet files that are longer than memory, put together from short files.
 
-polars writes a file as a whole; its streaming writer takes more memory the more processors and
-columns there are. So rows become a file each that is small, whose row groups are copied into one
-file as they are: only the places that its footer gives are others there. Layout: the Apache Parquet
-format's `parquet.thrift`, in the compact protocol of Thrift.
+polars writes a file as a whole. Its streaming writer takes more memory on more processors and with
+more columns. So some rows at a time become a small file. Its row groups are copied into the long
+file unchanged, and only the positions in the footer change. Layout: the Apache Parquet format's
+`parquet.thrift`, in the compact protocol of Thrift.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAGIC = b"PAR1"
 _GROUP_BYTES = 16 << 20  # of rows in memory
-_GROUP_ROWS = 32_768  # more take more memory and, of telemetry, more bytes
+_GROUP_ROWS = 32_768  # larger groups take more memory and, for telemetry, more bytes
 
 # Fields of the structures of the footer, by their numbers.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
@@ -36,7 +36,7 @@ _COLUMN_OFFSETS = (9, 10, 11, 14)
 
 
 def write_parquet(frames: Iterable[pl.DataFrame], file: BinaryIO) -> int:
-    """Writes frames of one schema, one at least, and gives the number of their rows."""
+    """Writes frames of one schema, at least one frame, and returns the number of their rows."""
     writer = _Writer(file)
     some: list[pl.DataFrame] = []
     rows = size = 0
@@ -81,8 +81,8 @@ class _Writer:
         self._footer = self._footer or footer
 
     def finish(self) -> int:
-        """Writes the footer and gives the number of rows."""
-        assert self._footer is not None, "a file has a schema"  # noqa: S101 - it was read before
+        """Writes the footer and returns the number of rows."""
+        assert self._footer is not None, "a file has a schema"  # noqa: S101 - `write` ran before
         groups = list_head(self._group_count) + bytes(self._groups)
         changed = {_FILE_ROWS: Field(LONG, self._rows), _FILE_GROUPS: Field(LIST, groups)}
         footer = encoded(self._footer | changed)
@@ -91,9 +91,11 @@ class _Writer:
 
 
 def _moved(group: Struct, by: int) -> Struct:
-    """A row group that lies so many bytes later, as the next one of the file.
+    """Returns the row group with all positions `by` bytes greater, as the next group of the file.
 
-    Its page indexes are left out: they hold places as well, and readers do without them.
+    The page indexes are left out. They hold positions as well, and readers do not need them.
+    Example: a column at byte 4 of its small file, copied behind 1,000 bytes of groups, is at byte
+    1,004.
     """
     chunks = []
     for chunk in group[_GROUP_COLUMNS].value[1]:
@@ -104,7 +106,7 @@ def _moved(group: Struct, by: int) -> Struct:
     moved = _shifted(group, (_GROUP_OFFSET,), by)
     kind, _ = group[_GROUP_COLUMNS].value
     moved[_GROUP_COLUMNS] = group[_GROUP_COLUMNS]._replace(value=(kind, chunks))
-    # It is a number of 16 bits, and may be left out.
+    # The ordinal has only 16 bits, and may be left out.
     moved.pop(_GROUP_ORDINAL, None)
     return moved
 
@@ -116,7 +118,7 @@ def _indexes(group: Struct) -> list[int]:
 
 
 def _shifted(fields: Struct, numbers: tuple[int, ...], by: int) -> Struct:
-    """The fields, with those numbers that are there greater by an amount."""
+    """Returns the fields, with each present field of `numbers` greater by `by`."""
     changed = dict(fields)
     for number in numbers:
         if number in changed:

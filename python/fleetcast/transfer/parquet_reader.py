@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Advance = Callable[[int], object]
 
 _ROWS = 65_536  # of a piece of `Plane.write_arrow`
-_VALUES = 1 << 20  # bounds the memory of a batch where rows are wide
+_VALUES = 1 << 20  # bounds the memory of a batch if rows are wide
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Frame:
 
 
 class ParquetReader:
-    """A Parquet file: any flat table, or one that was exported."""
+    """A Parquet file: any flat table, or an export of fleetcast."""
 
     def __init__(self, name: str, advance: Advance, options: ColumnOptions) -> None:
         self._name = name
@@ -59,7 +59,7 @@ class ParquetReader:
         self._columns: Columns | None = None
 
     def spans(self) -> Iterator[Frame]:
-        """See `Reader`. What is not a plain file goes through a temporary one."""
+        """See `Reader`. Input that is not a plain file goes through a temporary file."""
         if self._name == STDIN or without_compression(self._name) != self._name:
             with opened(self._name, self._advance) as file, tempfile.NamedTemporaryFile() as plain:
                 shutil.copyfileobj(cast("BinaryIO", file), plain)

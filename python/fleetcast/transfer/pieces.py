@@ -1,4 +1,4 @@
-"""Pieces of a text: whole lines, about as many bytes as make a good batch."""
+"""Pieces of a text: whole lines, with about as many bytes as a good batch has."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
     from fleetcast.transfer.opening import Readable
 
 LINE_BYTES_MAX = 4 * Limits.body_bytes_max  # more than any record over HTTP has
-PIECE_BYTES = 3 << 20  # fits the caches of a processor, where the engine finds it
+PIECE_BYTES = 3 << 20  # fits the caches of a processor, in which the engine finds it
 
 
 @dataclass
 class Piece:
-    """Some lines of a file, or the problem with the first of them.
+    """Some lines of a file, or the problem with the first line.
 
-    Its text is there until the next piece is asked for, which takes its memory.
+    The text is valid until the next piece is requested, which reuses its memory.
     """
 
     first: int
     """Number of the first line, from 1."""
     text: bytes
     end: int
-    """Offset behind its last line; the text may go on."""
+    """Offset after the last line of the piece; the text may go on."""
     is_last: bool = False
-    """True where the file ends with the text."""
+    """True if the file ends with the text."""
     problem: str | None = None
     counted: int | None = None
-    """Number of its lines, where somebody has counted them."""
+    """Number of lines, if they have been counted."""
     whole: Piece | None = None
-    """The piece whose end this one has."""
+    """The piece that this piece was cut from and shares its end with."""
 
     @property
     def lines(self) -> int:
-        """Number of its lines."""
+        """Number of lines of the piece."""
         if self.counted is None:
-            open_line = self.end > 0 and self.text[self.end - 1] != 10  # noqa: PLR2004 - its end
+            open_line = self.end > 0 and self.text[self.end - 1] != 10  # noqa: PLR2004 - a line feed
             self.counted = self.text.count(b"\n", 0, self.end) + open_line
         return self.counted
 
@@ -50,7 +50,7 @@ class Piece:
         return self.first + self.lines - 1
 
     def shorten(self, end: int) -> None:
-        """Leaves what begins at an offset to the next piece."""
+        """Ends the piece at offset `end` and leaves the rest to the next piece."""
         if self.whole is not None:
             self.whole.shorten(self.whole.end - (self.end - end))
         self.end, self.counted = end, None
@@ -77,7 +77,7 @@ class Piece:
 
 
 def pieces(file: Readable) -> Iterator[Piece]:
-    """The lines of `file` in order. Whoever takes a piece may shorten it."""
+    """Yields the lines of `file` in order. The caller may shorten a piece."""
     first, text, size = 1, b"", PIECE_BYTES
     while text := _filled(file, text, size):
         is_last = len(text) < size
@@ -104,11 +104,11 @@ def pieces(file: Readable) -> Iterator[Piece]:
 
 
 def _filled(file: Readable, text: bytes, size: int) -> bytes:
-    """`text` and what follows it, `size` bytes, fewer at the end of the file alone."""
+    """Returns `text` and the bytes after it: `size` bytes, or fewer at the end of the file."""
     parts = [text] if text else []
     size -= len(text)
     while size > 0:
-        text = b""  # its memory is free for what comes
+        text = b""  # frees its memory for the next bytes
         text = file.read(size)
         if not text:
             break
@@ -118,13 +118,13 @@ def _filled(file: Readable, text: bytes, size: int) -> bytes:
 
 
 def _rest(file: Readable, text: bytes, end: int) -> bytes:
-    """The text from `end` on, nothing where the file gives it once more."""
+    """Returns the text from `end` on, or no text if the file returns it again."""
     left = len(text) - end
     return b"" if left == 0 or file.unread(left) else text[end:]
 
 
 def _next_line(file: Readable) -> bytes:
-    """Reads on to the end of the line and gives what was read of the next one."""
+    """Reads to the end of the line and returns the bytes after it."""
     while part := file.read(PIECE_BYTES):
         end = part.find(b"\n") + 1
         if end:

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """One file, read span by span: some of its lines or rows, numbered from 1.
+    """A file, read span by span: some of its lines or rows, numbered from 1.
 
     A span is a `Piece` or has its attributes: `first`, `last`, `problem`, `until` and `after`.
     """
 
     def spans(self) -> Iterator[Any]:
-        """All of it, in order. Raises `OSError`, `OperatorError`."""
+        """Yields the whole file in order. Raises `OSError`, `OperatorError`."""
 
-    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401 - one of its own
-        """The records of a span."""
+    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401 - the reader's type
+        """Returns the records of a span."""
 
 
 class JsonReader:
@@ -51,7 +51,7 @@ class JsonReader:
 
 
 class ProtocolReader:
-    """InfluxDB's line protocol, whose strings may hold ends of lines."""
+    """InfluxDB's line protocol, whose strings may contain ends of lines."""
 
     def __init__(self, name: str, advance: Callable[[int], object], precision: Precision) -> None:
         self._name = name

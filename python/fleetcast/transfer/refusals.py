@@ -1,4 +1,4 @@
-"""Reasons of a refusal, in words for whoever has the file."""
+"""Reasons of a refusal, in words for the owner of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INVALID = {
 
 
 def faults(refusal: Refused, batch: RecordBatch) -> dict[int, str]:
-    """The first fault of each record of a batch that has one."""
+    """Returns the first fault of each faulty record of a batch, by index."""
     found: dict[int, str] = {}
     _, context = refusal.args
     detail = context.get("detail")
@@ -30,7 +30,7 @@ def faults(refusal: Refused, batch: RecordBatch) -> dict[int, str]:
 
 
 def reason(refusal: Refused) -> str:
-    """Reason why a batch of one record is refused."""
+    """Returns the reason why a batch of one record is refused."""
     code, context = refusal.args
     if code == "field_type_conflict":
         return f"field {context.get('field')} was written with another type before"

@@ -9,7 +9,7 @@ REJECTIONS_KEPT_MAX = 100
 
 
 class Rejection(NamedTuple):
-    """A rejected record: where it stands, the reason, and the record as the file has it."""
+    """A rejected record: its place, the reason, and the record as the file has it."""
 
     file: str
     line: int
@@ -19,7 +19,7 @@ class Rejection(NamedTuple):
 
 @dataclass
 class Report:
-    """Numbers of records; `rejections` holds the first rejected ones with file and line."""
+    """Numbers of records; `rejections` holds the first rejected records with file and line."""
 
     accepted: int = 0
     rejected: int = 0
@@ -28,7 +28,7 @@ class Report:
     other_measurement: int = 0
     """Other accepted records, of a measurement that the service does not serve."""
     clamped: int = 0
-    """Accepted records whose time lay in the future and became the instant of the import."""
+    """Accepted records whose time lay in the future. They got the instant of the import."""
     reasons: dict[str, int] = field(default_factory=dict)
     rejections: list[dict[str, object]] = field(default_factory=list)
 

@@ -1,9 +1,9 @@
-"""The file by which an import that was stopped goes on where it was.
+"""The file by which a stopped import resumes at its position.
 
-The store keeps the position of the import in the commit of each batch, under the key that this
-file has; so a batch is never stored twice, whenever the process is killed. The file says what was
-asked for and what was reported so far, at some position before. What was stored since is looked
-at once more on a plane that keeps nothing.
+The store keeps the position of the import in the commit of each batch, under a key in this file. So
+a batch is never stored twice, whenever the process is killed. The file holds the request and the
+report up to an earlier position. Rows stored after that position are read again on a plane that
+stores no rows, which completes the report.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from fleetcast.transfer.batches import Cursor
 
 _VERSION = 1
-_LINE_BITS = 40  # of the position in the store; the file's index is above them
+_LINE_BITS = 40  # of the position in the store; the file's index is in the bits above
 
 Position = tuple[int, int]
-"""Index of a file, and the number of its lines or rows that are done."""
+"""Index of a file, and the number of its lines or rows that are done.
+
+Example: (2, 500) in the store is `2 << 40 | 500`.
+"""
 
 
 @dataclass
@@ -39,9 +42,9 @@ class State:
     """The files with their sizes, and the options: a rerun must have the same."""
     key: str
     noted: Position = (0, 0)
-    """Everything before is in the report."""
+    """The report covers everything before this position."""
     stored: Position = (0, 0)
-    """A position that the store had; it must not have fallen behind."""
+    """A position that the store had; the store must not be behind it."""
     write_id: str | None = None
     """Identifier of the last write."""
     rejects_bytes: int = 0
@@ -50,7 +53,7 @@ class State:
 
 
 class Resume:
-    """An import that can go on; without a path one that cannot."""
+    """An import that can resume, or, without a path, an import that cannot."""
 
     def __init__(self, path: Path | None, plane: Plane, request: dict[str, Any]) -> None:
         self._path = path
@@ -66,7 +69,7 @@ class Resume:
             if os.fstat(self._held).st_size:
                 self._go_on(path, request)
             if not self.state.is_done:
-                self.save()  # if this fails, it does so before anything is stored
+                self.save()  # if this fails, no record has been stored yet
         except BaseException:
             self.close()
             raise
@@ -79,11 +82,11 @@ class Resume:
 
     @property
     def is_kept(self) -> bool:
-        """True where the import can go on."""
+        """Returns true if the import can resume."""
         return self._path is not None
 
     def cursor(self, file: int) -> Cursor | None:
-        """The key and the position to store with a batch, to which the number of a line comes."""
+        """Key and position to store with a batch. The number of a line is added to the position."""
         if self._path is None:
             return None
         return bytes.fromhex(self.state.key), file << _LINE_BITS
@@ -97,14 +100,14 @@ class Resume:
         with ExitStack() as failed:
             with output_file(self._path) as file:
                 file.write(json.dumps(document).encode())
-                held = os.dup(file.fileno())  # keeps the lock on what is about to be the file
+                held = os.dup(file.fileno())  # keeps the lock on the replacing file
                 failed.callback(os.close, held)
             failed.pop_all()
         self.close()
         self._held = held
 
     def end(self) -> None:
-        """Notes that everything is done. Raises `OSError`, `StoreError`."""
+        """Notes that the import is done. Raises `OSError`, `StoreError`."""
         if self._path is None:
             return
         self.state.is_done = True

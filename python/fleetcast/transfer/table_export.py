@@ -22,16 +22,17 @@ _FIRST_FIELD = 3  # after time, measurement and tags
 
 
 def export_parquet(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
-    """Writes all rows of a scan as Parquet and gives their number."""
+    """Writes all rows of a scan as Parquet and returns their number."""
     return write_parquet(_frames(rows, advance), file)
 
 
 def export_csv(
     rows: RowStream, tags: Sequence[str], file: BinaryIO, advance: Callable[[int], object]
 ) -> int:
-    """Writes all rows of a scan, whose tags are among `tags`, and gives their number.
+    """Writes all rows of a scan, whose tags are among `tags`, and returns their number.
 
-    Each name in the header has its role behind a bar, as in InfluxDB's annotated CSV.
+    Each name in the header has its role after a bar, as in InfluxDB's annotated CSV. Example:
+    `time|dateTime:RFC3339,measurement|measurement,entity_id|tag,snr_db|double`.
     """
     count = 0
     for number, frame in enumerate(_frames(rows, advance)):
@@ -45,10 +46,9 @@ def export_csv(
 
 
 def _frames(rows: RowStream, advance: Callable[[int], object]) -> Iterator[pl.DataFrame]:
-    """The batches of a scan; where there is no row, a frame of no rows.
+    """Yields the batches of a scan, or an empty frame if there is no row.
 
-    One after the other, because polars' own streams keep more of them the more processors there
-    are.
+    The batches come in turn, because polars' streams keep more batches on more processors.
     """
     is_empty = True
     for batch in rows:
@@ -60,7 +60,7 @@ def _frames(rows: RowStream, advance: Callable[[int], object]) -> Iterator[pl.Da
 
 
 def _flat(frame: pl.DataFrame, tags: Sequence[str]) -> pl.DataFrame:
-    """A frame of a scan with a column for each tag, and the roles of all columns in their names."""
+    """Returns a frame with a column for each tag, and the roles of all columns in their names."""
     schema = frame.schema
     fields = [
         pl.col(name).alias(f"{field_of_column(name)}|{_KINDS[schema[name]]}")
@@ -75,6 +75,6 @@ def _flat(frame: pl.DataFrame, tags: Sequence[str]) -> pl.DataFrame:
 
 
 def _counts(flat: pl.DataFrame, tags: int) -> int:
-    """Cells of the tag columns that hold something."""
+    """Counts the cells of the tag columns that are not null."""
     columns = flat.columns[2 : 2 + tags]
     return sum(flat[column].count() for column in columns)

@@ -28,9 +28,10 @@ _MAP = pl.Map(pl.String, pl.String)
 
 
 class TableRows:
-    """TableRows of a frame whose columns have the types that the engine stores.
+    """Rows of a frame whose columns have the types that the engine stores.
 
-    `columns` is `None` for a frame as a scan gives it. `faults` are the rows that may not be sent.
+    `columns` is `None` for a frame in the form of a scan. `faults` are the rows that may not be
+    sent.
     """
 
     def __init__(
@@ -63,12 +64,12 @@ class TableRows:
             frame = canonical(frame, self._columns)
         elif self._columns is not None:
             if any("\0" in name for name in frame.columns):
-                # Names of columns end at NUL on their way, those of fields do not.
+                # Arrow ends names of columns at NUL, and names of fields may contain NUL.
                 frame = frame.rename(lambda name: name.replace("\0", "%00"))
             mapping = self._columns.for_engine()
         key, before = cursor or (None, 0)
         if key is not None:
-            # The engine stores the number of the row after the piece with it.
+            # With it the engine stores the number of the row after the piece.
             self.first = before + self.last - len(self)
         try:
             (result,) = plane.write_arrow(
@@ -92,7 +93,7 @@ class TableRows:
             yield from self._whole(start, min(start + _ROWS_MAX, len(self)))
 
     def _whole(self, start: int, stop: int) -> Iterator[TableRows]:
-        """Parts that the engine writes as one piece each."""
+        """Yields parts that the engine writes as one piece each."""
         if stop - start == 1 or _is_one_piece(self.frame[start:stop]):
             yield self.part(start, stop)
         else:
@@ -117,7 +118,7 @@ class TableRows:
         rest.last = self.last
         return rest
 
-    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - as of a line
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - as for lines
         """See `RecordBatch`."""
         path = ".".join(str(part) for part in fault["loc"][2:])
         return f"{path}: {fault['msg']}" if path else str(fault["msg"])
@@ -150,15 +151,15 @@ def _is_one_piece(frame: pl.DataFrame) -> bool:
 
 
 def is_scanned(schema: pl.Schema, options: ColumnOptions) -> bool:
-    """True for the columns of an export."""
+    """Returns true for the columns of an export."""
     return schema.get("tags") in {_MAP, _TAGS} and options == ColumnOptions()
 
 
 def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
-    """A frame of any types with its fields, tags and measurements as the engine stores them.
+    """Returns a frame with its fields, tags and measurements as the engine stores them.
 
-    NaN is no value, and dates are ISO 8601. Raises `OperatorError` for a column of lists or
-    other things that no field, tag or measurement can hold.
+    NaN becomes no value, and dates become ISO 8601. Raises `OperatorError` for a column that no
+    field, tag or measurement can hold. Example: a column of lists.
     """
     made = [_as_field(frame[column], file) for column in columns.fields]
     labels = list(columns.tags.values())
@@ -170,10 +171,10 @@ def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
 
 
 def _as_field(column: pl.Series, file: str) -> pl.Series | None:
-    """The column as a field; `None` where it is one already."""
+    """Returns the column as a field, or `None` if the column is a field already."""
     dtype = column.dtype
     if dtype == pl.Float64:
-        # Looked for first: this is the usual type, and a change copies the column.
+        # This type is checked first: it is the usual type, and a change copies the column.
         return column.fill_nan(None) if column.is_nan().any() else None
     if dtype in {pl.Boolean, pl.String}:
         return None
@@ -190,7 +191,10 @@ def _as_field(column: pl.Series, file: str) -> pl.Series | None:
 
 
 def _as_label(column: pl.Series, file: str) -> pl.Series | None:
-    """The column as a tag or a measurement; `None` where it is one already."""
+    """Returns the column as a label, or `None` if the column is a label already.
+
+    A label is a tag or a measurement.
+    """
     dtype = column.dtype
     if dtype == pl.String:
         return None
@@ -207,7 +211,7 @@ def _as_label(column: pl.Series, file: str) -> pl.Series | None:
 
 
 def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
-    """The frame as a scan gives it, which has a column for each type of a field."""
+    """Returns the frame in the form of a scan, which has a column for each type of a field."""
     entries = [
         pl.struct(pl.lit(tag).alias("key"), pl.col(column).alias("value"))
         for tag, column in sorted(columns.tags.items())
@@ -219,7 +223,7 @@ def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
         for column, (name, kind) in columns.fields.items()
     ]
     return frame.select(
-        # A text that is no time becomes null, and the engine says that the row has none.
+        # A text that is no time becomes null, and the engine reports a row without a time.
         pl.col(columns.time)
         .cast(pl.String)
         .str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)

@@ -11,7 +11,7 @@ _LENGTH_IN_HEAD = 15
 class Field(NamedTuple):
     """A type and a value: a number, bytes, a `Struct`, or for a list the type and all items.
 
-    A list that is `bytes` is one that was encoded already.
+    A list that is `bytes` was encoded before.
     """
 
     kind: int
@@ -23,19 +23,19 @@ Struct = dict[int, Field]
 
 
 def decoded(content: bytes) -> Struct:
-    """The structure that `content` begins with."""
+    """Decodes the structure that `content` begins with."""
     return _StructReader(content).struct()
 
 
 def encoded(fields: Struct) -> bytes:
-    """The bytes of a structure."""
+    """Encodes a structure."""
     out = bytearray()
     _write_struct(out, fields)
     return bytes(out)
 
 
 def list_head(count: int, kind: int = STRUCT) -> bytes:
-    """The bytes before the items of a list."""
+    """Encodes the head of a list. Example: 3 structures have the head `3c`."""
     if count < _LENGTH_IN_HEAD:
         return bytes([count << 4 | kind])
     return bytes([_LENGTH_IN_HEAD << 4 | kind]) + _varint(count)

@@ -1,4 +1,4 @@
-"""Features of models out of rows before an instant, and the truth that came later."""
+"""Features of models from rows before an instant, and the truth that came later."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def view(family: Family) -> FeatureView:
-    """The features that models of a family are fed."""
+    """The input features of a family's models."""
     return snr.VIEW if family is SNR else demand.VIEW
 
 
@@ -49,13 +49,13 @@ def features(
     issued_ns: Instants,
     tracks: Sequence[Track | None] | None = None,
 ) -> Features:
-    """Features of entities at issue times, whole steps; only rows before each are looked at.
+    """Features of entities at issue times, which are whole steps. Only rows before each count.
 
-    `tracks` know where the satellites at the other ends of links will be. An entity's features at
-    an issue time do not depend on the others, nor on other issue times. Rows of pools are looked at
-    one pool after the other, and let go.
+    `tracks` know the future positions of the satellites at the other ends of links. An entity's
+    features at an issue time do not depend on other entities or other issue times. The rows of
+    pools are read and released one pool at a time.
     """
-    # Numbers too large to reckon with come out as infinite or NaN, and get no forecast.
+    # Numbers too large to compute with come out as infinite or NaN, and get no forecast.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if family is SNR:
             links = list(entities)
@@ -64,7 +64,7 @@ def features(
 
 
 def observed(family: Family, rows: Rows, issued_ns: Instants) -> Floats:
-    """The truth of each horizon [issue times, horizons]; NaN where it is not in `rows`."""
+    """The truth of each horizon [issue times, horizons]; NaN if `rows` do not contain it."""
     if family is SNR:
         return snr.observed(rows, issued_ns)
     return demand.observed(rows, issued_ns)
@@ -73,7 +73,7 @@ def observed(family: Family, rows: Rows, issued_ns: Instants) -> Floats:
 def observed_at(
     family: Family, entities: Sequence[Rows], issued_ns: int, horizon_minutes: int
 ) -> Floats:
-    """The truth at one horizon of forecasts issued at one instant [entities]; as `observed`."""
+    """The truth at one horizon of forecasts issued at one instant [entities], as `observed`."""
     if family is SNR:
         return snr.observed_at(entities, issued_ns, horizon_minutes)
     index = family.horizons_minutes.index(horizon_minutes)

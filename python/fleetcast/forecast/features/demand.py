@@ -1,4 +1,4 @@
-"""Features of the demand family: a pool's last seven days as of an instant, only rows before it."""
+"""Features of the demand family: a pool's last seven days before an instant."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 _ERROR_LEVELS = (0.1, 0.5, 0.9, 0.99)
 _NEIGHBOURS = 2
 RECENT = 2 * DAY + 4
-"""Windows that models of one pool look at as they are."""
+"""Windows that models of one pool take unchanged."""
 _QUARTERS = 60 // DEMAND.step_minutes
-"""Windows of an hour: much that servers do begins with one."""
+"""Windows of an hour. Much of the work of servers begins on the hour."""
 _AT_ONCE = 256
-"""Weeks reckoned with together: of more, memory is handed back and asked for anew."""
+"""Weeks computed together. With more weeks, memory is returned and allocated again and again."""
 _FLOOR = 0.01
 """Logarithms are of bytes + this share of the seven-day mean, so that an idle pool has one."""
 
@@ -89,9 +89,9 @@ VIEW = _view()
 
 
 def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
-    """Features of pools at `issued_ns`, window boundaries. Only rows before each count.
+    """Features of pools at `issued_ns`, which are window boundaries. Only rows before each count.
 
-    Rows of one pool are no longer needed when those of the next are asked for.
+    The rows of a pool are no longer needed when the next pool's rows are requested.
     """
     weeks_of, silent_of = [], []
     for rows in entities:
@@ -114,7 +114,7 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
 def observed(rows: Rows, issued_ns: Instants) -> Floats:
     """Bytes in the window that ends each horizon later [issue times, horizons].
 
-    Only windows that are whole, by the spacing as known at their end.
+    Only whole windows count, by the spacing known at their end.
     """
     intervals = Intervals.of(rows)
     ends_ns, inverse = np.unique(
@@ -131,14 +131,14 @@ def observed(rows: Rows, issued_ns: Instants) -> Floats:
 
 
 def past(rows: Rows, issued_ns: Instants) -> Floats:
-    """The week of windows before each issue time, which both baselines look at."""
+    """The week of windows before each issue time, which both baselines use."""
     return windows_before(Intervals.of(rows), issued_ns)
 
 
 def last_value_errors(week: Floats) -> tuple[Floats, list[Floats]]:
     """The newest window's bytes [issue times], and its errors in the week before, in bytes.
 
-    Errors are per horizon [issue times, errors]: by how much each window would have been wrong.
+    Errors are per horizon [issue times, errors]: the error of each window as a forecast.
     """
     filled, _ = _filled(week)
     steps = [horizon // DEMAND.step_minutes for horizon in DEMAND.horizons_minutes]
@@ -151,7 +151,7 @@ def same_time(week: Floats) -> Floats:
 
 
 def windows_before(intervals: Intervals, issued_ns: Instants, count: int = WEEK) -> Floats:
-    """The last windows before each issue time [issue times, windows]: those of seven days."""
+    """The last `count` windows before each issue time [issue times, windows], by default a week."""
     result = np.full((len(issued_ns), count), np.nan)
     for spacing, chosen in intervals.spacings(issued_ns):
         issues = issued_ns[chosen] // STEP_NS
@@ -207,7 +207,7 @@ def _same_time(week: Floats, logs: Floats, horizon: int) -> list[Floats]:
 
 
 def _filled(week: Floats) -> tuple[Floats, Floats]:
-    """Each window or the newest present one before it; and how old the last one is."""
+    """Each window, or the newest present window before it; and the age of the newest window."""
     if not np.isnan(week).any():
         return week, np.ones(len(week))
     steps = np.arange(week.shape[1])

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Rows
 
 BLOCK = 5
-"""Minutes of a block, aligned to the epoch: longer windows are looked at in blocks."""
+"""Minutes of a block, aligned to the epoch. Windows of hours are computed from blocks."""
 HOUR = 60
 
 
 def averaged(
     entities: Sequence[Rows], field: str, first: int, count: int, minutes: int = 1
 ) -> Floats:
-    """Means of a field's samples in `count` cells of so many minutes: [entities, cells].
+    """Means of a field's samples in `count` cells of `minutes` minutes: [entities, cells].
 
-    Cell `first` is counted from the epoch. NaN where there is no sample.
+    Cell `first` is counted from the epoch. NaN if a cell has no sample. Example: with 60 minutes,
+    cell 1 covers 01:00 to 02:00 on 1970-01-01.
     """
     return _averaged(entities, [rows.fields.get(field) for rows in entities], first, count, minutes)
 

@@ -1,4 +1,4 @@
-"""Path of the other end of a link, now and ahead: from its orbit, or from how it moved."""
+"""Path of the other end of a link, now and ahead: from its orbit, or from its past motion."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 LOOK_BACK_MINUTES = 30
 _NEEDED_MINUTES = 5
 _RIDGE = 1e-6
-"""Keeps the fit of few minutes solvable; of many it changes nothing that matters."""
+"""Keeps a fit of few minutes solvable, and changes a fit of many minutes very little."""
 
 
 @dataclass(frozen=True)
 class Path:
-    """Arrays of one shape; NaN where unknown."""
+    """Elevations and distances, arrays of one shape; NaN if unknown."""
 
     elevation_deg: Floats
     range_km: Floats
@@ -36,9 +36,9 @@ class Track(Protocol):
     """The orbit of the satellite at the other end of a link."""
 
     def path(self, issued_ns: Instants, ahead_minutes: NDArray[np.int64]) -> Path:
-        """The path so long after each issue time [times, ahead], from what was known at it.
+        """The path `ahead_minutes` after each issue time [times, ahead], as known at that time.
 
-        NaN where it is unknown.
+        NaN if the path is unknown.
         """
 
 
@@ -66,9 +66,9 @@ def paths(
 
 
 def _extrapolated(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
-    """The direction of the last half hour, each component carried on as a parabola in time.
+    """The direction of the last half hour, each component extended as a parabola in time.
 
-    A measured slant range gives the position in km, which is carried on instead.
+    If a slant range was measured, the position in km is extended instead.
     """
     shape = (len(entities), len(issued_ns), len(ahead))
     directed = [
@@ -82,7 +82,7 @@ def _extrapolated(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[
 
 
 def _carried_on(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
-    """Path of links that report where they point."""
+    """Path of links that report their direction."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) - LOOK_BACK_MINUTES
     count = int(now.max()) - first

@@ -1,7 +1,7 @@
-"""Sums over the last axis that step over what is missing.
+"""Sums over the last axis that skip missing values.
 
-Each row of a matrix is reduced by itself, so that an answer does not depend on which other rows
-were asked for.
+Each row of a matrix is reduced by itself, so that an answer does not depend on the other rows of
+the matrix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def windows(values: Floats, ends: NDArray[np.int64], length: int) -> Floats:
-    """The `length` values before each of `ends`: [..., ends, length]; NaN outside `values`."""
+    """The `length` values before each of `ends`: [..., ends, length]; NaN outside `values`.
+
+    Example: of 1, 2, 3, end 2 and length 3 give NaN, 1, 2.
+    """
     padded = np.concatenate([np.full((*values.shape[:-1], length), np.nan), values], axis=-1)
     last = values.shape[-1]
     return sliding_window_view(padded, length, axis=-1)[..., np.clip(ends, 0, last), :]
@@ -33,7 +36,7 @@ def at(values: Floats, indexes: NDArray[np.int64]) -> Floats:
 
 
 def mean(values: Floats) -> Floats:
-    """Mean of the finite values; NaN where there is none."""
+    """Mean of the finite values; NaN if there is no finite value."""
     values = np.ascontiguousarray(values)  # numpy sums in an order that follows the layout
     present = ~np.isnan(values)
     if present.all() and values.shape[-1]:
@@ -45,13 +48,16 @@ def mean(values: Floats) -> Floats:
 
 
 def spread(values: Floats) -> Floats:
-    """Standard deviation of the finite values; NaN where there is none."""
+    """Standard deviation of the finite values; NaN if there is no finite value."""
     centre = mean(values)
     return np.sqrt(mean((values - centre[..., None]) ** 2))
 
 
 def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
-    """Quantiles of the finite values, linear between neighbours: [..., levels]; NaN without any."""
+    """Quantiles of the finite values [..., levels], linear between neighbours.
+
+    NaN if there is no finite value. Example: the median of 1, NaN and 2 is 1.5.
+    """
     ordered = np.sort(values, axis=-1)  # NaN come last
     if values.shape[-1] and not np.isnan(ordered[..., -1]).any():
         count = np.full(values.shape[:-1], values.shape[-1])
@@ -67,13 +73,13 @@ def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
 
 
 def newest(values: Floats) -> Floats:
-    """The last value that is there; NaN where none is."""
+    """The last present value; NaN if there is no value."""
     index = _newest(values)[..., -1:]
     return np.take_along_axis(values, np.maximum(index, 0), -1)[..., 0]
 
 
 def filled_forward(values: Floats, steps_max: int) -> Floats:
-    """Each value, or the newest one at most `steps_max` steps before it."""
+    """Each value, or the newest value at most `steps_max` steps before it."""
     index = _newest(values)
     result = np.take_along_axis(values, np.maximum(index, 0), -1)
     result[(index < 0) | (np.arange(values.shape[-1]) - index > steps_max)] = np.nan
@@ -81,6 +87,6 @@ def filled_forward(values: Floats, steps_max: int) -> Floats:
 
 
 def _newest(values: Floats) -> NDArray[np.int64]:
-    """Index of the newest value up to each; -1 where there is none yet."""
+    """Index of the newest value up to each position; -1 if there is no value yet."""
     steps = np.arange(values.shape[-1])
     return np.maximum.accumulate(np.where(np.isnan(values), -1, steps), axis=-1)

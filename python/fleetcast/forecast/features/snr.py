@@ -1,7 +1,7 @@
-"""Features of the SNR family: a link's last week as of an instant, only rows before it.
+"""Features of the SNR family: a link's last week before an instant.
 
-The last day is looked at minute by minute, the six days before that hour by hour: a week of minutes
-would say little more and cost seven times as much to read.
+The last day is used minute by minute, the six days before hour by hour. A week of minutes would add
+little information and cost seven times as much to read.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _SMALL, _LARGE = 360, _DAY
 _DAY_LEVELS = (0.1, 0.5, 0.9)
 _MOVE_LEVELS = (0.1, 0.9)
 _HOURS_OF_MINUTES = 25
-"""Whole hours before the one of the issue time that are looked at minute by minute."""
+"""Whole hours before the hour of the issue time that are used minute by minute."""
 _HOURS = SNR.history_minutes // HOUR - _HOURS_OF_MINUTES - 1
-"""Hours before those that are looked at hour by hour."""
+"""Earlier hours that are used hour by hour."""
 _ERRORS = {h: (_DAY - h) // BLOCK for h in SNR.horizons_minutes}
-"""By horizon: how many of the last value's errors a day holds."""
+"""By horizon: the number of the last value's errors in a day."""
 
 
 def _view() -> FeatureView:
@@ -114,7 +114,7 @@ VIEW = _view()
 
 
 def minutes_from_ns(issued_ns: int) -> int:
-    """Start of the rows that are looked at by minute; before it they are by hour."""
+    """Start of the rows that are used by minute. Rows before it are used by hour."""
     hour = issued_ns // MINUTE_NS // HOUR - _HOURS_OF_MINUTES
     return hour * HOUR * MINUTE_NS
 
@@ -122,7 +122,7 @@ def minutes_from_ns(issued_ns: int) -> int:
 def features(
     entities: Sequence[Rows], issued_ns: Instants, tracks: Sequence[Track | None]
 ) -> Features:
-    """Features of links at `issued_ns`, whole minutes. Only rows before each are looked at."""
+    """Features of links at `issued_ns`, which are whole minutes. Only rows before each count."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) // HOUR * HOUR - _HOURS_OF_MINUTES * HOUR
     count = int(now.max()) - first
@@ -155,7 +155,7 @@ def observed(rows: Rows, issued_ns: Instants) -> Floats:
 
 
 def observed_at(entities: Sequence[Rows], issued_ns: int, horizon_minutes: int) -> Floats:
-    """The same of several links at one issue time and horizon [entities]."""
+    """Mean dB as in `observed`, of several links at one issue time and horizon [entities]."""
     minute = issued_ns // MINUTE_NS + horizon_minutes - 1
     return averaged(entities, SNR.target, minute, 1)[:, 0]
 
@@ -168,9 +168,9 @@ def same_time(past: Past) -> Floats:
 
 
 def last_value_errors(past: Past) -> tuple[Floats, list[Floats]]:
-    """The last value [issue times], and its errors in the week before, each 5 minutes, in dB.
+    """The last value [issue times], and its errors in the week before, every 5 minutes, in dB.
 
-    Errors are per horizon [issue times, errors], of those whose truth was known at the issue time.
+    Errors are per horizon [issue times, errors], and only with a truth known at the issue time.
     """
     minutes, index = past
     blocks = minutes.reshape(-1, BLOCK)
@@ -185,7 +185,7 @@ def last_value_errors(past: Past) -> tuple[Floats, list[Floats]]:
 
 
 def past(rows: Rows, issued_ns: Instants) -> Past:
-    """A week of minutes before issue times, and an hour after; and their indexes in it."""
+    """A week of minutes before issue times and an hour after; and the indexes of issue times."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) - SNR.history_minutes - BLOCK
     first -= first % BLOCK
@@ -203,7 +203,7 @@ def _codes(hour: Floats) -> NDArray[np.object_]:
 
 
 def _recent(hour: Floats) -> list[Floats]:
-    """Columns of the minutes of the last hour, and a few before."""
+    """Columns of the minutes of the last hour, and some minutes before."""
     latest = hour[..., -_NEWEST_MINUTES_MAX:]
     there = ~np.isnan(latest)
     age = np.where(there.any(-1), 1.0 + there[..., ::-1].argmax(-1), np.nan)
@@ -223,7 +223,7 @@ def _recent(hour: Floats) -> list[Floats]:
 
 
 def _day(blocks: Floats, ends: NDArray[np.int64]) -> list[Floats]:
-    """Columns of blocks [entities, blocks, minutes]; `ends` counts those that are over."""
+    """Columns of blocks [entities, blocks, minutes]; `ends` counts the finished blocks."""
     means = reduce.windows(reduce.mean(blocks), ends, _LARGE // BLOCK)
     steps = np.abs(np.diff(blocks, axis=-1))
     moves = reduce.windows(reduce.mean(steps), ends, _LARGE // BLOCK)
@@ -237,7 +237,7 @@ def _day(blocks: Floats, ends: NDArray[np.int64]) -> list[Floats]:
 
 
 def _hours(entities: Sequence[Rows], now: NDArray[np.int64]) -> Floats:
-    """Means of the hours before those looked at by minutes [entities, issue times, hours]."""
+    """Means of the hours that come before the minutes [entities, issue times, hours]."""
     ends = now // HOUR - _HOURS_OF_MINUTES
     first = int(ends.min()) - _HOURS
     count = int(ends.max()) - first
@@ -259,7 +259,7 @@ def _week(hours: Floats) -> list[Floats]:
 def _block_errors(blocks: Floats, horizon: int) -> Floats:
     """Errors of the last value, issued at the start of each block [..., blocks].
 
-    Horizons are whole blocks: the truth is the last minute of a block.
+    Horizons are whole blocks, so the truth is the last minute of a block.
     """
     errors = np.full(blocks.shape[:-1], np.nan)
     ahead = horizon // BLOCK
@@ -285,7 +285,7 @@ def _yesterday(blocks: Floats, index: NDArray[np.int64], horizon: int) -> Floats
 
 
 def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:
-    """Mean change at the same time on the days before that, between the middles of hours."""
+    """Mean change at the same time on earlier days, between the middles of hours."""
     past = _DAY * np.arange(2, _DAYS)
     start = (now // HOUR - _HOURS_OF_MINUTES - _HOURS) * HOUR
     then = (now - start)[:, None] - past

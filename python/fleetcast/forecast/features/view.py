@@ -22,10 +22,11 @@ INSUFFICIENT_TELEMETRY = "insufficient_telemetry"
 
 @dataclass(frozen=True)
 class Feature:
-    """One column: its name, its unit, the rows it looks at and how old they may be.
+    """A column: its name, its unit, and the rows that it uses, with their greatest age.
 
-    `kind` says how a model scales it: `level` (absolute, in the unit of the target), `scale`
-    (a difference of levels, never negative), `change` (a signed difference) or `plain`.
+    `kind` says how a model scales the column. `level` is absolute, in the unit of the target.
+    `scale` is a difference of levels, never negative. `change` is a signed difference. `plain` is
+    any other.
     """
 
     name: str
@@ -43,13 +44,16 @@ class FeatureView:
 
     @property
     def id(self) -> str:
-        """Content hash: any change of a feature's order, unit or window gives another id."""
+        """Content hash: any change of a feature's order, unit or window gives another id.
+
+        Example: `snr-` and 16 hexadecimal digits.
+        """
         listing = [[f.name, f.unit, f.window, f.kind] for f in self.features]
         text = json.dumps([self.family, listing], separators=(",", ":"))
         return f"{self.family}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     def index(self, name: str) -> int:
-        """The column of a feature. Raises `ValueError`."""
+        """The column of a feature. Raises `ValueError` if the view has no such feature."""
         return [feature.name for feature in self.features].index(name)
 
 
@@ -61,11 +65,11 @@ def without_error(errors: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of entities at the same issue times; NaN where no row gives one.
+    """Features of entities at the same issue times; NaN if no row gives a feature.
 
-    `matrix` is [entities, issue times, features]; `errors` [entities, issue times] holds None or
-    the code of the entity error, in which case nothing may be predicted from that line. `context`
-    [entities, issue times, steps] are the means of minutes, or the windows, before the issue time.
+    `matrix` is [entities, issue times, features]. `errors` [entities, issue times] holds `None` or
+    the code of the entity error. A line with a code gets no forecast. `context` [entities, issue
+    times, steps] holds the means of minutes, or the windows, before the issue time.
     """
 
     issued_ns: Instants
@@ -74,7 +78,7 @@ class Features:
     context: Floats
 
     def of(self, entities: Sequence[int]) -> Features:
-        """Those of some of the entities, by index."""
+        """The features of some of the entities, by index."""
         chosen = np.asarray(entities, np.intp)
         return Features(
             self.issued_ns, self.matrix[chosen], self.errors[chosen], self.context[chosen]

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 STEP_NS = DEMAND.step_ns
 _LOOK_BACK_NS = DEMAND.history_minutes * 60_000_000_000
 _DIVIDES_WITHIN = 0.01
-"""A spacing that is this near to a whole fraction of a window is taken for it: clocks drift."""
+"""A spacing so near to a whole fraction of a window counts as that fraction, as clocks drift."""
 
 
 @dataclass(frozen=True)
 class Spacing:
-    """Distance between the starts of a pool's intervals, and one of those starts."""
+    """Distance between the starts of a pool's intervals, and one of these starts."""
 
     gap_ns: int
     anchor_ns: int
@@ -34,8 +34,9 @@ class Spacing:
 class Windows:
     """Bytes per window from window `first` (counted from the epoch) on: [windows].
 
-    `offered` is NaN where less than two thirds of the intervals are there, and scaled up where
-    some are missing; `whole` says that none is.
+    `offered` is NaN if less than two thirds of the intervals are present. It is scaled up if some
+    intervals are missing, and `whole` is true if no interval is missing. Example: with 2 of 3
+    intervals of 10 bytes each, 20 bytes become 30.
     """
 
     first: int
@@ -45,14 +46,17 @@ class Windows:
 
 @dataclass(frozen=True)
 class Intervals:
-    """A pool's intervals: start of each (once: the last of replays counts) and its bytes."""
+    """A pool's intervals: the start of each interval, and its bytes.
+
+    Each start occurs once: of replays the last interval counts.
+    """
 
     times_ns: Instants
     offered: Floats
 
     @classmethod
     def of(cls, rows: Rows) -> Intervals:
-        """Negative bytes are no bytes and left out."""
+        """Reads intervals from rows. Leaves out negative bytes."""
         times, offered = rows.field("offered_bytes")
         times, offered = times[offered >= 0], offered[offered >= 0]
         last = np.diff(times, append=np.iinfo(np.int64).max) > 0
@@ -71,9 +75,9 @@ class Intervals:
         return Windows(first, np.where(present, total * scale, np.nan), present & (missing == 0))
 
     def spacings(self, issued_ns: Instants) -> Iterator[tuple[Spacing, NDArray[np.int64]]]:
-        """The spacing as known at each issue time, from the seven days before it.
+        """The spacing known at each issue time, from the seven days before it.
 
-        Yields each that occurs, and the indexes of the issue times it holds for.
+        Yields each spacing, and the indexes of its issue times.
         """
         ends = np.searchsorted(self.times_ns, issued_ns)
         starts = np.searchsorted(self.times_ns, issued_ns - _LOOK_BACK_NS)

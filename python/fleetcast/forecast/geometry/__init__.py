@@ -1,4 +1,4 @@
-"""Geometry of links between the ground and satellites, and what it does to a signal."""
+"""Geometry of links between the ground and satellites, and its effect on a signal."""
 
 from __future__ import annotations
 

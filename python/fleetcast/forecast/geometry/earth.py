@@ -1,9 +1,9 @@
-"""From inertial positions to what a site on the ground sees.
+"""Converts inertial positions to directions seen from a site on the ground.
 
-Formulas: Vallado, Fundamentals of Astrodynamics and Applications, 4th edition, 2013: sidereal
-time eq. 3-47 (IAU 1982), site to earth-fixed position eq. 3-7, look angles algorithm 27. Ellipsoid:
-WGS 84 (NIMA TR8350.2). Polar motion (under 15 m) and UT1 - UTC (under 0.9 s, 0.004 degrees of turn)
-are left out.
+Formulas: Vallado, Fundamentals of Astrodynamics and Applications, 4th edition, 2013: sidereal time
+eq. 3-47 (IAU 1982), site to earth-fixed position eq. 3-7, look angles algorithm 27. Ellipsoid: WGS
+84 (NIMA TR8350.2). Polar motion (under 15 m) and UT1 - UTC (under 0.9 s, 0.004 degrees of turn) are
+left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _CENTURY_NS = 36_525 * 86_400 * 1_000_000_000
 
 @dataclass(frozen=True)
 class Site:
-    """A point on the ground: degrees north, degrees east, metres above the ellipsoid."""
+    """A point on the ground: degrees north, degrees east, metres above the ellipsoid.
+
+    Example: `Site(51.507, -0.128, 11)` is London.
+    """
 
     latitude_deg: float
     longitude_deg: float
@@ -64,7 +67,10 @@ class Look:
 
 
 def look(site: Site, fixed_km: Floats) -> Look:
-    """Directions from a site to earth-fixed positions [..., 3], km. Refraction is left out."""
+    """Directions from a site to earth-fixed positions [..., 3], km. Refraction is left out.
+
+    Example: a satellite 550 km above the site has elevation 90 degrees and range 550 km.
+    """
     east, north, up = np.moveaxis((fixed_km - site.fixed_km()) @ site.axes().T, -1, 0)
     flat = np.hypot(east, north)
     return Look(
@@ -97,8 +103,8 @@ def earth_fixed(inertial_km: Floats, times_ns: Instants) -> Floats:
 def geodetic(fixed_km: Floats) -> Floats:
     """Degrees north, degrees east, km above the ellipsoid [..., 3] of earth-fixed km [..., 3].
 
-    Bowring, B. R.: Transformation from spatial to geographical coordinates, Survey Review 23,
-    1976: one step, good to a millimetre up to the height of any low orbit.
+    Bowring, B. R.: Transformation from spatial to geographical coordinates, Survey Review 23, 1976:
+    one step, accurate to a millimetre up to the height of any low orbit.
     """
     x, y, z = np.moveaxis(fixed_km, -1, 0)
     polar_km = EQUATOR_KM * (1 - FLATTENING)
@@ -110,6 +116,6 @@ def geodetic(fixed_km: Floats) -> Floats:
         flat - _ECCENTRICITY_SQUARED * EQUATOR_KM * np.cos(reduced) ** 3,
     )
     normal = EQUATOR_KM / np.sqrt(1 - _ECCENTRICITY_SQUARED * np.sin(latitude) ** 2)
-    # Along the meridian's plane, so that it holds at the poles as well.
+    # The height is computed in the meridian's plane, so that it holds at the poles as well.
     height = flat * np.cos(latitude) + z * np.sin(latitude) - EQUATOR_KM**2 / normal
     return np.stack([np.degrees(latitude), np.degrees(np.arctan2(y, x)), height], axis=-1)

@@ -33,7 +33,7 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Satellite:
-    """A set of elements, and what its satellite is called: empty where the file does not say."""
+    """A set of elements, and the name of its satellite: empty if the file has no names."""
 
     name: str
     number: int
@@ -78,14 +78,17 @@ def _satellite(name: str, pair: Sequence[str], path: Path) -> Satellite:
 
 
 def _checks(line: str) -> bool:
-    """The last of 69 characters is the sum of all digits, a minus counting 1, modulo 10."""
+    """Returns true if the last of 69 characters is the checksum of the line.
+
+    The checksum is the sum of all digits, a minus counting 1, modulo 10.
+    """
     body = line[: _LINE_CHARACTERS - 1]
     total = sum(int(c) if c.isdigit() else c == "-" for c in body)
     return len(line) == _LINE_CHARACTERS and line[-1] == str(total % 10)
 
 
 def positions(satellites: Sequence[Satellite], times_ns: Instants) -> Floats:
-    """Earth-fixed positions [satellites, times, 3], km; NaN where the elements give none."""
+    """Earth-fixed positions [satellites, times, 3], km; NaN if the elements give no position."""
     whole, rest = np.divmod(times_ns, _DAY_NS)
     orbits = SatrecArray([satellite.elements for satellite in satellites])
     errors, inertial, _ = orbits.sgp4(whole + _UNIX_JULIAN_DAYS, rest / _DAY_NS)
@@ -97,7 +100,7 @@ def positions(satellites: Sequence[Satellite], times_ns: Instants) -> Floats:
 class CircularOrbit:
     """A circular orbit, `altitude_km` above the equator's radius.
 
-    `phase_deg` is the angle from the ascending node at `epoch_ns`, `node_deg` that node's right
+    `phase_deg` is the angle from the ascending node at `epoch_ns`. `node_deg` is the node's right
     ascension.
     """
 
@@ -108,7 +111,7 @@ class CircularOrbit:
     epoch_ns: int
 
     def positions(self, times_ns: Instants) -> Floats:
-        """Earth-fixed positions [times, 3], km, without any perturbation."""
+        """Earth-fixed positions [times, 3], km, without perturbations."""
         radius = EQUATOR_KM + self.altitude_km
         motion_rad_s = np.sqrt(EARTH_KM3_S2 / radius**3)
         angle = np.radians(self.phase_deg) + motion_rad_s * (times_ns - self.epoch_ns) / 1e9

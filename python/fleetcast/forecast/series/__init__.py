@@ -1,12 +1,12 @@
-"""A linear model of each pool by itself, beside the one for all pools.
+"""A linear model of each pool alone, in addition to the model for all pools.
 
     lags      its inputs: the pool's own windows of minutes, a day, a week and two weeks ago
     state     knowledge of a pool on one day, in one record
-    learning  fits it to the four weeks before the day, and says how far it is to be trusted
-    mixing    its answers, and those of both models as one
+    learning  fits it to the four weeks before the day, and weighs its errors
+    mixing    its answers, and the answers of both models as one
 
-Days are those of UTC. Whatever is fitted on a day looks at rows before its start only, so any
-process comes to the same, whenever it does.
+Days are days of UTC. A fit for a day uses only rows before its start, so any process gets the same
+result at any time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Inputs of a pool's own model: logarithms of its windows, less that of the newest one.
+"""Inputs of a pool's own model: logarithms of its windows, less the newest window's.
 
-So a model without any weight says the last value, which is what shrinking leads to.
+So a model whose weights are zero predicts the last value, which is the limit of shrinking.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats
 
     At: TypeAlias = Callable[[int], Floats]
-    """The window so many before the one that begins at each issue time; NaN where unknown."""
+    """The window `lag` windows before the window that begins at each issue time; NaN if unknown."""
 
 FORTNIGHT = 2 * WEEK
 INPUTS = 15
@@ -36,7 +36,7 @@ def logarithms(offered: Floats, level: Floats) -> Floats:
 
 
 def floor(level: Floats) -> Floats:
-    """Bytes that are added before a logarithm is taken, so that an idle pool has one."""
+    """Bytes that are added before a logarithm is taken, so that an idle pool has a logarithm."""
     return 0.01 * level
 
 

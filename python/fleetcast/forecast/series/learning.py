@@ -1,7 +1,7 @@
-"""Fits pools' own models, and weighs them by what both models said on days before.
+"""Fits pools' own models, and weighs them by the past answers of both models.
 
-Ridge regression (Hoerl and Kennard, 1970), fitted once for the day and once for each of the days
-before it, of which the errors are: no error is of a window that a model was fitted to.
+Ridge regression (Hoerl and Kennard, 1970) is fitted once for the day and once for each of the days
+before it. The errors come from the days before, so no window has both a fit and an error.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 DAYS = 28
 """Days before a day that its states are fitted to."""
 _HELD_DAYS = 14
-"""The last of them, on which errors are taken and both models are weighed."""
+"""The last of these days, on which errors are taken and both models are weighed."""
 _ERROR_DAYS = 7
 _APART = 11
-"""Windows from one issue time to the next at which both are weighed: all hours and quarters."""
+"""Windows between issue times at which both models are weighed: all hours and quarters occur."""
 _ORIGINS = _HELD_DAYS * DAY // _APART
 _SHRINK = 0.01
 _CONSTANT_SHRINK = 1e-6
@@ -39,12 +39,12 @@ _ROWS_MIN = 4 * DAY
 _ERRORS_MIN = DAY
 _WEIGHED_MIN = 16
 _USUAL = (0.005, 0.995)
-"""Changes beyond these of a pool's own are taken for no more."""
+"""Changes of a pool beyond these of its quantiles are clipped to them."""
 _SHARES = np.linspace(0.0, 1.0, 11)
 _SHARED = 0.5
-"""By how much a horizon goes by what is best over all of them."""
+"""Share of the mean over all horizons in the choice for a horizon."""
 _COST = 0.05
-"""Share of the loss by which a pool's own model must be better than none of it."""
+"""Loss added for a full share of a pool's own model, which must win by more than this share."""
 _AT_ONCE = 8
 """States fitted together: some 40 MB."""
 
@@ -53,8 +53,8 @@ _AT_ONCE = 8
 class Histories:
     """Pools before the starts of days, each line by itself.
 
-    `offered` [lines, windows] are the `DAYS` before, `answers` [lines, issue times, horizons,
-    quantiles] what the model for all says at `origins`.
+    `offered` [lines, windows] are the `DAYS` before. `answers` [lines, issue times, horizons,
+    quantiles] are the answers at `origins` of the model for all.
     """
 
     days: NDArray[np.int64]
@@ -71,7 +71,7 @@ def origins(days: NDArray[np.int64]) -> Instants:
 def learned(histories: Histories) -> States:
     """A state for each line: [lines]."""
     states = np.zeros(len(histories.days), STATE)
-    with np.errstate(all="ignore"):  # a pool of nothing, or of too much, has no model of its own
+    with np.errstate(all="ignore"):  # an idle or far too large pool has no model of its own
         for start in range(0, len(states), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             _learn(histories, some, states[some])
@@ -116,9 +116,10 @@ def _learn(histories: Histories, some: slice, states: States) -> None:
 
 
 def _fit(columns: Floats, last: Floats, states: States, h: int) -> Floats:
-    """Sets the coefficients of a horizon; what it said on the days held [lines, windows].
+    """Sets the coefficients of a horizon; returns its answers on the days held [lines, windows].
 
-    `columns` [lines, columns, windows] are inputs, the constant, and the change from the last.
+    `columns` [lines, columns, windows] are inputs, the constant, and the change from the last
+    window.
     """
     lines = len(columns)
     usable = np.logical_and.reduce(np.isfinite(columns), axis=1)
@@ -128,7 +129,7 @@ def _fit(columns: Floats, last: Floats, states: States, h: int) -> Floats:
     rows[:, -1] *= usable
     by_day = np.swapaxes(rows.reshape(lines, -1, DAYS, DAY), 1, 2)
     products = np.cumsum(by_day @ np.swapaxes(by_day, -1, -2), axis=1)
-    # A day ahead the truth of the day before is not yet known when a day begins.
+    # For horizons of a day, the truth of the day before is still unknown when a day begins.
     behind = 2 if DEMAND.horizons_minutes[h] > DAY * DEMAND.step_minutes // 2 else 1
     ends = np.append(np.arange(DAYS - _HELD_DAYS, DAYS) - behind, DAYS - 1)
     coefficients = _solved(products[:, ends])
@@ -141,7 +142,7 @@ def _fit(columns: Floats, last: Floats, states: States, h: int) -> Floats:
 
 
 def _solved(products: Floats) -> Floats:
-    """Coefficients [lines, fits, inputs and constant]; NaN where there are too few rows."""
+    """Coefficients [lines, fits, inputs and constant]; NaN if there are too few rows."""
     normal, right = products[..., :-1, :-1], products[..., :-1, -1]
     count = normal[..., -1, -1]
     rows = np.maximum(count, 1.0)[..., None]
@@ -159,7 +160,7 @@ def _solved(products: Floats) -> Floats:
 def _losses(
     histories: Histories, some: slice, middle: Floats, steps: int, h: int, states: States
 ) -> Floats:
-    """Losses of mixtures on the days held, by share [lines, shares], as a share of the first."""
+    """Losses of mixtures on the days held, by share [lines, shares], relative to the first."""
     answers = histories.answers[some, :, h]
     offered = histories.offered[some]
     line = np.arange(len(answers))[:, None]
@@ -179,7 +180,7 @@ def _losses(
 
 
 def _weights(curves: Floats) -> Floats:
-    """Share of pools' own models in each horizon [lines, horizons], from what mixtures lost."""
+    """Share of pools' own models in each horizon [lines, horizons], from the mixtures' losses."""
     known = np.logical_and.reduce(np.isfinite(curves), axis=-1)
     usual = reduce.mean(np.swapaxes(np.where(known[..., None], curves, np.nan), 1, 2))[:, None]
     both = np.where(known[..., None], (1 - _SHARED) * curves + _SHARED * usual, 0.0)

@@ -18,15 +18,15 @@ States: TypeAlias = NDArray[np.void]
 """Records of `STATE`: [entities, days], days ascending and the same for all entities."""
 
 LAYOUT = 1
-"""Number of the fields' layout: with another one no record is found, and all are fitted anew."""
+"""Number of the fields' layout. A new number means that all states are fitted again."""
 _HORIZONS = len(DEMAND.horizons_minutes)
 _FURTHEST = DAY + max(DEMAND.horizons_minutes) // DEMAND.step_minutes
-"""No window that is predicted on a day begins later after its start."""
+"""Most windows from a day's start to the start of a window that is predicted on the day."""
 WEEK_FROM = -(WEEK + DAY)
-"""The first of the windows of the week before that are kept, from the start of the day."""
+"""The first kept window of the week before, counted from the start of the day."""
 FORTNIGHT_FROM = -(FORTNIGHT + 1)
 
-# Singles: a state is some 2,300 bytes.
+# Numbers of four bytes: a state is some 2,300 bytes.
 _FIELDS: list[Any] = [
     ("day", "<i4"),
     ("level", "<f4"),
@@ -40,20 +40,22 @@ _FIELDS: list[Any] = [
     ("weight", "<f4", (_HORIZONS,)),
 ]
 STATE = np.dtype(_FIELDS)
-"""`day` is counted from the epoch, `level` the mean in bytes; logarithms but for these.
+"""The state of a pool on one day. All windows are logarithms.
 
-`lowest` and `highest` are of any window seen, `week` and `fortnight` windows of the past that
-lags of the day reach. Per horizon: `coefficients` of the inputs and a constant, NaN where there is
-too little to go by; the `change` from the last value, at least and at most; quantiles of the
-`errors`; the `weight` of this model, 0 to 1.
+`day` is counted from the epoch, `level` is the mean in bytes. `lowest` and `highest` are the bounds
+of all windows seen. `week` and `fortnight` are past windows that lags of the day reach.
+
+Per horizon: `coefficients` are of the inputs and a constant, NaN if there are too few rows.
+`change` is the least and greatest change from the last value. `errors` are quantiles. `weight` is
+the share of this model, from 0 to 1.
 """
 
 
 def encoded(state: np.void) -> bytes:
-    """One state as a record."""
+    """Encodes one state as a record."""
     return state.tobytes()
 
 
 def decoded(records: Sequence[bytes]) -> States:
-    """States of several entities on one day. Raises `ValueError` for what is none."""
+    """Decodes states of several entities on one day. Raises `ValueError` for other bytes."""
     return np.frombuffer(b"".join(records), STATE).reshape(len(records), -1)

@@ -16,6 +16,6 @@
     scoring     scores of answers once their truth is known
     predictions an answer to a request, put together from the rest
 
-`clock`, `tables`, `store`, `rollouts`, `records` and `sweeping` are light; the others load the
-libraries that compute, so import them where they are used.
+`clock`, `tables`, `store`, `rollouts`, `records` and `sweeping` are light. The other modules load
+the libraries that compute, so import them in the functions that use them.
 """

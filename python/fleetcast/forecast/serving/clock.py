@@ -1,8 +1,8 @@
 """Two clocks: one for the time of telemetry, and one for the age of records.
 
-The first is set by people and services, forwards and backwards; a right to compute that ended by it
-could last for ever, or no time at all. The second cannot be set. It counts from the start of the
-machine, so a record also says in which run of the machine it was written.
+People and services set the first clock, forwards and backwards. A right to compute that ended by it
+could last for ever, or no time at all. The second clock cannot be set. It counts from the start of
+the machine, so a record also says in which run of the machine it was written.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _ASKED_EVERY_NS = 10_000_000_000
 _STAMP_BYTES = _BOOT_BYTES + 8
 
 ENDLESS_NS = 1 << 63
-"""The age of a record of an earlier run of the machine: older than anything may get."""
+"""The age of a record of an earlier run of the machine: greater than any limit."""
 
 
 class Clock:
     """The clocks of this host, the same in all its processes.
 
-    Making one raises `OSError` where the system does not name its run.
+    The constructor raises `OSError` if the system does not name its run.
     """
 
     def __init__(self) -> None:
         self.boot = uuid.UUID(_BOOT_ID.read_text().strip()).bytes
-        """Names the run of the machine."""
+        """The id of the machine's run."""
 
     def now_ns(self) -> int:
         """Nanoseconds since 1970 in UTC."""
@@ -46,7 +46,7 @@ class Clock:
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
     def stamped(self, content: bytes) -> bytes:
-        """A record of now."""
+        """Stamps `content` with the present instant."""
         return self.boot + self.elapsed_ns().to_bytes(8, "big") + content
 
     def age_ns(self, record: bytes) -> int:
@@ -57,10 +57,10 @@ class Clock:
 
 
 class SharedClock(Clock):
-    """The clock of many nodes: `database_us` gives microseconds since 1970 by the database's.
+    """The clock of many nodes. `database_us` returns microseconds since 1970 from the database.
 
-    All of it is one run, however often a machine starts. The database is asked now and then; while
-    it does not answer the clock goes on, and before it ever has it is this machine's.
+    All records belong to one run, however often a machine starts. The database is asked every ten
+    seconds. While it does not answer, the clock uses this machine's time.
     """
 
     def __init__(self, database_us: Callable[[], int]) -> None:
@@ -83,5 +83,5 @@ class SharedClock(Clock):
 
 
 def content(record: bytes) -> bytes:
-    """The content of a stamped record."""
+    """Returns the content of a stamped record."""
     return record[_STAMP_BYTES:]

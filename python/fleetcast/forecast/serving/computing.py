@@ -1,6 +1,6 @@
-"""A tenant's batches are computed one after the other in a process.
+"""A process computes a tenant's batches in turn.
 
-Features and models hold the interpreter, so more of them at once would be no faster, and other
+Features and models hold the interpreter. So several batches at once would be no faster, and other
 tenants would have to wait for all of them.
 """
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WAIT_SECONDS = 5.0
-"""A request that waits longer holds its thread in vain."""
+"""A request that waits longer would hold its thread in vain."""
 
 
 class _Lock:
-    """The lock of one tenant, and the number of requests that have it or wait for it."""
+    """The lock of one tenant, and the number of requests that have the lock or wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -36,7 +36,7 @@ class Computing:
     def turn(self, account_id: str) -> Iterator[bool]:
         """Waits for a tenant's turn, which lasts until the end of the block.
 
-        False where it did not come in time.
+        Yields false if the turn did not come in time.
         """
         with self._lock:
             tenant = self._of.setdefault(account_id, _Lock())

@@ -35,10 +35,11 @@ class EmbeddedPredictions(PredictionStore):
         super().__init__(records, ModelFiles(directory / "models"), quotas)
 
     def ensure(self) -> None:
-        """Makes the store, if there is none. Raises `OSError`, `PredictionStoreUnavailable`."""
+        """Makes the store, if it is missing. Raises `OSError`, `PredictionStoreUnavailable`."""
         if self._folder.exists():
             return
-        # One after the other: parents that `mkdir` makes on the way get the usual mode.
+        # The folders are made in turn, because parents that `mkdir` makes itself get the usual
+        # mode.
         self._directory.mkdir(mode=0o700, exist_ok=True)
         self.models.folder.mkdir(mode=0o700, exist_ok=True)
         try:
@@ -58,14 +59,15 @@ class EmbeddedPredictions(PredictionStore):
             raise OperatorError(message) from error
 
     def check(self) -> None:
-        """Looks at all records, if there are any. Raises `PredictionStoreUnavailable`."""
+        """Checks all records, if there are any. Raises `PredictionStoreUnavailable`."""
         if self._folder.exists():
             super().check()
 
     def ping(self) -> None:
-        """Asks whether it can be read and written, and has room for a change.
+        """Checks that the store can be read and written, and has room for a change.
 
-        It waits for whoever is writing. Raises `OSError`, `PredictionStoreUnavailable` if not.
+        The check waits for a write under way. Raises `OSError`, `PredictionStoreUnavailable` if
+        not.
         """
         super().ping()
         check_room(self._folder)

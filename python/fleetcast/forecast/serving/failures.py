@@ -1,7 +1,7 @@
-"""Releases and batches that fail: counted each time, and said once a minute.
+"""Releases and batches that fail: counted each time, and logged once a minute.
 
 Libraries that compute have no exception in common: onnxruntime has several, and panics of polars
-and of the engine are no `Exception`. Any of them ends the batch, never the request or thread.
+and of the engine are no `Exception`. Each of these ends the batch, never the request or thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Failures:
         self._counters = counters
         self._clock = clock
         self._said: dict[str, int] = {}
-        """When each was last said."""
+        """When each failure was last logged."""
 
     def of_release(self, family: str, role: Role, release: Release, error: BaseException) -> None:
         """Notes that a model did not load, or did not run."""
@@ -47,7 +47,7 @@ class Failures:
             )
 
     def of_batch(self, family: str, error: BaseException) -> None:
-        """Notes that a batch could not be read, or not be turned into features."""
+        """Notes that a batch could not be read, or could not be turned into features."""
         self._count("fleetcast_forecast_batch_failed_total", {"family": family})
         if self._is_due(family):
             logger.error("%s forecasts fail: %s", family, _reason(error), exc_info=error)

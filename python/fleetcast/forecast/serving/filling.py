@@ -1,7 +1,7 @@
-"""Forecasts that nobody has made yet: claimed, computed in one batch, and written down.
+"""Missing forecasts: claimed, computed in one batch, and stored.
 
-An entity is computed by one worker at a time. Results that come after a worker's lease has ended,
-or was given to another, are thrown away. Nothing is written down of entities without telemetry.
+An entity is computed by one worker at a time. Results are discarded if the worker's lease has
+ended, or another worker has the lease. Entities without telemetry get no record.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Claim:
 
 @dataclass
 class _Computed:
-    """Result of a batch: values and error codes by claim, and records that only want writing."""
+    """Result of a batch: values and error codes by claim, and records to be written."""
 
     values: dict[int, Value] = field(default_factory=dict)
     codes: dict[int, str] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Filled:
     errors: dict[str, EntityError] = field(default_factory=dict)
 
     def unavailable(self, entity_id: str, message: str) -> None:
-        """Notes a failure that passes."""
+        """Notes a failure that will pass."""
         self.errors[entity_id] = EntityError(PREDICTION_UNAVAILABLE, message)
 
 
@@ -107,7 +107,7 @@ class Resources:
 
 
 class Filling:
-    """One batch of one family, for one tenant."""
+    """A batch of one family, for one tenant."""
 
     def __init__(
         self, resources: Resources, settings: ForecastSettings, plane: Plane, family: Family
@@ -123,7 +123,7 @@ class Filling:
         self._filled = Filled()
 
     def fill(self, entities: Sequence[EntityKey], rollout: Rollout) -> Filled:
-        """Computes all that can be computed now. Raises `PredictionStoreUnavailable`."""
+        """Computes all forecasts that can be computed now. Raises `PredictionStoreUnavailable`."""
         issued_ns = self._family.issued(self._clock.now_ns())
         with self._store.read() as records:
             free = self._free(records, entities)
@@ -148,7 +148,7 @@ class Filling:
         return self._filled
 
     def _free(self, records: Records, entities: Sequence[EntityKey]) -> list[EntityKey]:
-        """Those that may be computed now, as many as one request may have computed."""
+        """The entities that may be computed now, up to the budget of one request."""
         free: list[EntityKey] = []
         cooldown_ns = self._settings.cooldown_seconds * NS_PER_SECOND
         for table in ("cooldowns", "leases"):
@@ -168,7 +168,7 @@ class Filling:
     def _fitted(
         self, records: Records, entities: Sequence[EntityKey], rollout: Rollout, issued_ns: int
     ) -> list[EntityKey]:
-        """Those whose states are kept, and as many of the others as one request may have fitted."""
+        """Entities with kept states, and as many others as one request may have fitted."""
         if self._family is not DEMAND or rollout.primary is None or len(entities) <= FITS_MAX:
             return list(entities)
         kept, fits = [], 0
@@ -181,7 +181,7 @@ class Filling:
         return kept
 
     def _with_telemetry(self, entities: Sequence[EntityKey], issued_ns: int) -> list[EntityKey]:
-        """Those with anything in the model's input window; the others cost no more than this."""
+        """Entities that have samples in the model's input window. The others stop here."""
         entity_ids = [entity.entity_id for entity in entities]
         known = with_telemetry(self._plane, self._family, entity_ids, issued_ns)
         for entity_id in entity_ids:
@@ -202,7 +202,7 @@ class Filling:
         return claims
 
     def _compute(self, claims: Sequence[_Claim], rollout: Rollout, issued_ns: int) -> _Computed:
-        """Answers of the models to the claims; empty where not even their input can be read."""
+        """Answers of the models to the claims; empty if not even their input can be read."""
         computed = _Computed()
         if not claims:
             return computed
@@ -257,7 +257,7 @@ class Filling:
     def _pending(
         self, claims: Sequence[_Claim], run: ModelRun, issued_ns: int
     ) -> list[tuple[bytes, bytes]]:
-        """A record for each horizon of a run that answered for anyone."""
+        """A record for each horizon of a run that answered for at least one entity."""
         if not run.quantiles:
             return []
         first = claims[0]
@@ -279,7 +279,7 @@ class Filling:
         return records
 
     def _settle(self, records: Records, claims: Sequence[_Claim], computed: _Computed) -> None:
-        """Writes down what is still ours to write, and gives all leases back."""
+        """Writes the results whose leases still hold, and gives all leases back."""
         for table in ("leases", "values"):
             records.load(table, [claim.entity.key for claim in claims])
         ours = [end_lease(records, claim.entity, claim.lease, self._clock) for claim in claims]
@@ -297,14 +297,14 @@ class Filling:
             else:
                 self._filled.unavailable(entity_id, _FAILED)
                 records.keep("cooldowns", claim.entity.key, self._clock.stamped(b""))
-        for key, state in computed.states.items():  # whoever had the lease: they are all the same
+        for key, state in computed.states.items():  # all holders of the lease fit the same state
             if not records.keep("series", key, self._clock.stamped(state)):
                 self._count("fleetcast_forecast_unkept_total", 1)
         self._keep_pending(records, computed, ours=all(ours))
 
     def _keep_pending(self, records: Records, computed: _Computed, *, ours: bool) -> None:
         for key, value in computed.pending:
-            if not ours:  # what took too long was not answered, as a whole or in part
+            if not ours:  # a batch that took too long was not answered
                 self._count(UNSCORED, Pending.count(value), reason="lease")
             elif not records.keep("pending", key, value):
                 self._count(UNSCORED, Pending.count(value), reason="room")
@@ -312,11 +312,11 @@ class Filling:
     def _keep_value(self, records: Records, entity: EntityKey, sealed: bytes) -> None:
         record = self._clock.stamped(sealed)
         if len(record) > VALUE_BYTES_MAX or not records.keep("values", entity.key, record):
-            records.delete("values", entity.key)  # the one before, which is no longer the newest
+            records.delete("values", entity.key)  # the earlier value, which is no longer the newest
             self._count("fleetcast_forecast_unkept_total", 1)
 
     def _cool_down(self, entities: Sequence[EntityKey]) -> None:
-        """After a failure that came before any lease."""
+        """Notes a failure that came before any lease."""
         with self._store.write() as records:
             for entity in entities:
                 self._filled.unavailable(entity.entity_id, _FAILED)

@@ -1,7 +1,7 @@
-"""Forecasts at instants of the past beside what was measured then, for somebody who looks.
+"""Forecasts at past instants next to the values measured then, for the console.
 
-They are computed anew by the primary release in force, from rows before each instant only, as a
-backtest does it; nothing is looked up, kept or counted.
+The forecasts are computed again by the primary release in force, from rows before each instant
+only, as in a backtest. They are not looked up, kept or counted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _DAY_NS = 1440 * MINUTE_NS
 
 @dataclass(frozen=True, kw_only=True)
 class HindsightBand:
-    """A row for each target instant, the last ones of which are yet to come."""
+    """A row for each target instant; the last targets lie in the future."""
 
     model_version: str
     times_ns: list[int]
     quantiles: list[list[float | None]]
     """A column for each quantile of the family; `None` without a forecast."""
     observed: list[float | None]
-    """The target as the family defines it; `None` where it was not measured."""
+    """The target as the family defines it; `None` if it was not measured."""
     error: str | None
     """Code of the entity error at the newest instant, if there is one."""
 
@@ -55,8 +55,9 @@ class Hindsight:
     ) -> HindsightBand | None:
         """The last `span_minutes`, and the horizon from now on; `None` without a release.
 
-        Raises `ValueError` for more than `ORIGINS_MAX` instants, `OperatorError` for a release
-        that does not load, `StoreError`, `PredictionStoreUnavailable`.
+        Raises `ValueError` for more than `ORIGINS_MAX` instants, `OperatorError` for a release that
+        does not load, `StoreError`, `PredictionStoreUnavailable`. Example: a span of 60 minutes and
+        a horizon of 30, by steps of 15 minutes, are 7 instants.
         """
         count = (span_minutes + horizon_minutes) // family.step_minutes + 1
         if count > ORIGINS_MAX:

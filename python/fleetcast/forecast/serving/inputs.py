@@ -1,4 +1,4 @@
-"""A tenant's telemetry as the features want it: rows of entities before an issue time."""
+"""A tenant's telemetry as input of the features: rows of entities before an issue time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Rows
 
 _MARGIN_MINUTES = 60
-"""Features look at whole windows, the first of which may begin earlier."""
+"""Features use whole windows, the first of which may begin earlier."""
 _LINKS_AT_ONCE = 32
 _POOLS_AT_ONCE = 8
-"""Entities whose rows are in memory at once, as they came: an hour of a link, a week of a pool."""
+"""Entities whose rows are in memory at once: an hour of a link, a week of a pool."""
 _WEEKS_AT_ONCE = 128
-"""Pools whose windows of a week are looked at together."""
+"""Pools whose windows of a week are computed together."""
 _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
@@ -39,10 +39,10 @@ def rows_before(
     issued_ns: int,
     first_issued_ns: int | None = None,
 ) -> dict[str, Rows]:
-    """All that forecasts look at, issued at `first_issued_ns` or later, at `issued_ns` at last.
+    """All rows that forecasts use, issued from `first_issued_ns` to `issued_ns`.
 
-    Entities without any are left out; without a first there is one issue time. A link's signal is
-    means of minutes, and of hours where no more is looked at; all other fields as they were sent.
+    Entities without rows are left out. Without `first_issued_ns` there is one issue time. A link's
+    signal is means of minutes, and earlier means of hours. All other fields are as they were sent.
     Raises `StoreError`.
     """
     first_ns = issued_ns if first_issued_ns is None else first_issued_ns
@@ -66,9 +66,9 @@ def rows_before(
 def with_telemetry(
     plane: Plane, family: Family, entity_ids: Sequence[str], issued_ns: int
 ) -> set[str]:
-    """The entities with anything in the model's input window. Raises `StoreError`.
+    """The entities with samples in the model's input window. Raises `StoreError`.
 
-    An hour is one value here, so that asking costs little whatever there is.
+    An hour is one value in this query, so its cost does not depend on the number of samples.
     """
     frame = plane.series_frame(
         entity_ids=entity_ids,
@@ -87,7 +87,7 @@ def features_of(
 ) -> Features:
     """Features of a forecast issued at an instant. Raises `StoreError`.
 
-    Rows of a few entities are in memory at once: seven days of a pool can be any number of them.
+    Rows of only a few entities are in memory at once, because a pool may have any number in a week.
     """
 
     def rows_of(some: Sequence[str]) -> Iterator[Rows]:
@@ -109,7 +109,7 @@ def features_of(
 def history_of(
     plane: Plane, family: Family, entity_ids: Sequence[str], day_ns: int
 ) -> Iterator[tuple[int, list[Rows]]]:
-    """Rows that states of pools are fitted to: index of the first, and rows of a few at a time.
+    """Yields rows that states of pools are fitted to: the first pool's index, and some pools' rows.
 
     Raises `StoreError`.
     """
@@ -128,9 +128,9 @@ def truths_of(
     issued_ns: int,
     horizon_minutes: int,
 ) -> list[float]:
-    """The truth of forecasts at one horizon, NaN where it did not come. Raises `StoreError`."""
+    """The truth of forecasts at one horizon, NaN if it did not come. Raises `StoreError`."""
     end_ns = issued_ns + horizon_minutes * MINUTE_NS
-    # The days before show how far apart a pool's intervals are.
+    # The distance between a pool's intervals follows from the days before.
     back_minutes = (
         family.step_minutes if family is SNR else horizon_minutes + family.history_minutes
     )

@@ -22,26 +22,26 @@ class Models(Protocol):
     """Artefacts by the SHA-256 of their content, in hexadecimal."""
 
     def read(self, sha256: str) -> bytes:
-        """The content of one.
+        """The content of an artefact.
 
-        Raises `OSError` where it cannot be read, `OperatorError` where it is another one.
+        Raises `OSError` if it cannot be read, `OperatorError` if the content has another hash.
         """
 
     def keep(self, content: bytes) -> None:
-        """Keeps one, whole or not at all, and mends a damaged one. Raises `OSError`."""
+        """Keeps an artefact, whole or not at all, and replaces a damaged copy. Raises `OSError`."""
 
 
 class RecordModels:
-    """Artefacts as records, each kept in a folder of this node as well once it was read."""
+    """Artefacts as records. An artefact that was read is also kept in a folder of this node."""
 
     def __init__(self, records: Records, cache: ModelFiles) -> None:
         self._records = records
         self._cache = cache
 
     def read(self, sha256: str) -> bytes:
-        """The content of one.
+        """The content of an artefact.
 
-        Raises `OSError` where the records cannot be read, `OperatorError` where there is none.
+        Raises `OSError` if the records cannot be read, `OperatorError` if the artefact is missing.
         """
         with suppress(OSError, OperatorError):
             return self._cache.read(sha256)
@@ -53,12 +53,12 @@ class RecordModels:
         if content is None or hashlib.sha256(content).hexdigest() != sha256:
             message = f"the model {sha256} is not in {self._records.place}"
             raise OperatorError(message)
-        with suppress(OSError):  # a full disk keeps nobody from using it
+        with suppress(OSError):  # a full disk must not prevent its use
             self._cache.keep(content)
         return content
 
     def keep(self, content: bytes) -> None:
-        """Keeps one for all nodes. Raises `OSError`."""
+        """Keeps an artefact for all nodes. Raises `OSError`."""
         key = hashlib.sha256(content).hexdigest().encode()
         try:
             with self._records.begin(write=True) as view:
@@ -75,7 +75,7 @@ class ModelFiles:
         self.folder = folder
 
     def read(self, sha256: str) -> bytes:
-        """The content of one. Raises `OSError`, `OperatorError` where it is another one."""
+        """The content of an artefact. Raises `OSError`, `OperatorError` for another hash."""
         path = self._path(sha256)
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
@@ -84,10 +84,10 @@ class ModelFiles:
         return content
 
     def keep(self, content: bytes) -> None:
-        """Copies one in, whole or not at all: the release stays what it was. Raises `OSError`."""
+        """Copies an artefact in, whole or not at all. Raises `OSError`."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(hashlib.sha256(content).hexdigest())
-        if path.exists() and path.read_bytes() == content:  # promoting again mends a damaged file
+        if path.exists() and path.read_bytes() == content:  # a promotion mends a damaged file
             return
         with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
             file.write(content)

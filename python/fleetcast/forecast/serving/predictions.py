@@ -1,4 +1,4 @@
-"""An answer to `GET /predictions`: values kept, new ones where needed, and errors of the rest."""
+"""An answer to `GET /predictions`: kept values, new values if needed, and errors of the rest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BUSY = EntityError(PREDICTION_UNAVAILABLE, "other requests of the tenant are be
 
 
 class Predictions:
-    """Answers for one process. Safe to share between threads; use it after a fork only."""
+    """Answers for one process. Threads may share the object. Make it after a fork."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Predictions:
         errors: dict[str, EntityError] = {}
         if rollout.primary is not None and len(values) < len(entities):
             with self._computing.turn(account_id) as mine:
-                # Another request of the tenant may have computed them meanwhile.
+                # Another request of the tenant may have computed the values while this one waited.
                 rollout, values = self._recent(plane, entities, horizons)
                 missing = [entity for entity in entities if entity.entity_id not in values]
                 if not mine:
@@ -95,7 +95,7 @@ class Predictions:
     def _recent(
         self, plane: Plane, entities: Sequence[EntityKey], horizons: Sequence[int]
     ) -> tuple[Rollout, dict[str, Value]]:
-        """The rollout in force, and its recent values that are still about the future."""
+        """The rollout in force, and its recent values whose targets still lie in the future."""
         valid_ns = self._settings().fresh_seconds * NS_PER_SECOND
         until_ns = self._clock.now_ns() - min(horizons) * MINUTE_NS
         with self._store.read() as records:
@@ -143,6 +143,6 @@ def _names(family: Family) -> tuple[str, ...]:
 
 
 def _shared(ids: Iterable[str]) -> str | None:
-    """The id that all items have; `None` where they differ, or there are none."""
+    """The id that all items have; `None` if they differ, or there are none."""
     distinct = set(ids)
     return distinct.pop() if len(distinct) == 1 else None

@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.tables import Records
 
 LEASE_NS = 30_000_000_000
-"""The longest that one batch may take; a worker that dies holds an entity up no longer."""
+"""The longest time for one batch. A worker that dies holds an entity up no longer."""
 TRUTH_MINUTES = 20
-"""How long after its target a forecast is scored: telemetry comes late."""
+"""Minutes after its target at which a forecast is scored, because telemetry comes late."""
 UNSCORED = "fleetcast_forecast_unscored_total"
 _COUNT_BYTES = 4
 
 
 class EntityKey(NamedTuple):
-    """One entity of one tenant and family, and the key of its records: a keyed hash."""
+    """An entity of one tenant and family, and the key of its records: a keyed hash."""
 
     account_id: str
     family: str
     entity_id: str
     digest: bytes
     key: bytes
-    """In every table."""
+    """The key in every table."""
 
     @classmethod
     def of(cls, plane: Plane, account_id: str, family: str, entity_id: str) -> EntityKey:
-        """Raises `StoreError`."""
+        """Makes the key. Raises `StoreError`."""
         digest = plane.name_hash(f"{family}/{entity_id}".encode())
         return cls(
             account_id=account_id,
@@ -49,13 +49,16 @@ class EntityKey(NamedTuple):
 
     @property
     def percentile(self) -> float:
-        """A stable number from 0 to 100, another for each entity."""
+        """A stable number from 0 to 100 that differs between entities.
+
+        Example: with a canary of 10 percent, the canary answers for an entity at 7.3.
+        """
         return int.from_bytes(self.digest[:8], "big") / 2**64 * 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """The routing decision of an entity: it follows from the rollout, so nobody has to keep it."""
+    """The routing decision of an entity. It follows from the rollout, so it is not stored."""
 
     assignment_id: str
     role: Role
@@ -79,13 +82,13 @@ class Lease:
 
 
 def is_leased(records: Records, entity: EntityKey, clock: Clock) -> bool:
-    """True while somebody has the right to compute an entity."""
+    """Returns true while a worker has the right to compute an entity."""
     record = records.get("leases", entity.key)
     return record is not None and clock.age_ns(record) < LEASE_NS
 
 
 def take_lease(records: Records, entity: EntityKey, clock: Clock) -> Lease | None:
-    """The right to compute; `None` while somebody else has it."""
+    """Takes the right to compute; returns `None` while another worker has it."""
     if is_leased(records, entity, clock):
         return None
     lease = Lease(lease_id=str(uuid.uuid4()), fence=records.next_fence())
@@ -94,7 +97,7 @@ def take_lease(records: Records, entity: EntityKey, clock: Clock) -> Lease | Non
 
 
 def end_lease(records: Records, entity: EntityKey, lease: Lease, clock: Clock) -> bool:
-    """Gives the right back; true where it still was one, so that the answer counts."""
+    """Gives the right back; returns true if the lease still held, so that the answer counts."""
     record = records.get("leases", entity.key)
     if record is None or Lease(**json.loads(content(record))).fence != lease.fence:
         return False
@@ -104,7 +107,7 @@ def end_lease(records: Records, entity: EntityKey, lease: Lease, clock: Clock) -
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """The newest forecast of an entity at all horizons, and who made it by what right."""
+    """The newest forecast of an entity at all horizons, with its model and lease."""
 
     predicted_at_ns: int
     issued_at_ns: int
@@ -119,18 +122,18 @@ class Value:
     lease_id: str
 
     def is_of(self, entity: EntityKey, rollout: Rollout) -> bool:
-        """True for a value of this rollout, which has a primary then."""
+        """Returns true for a value of this rollout. The rollout then has a primary."""
         if rollout.primary is None:
             return False
         return self.assignment_id == Assignment.of(entity, rollout).assignment_id
 
     def seal(self, plane: Plane) -> bytes:
-        """Under the tenant's key. Raises `StoreError`."""
+        """Seals the value under the tenant's key. Raises `StoreError`."""
         return plane.seal(encode(vars(self)))
 
     @classmethod
     def unseal(cls, plane: Plane, sealed: bytes) -> Value:
-        """Raises `StoreError`, `StoreDamaged` for the bytes of somebody else."""
+        """Opens a sealed value. Raises `StoreError`, `StoreDamaged` for another tenant's bytes."""
         return cls(**json.loads(plane.unseal(sealed)))
 
 
@@ -146,21 +149,21 @@ class Pending:
     """By entity."""
 
     def key(self, entity: EntityKey, fence: int, due_ns: int) -> bytes:
-        """Sorts open scores by the instant from which they can be scored.
+        """The key, which sorts open scores by the instant from which they can be scored.
 
-        `entity` is of any entity of the batch, `fence` a number that no other batch has.
+        `entity` is any entity of the batch, `fence` a number that no other batch has.
         """
         owner = f"{entity.account_id}/{entity.family}/".encode()
         return due(due_ns) + owner + fence.to_bytes(8, "big") + self.role.encode()
 
     def seal(self, plane: Plane) -> bytes:
-        """Their number in the open, and the rest under the tenant's key. Raises `StoreError`."""
+        """Seals the forecasts under the tenant's key, after their count. Raises `StoreError`."""
         count = len(self.quantiles).to_bytes(_COUNT_BYTES, "big")
         return count + plane.seal(encode(vars(self)))
 
     @classmethod
     def unseal(cls, plane: Plane, value: bytes) -> Pending:
-        """Raises `StoreError`."""
+        """Opens a sealed value. Raises `StoreError`."""
         return cls(**json.loads(plane.unseal(value[_COUNT_BYTES:])))
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""Choice of the model that answers for a family: promotions, canaries, shadows, and the way back.
+"""Choice of the model that answers for a family: promotions, canaries, shadows, rollbacks.
 
 A *model version* names an artefact, a file known by its hash. A *release* is one promotion of one
 artefact; promoting the same artefact again is another release. A *rollout* says which release has
-which role from one change to the next; going back makes a new rollout with the release of old.
+which role from one change to the next. A rollback makes a new rollout with the old release.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MODELS_MAX = 16
 _RETRY_NS = 10_000_000_000
-"""Delay before a release that did not load is tried again: reading a file takes its time."""
+"""Delay before a release that did not load is tried again, because reading a file takes time."""
 
 
 class Releases:
@@ -41,7 +41,7 @@ class Releases:
         self.clock = store.clock if clock is None else clock
         self._forecaster = lru_cache(_MODELS_MAX)(self._loaded)
         self._failed: dict[str, tuple[int, str]] = {}
-        """By release id: when it failed to load, by the clock that cannot be set, and why."""
+        """By release id: the age at which the load failed (`Clock.elapsed_ns`), and the reason."""
 
     def current(self, records: Records, family: str) -> Rollout:
         """The rollout in force, as a transaction sees it."""
@@ -49,7 +49,7 @@ class Releases:
         return NO_ROLLOUT if value is None else Rollout.decode(value)
 
     def all(self, family: str) -> list[Rollout]:
-        """All rollouts, the oldest first. Raises `PredictionStoreUnavailable`."""
+        """All rollouts, from the oldest. Raises `PredictionStoreUnavailable`."""
         with self._store.read() as records:
             found = [Rollout.decode(v) for _, v in records.under("rollouts", f"{family}/".encode())]
         return sorted(found, key=lambda rollout: rollout.changed_at_ns)
@@ -61,10 +61,10 @@ class Releases:
         role: Role = Role.PRIMARY,
         canary_percent: int = 10,
     ) -> Rollout:
-        """Releases an artefact, that of this version where `path` is `None`, in a role.
+        """Releases an artefact in a role; `path` of `None` means the model of this version.
 
-        A new primary ends canary and shadow; a model of raw values cannot be one, since nobody
-        vouches for its cost. Raises `OperatorError` for a file that is no model of the family,
+        A new primary ends canary and shadow. A model of raw values cannot be primary, because its
+        cost is unknown. Raises `OperatorError` for a file that is no model of the family,
         `OSError`, `PredictionStoreUnavailable`.
         """
         content = shipped(FAMILIES[family]) if path is None else path.read_bytes()
@@ -117,7 +117,7 @@ class Releases:
         return after
 
     def forecaster(self, family: Family, release: Release) -> Forecaster:
-        """The model of a release, loaded once a process; one that fails is tried again later.
+        """Returns the model of a release, loaded once a process. After a failure it is tried again.
 
         Raises `OperatorError`, `OSError`.
         """

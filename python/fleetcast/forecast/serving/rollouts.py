@@ -10,7 +10,7 @@ from fleetcast.forecast.serving.tables import encode
 
 
 class Role(enum.StrEnum):
-    """Part of a release in the traffic."""
+    """The part that a release has in the traffic."""
 
     PRIMARY = "primary"
     CANARY = "canary"
@@ -21,7 +21,7 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """One promotion of one artefact."""
+    """A promotion of one artefact."""
 
     release_id: str
     model_version: str
@@ -31,7 +31,7 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """Releases by role since one change. Without a primary nothing is answered."""
+    """Releases by role since one change. Without a primary there are no answers."""
 
     rollout_id: str
     changed_at_ns: int
@@ -43,7 +43,7 @@ class Rollout:
     """The rollout that a rollback returns to."""
 
     def roles(self) -> list[tuple[Role, Release]]:
-        """Those that are taken."""
+        """The roles that have a release."""
         pairs = (
             (Role.PRIMARY, self.primary),
             (Role.CANARY, self.canary),
@@ -52,12 +52,12 @@ class Rollout:
         return [(role, release) for role, release in pairs if release is not None]
 
     def encode(self) -> bytes:
-        """As it is stored."""
+        """Encodes the rollout as it is stored."""
         return encode(asdict(self))
 
     @classmethod
     def decode(cls, value: bytes) -> Rollout:
-        """The rollout that `encode` wrote."""
+        """Decodes the bytes of `encode`."""
         document = json.loads(value)
         for role in ("primary", "canary", "shadow"):
             if document[role] is not None:

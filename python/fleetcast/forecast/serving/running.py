@@ -1,4 +1,4 @@
-"""The models of a rollout, run on one batch: none of them can keep another one from answering."""
+"""The models of a rollout, run on one batch. No model can prevent another's answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """One model's answers for entities, by their index in the batch.
+    """The answers of one model for entities, by their index in the batch.
 
     An answer is quantiles of each horizon, or the code of an entity error.
     """
@@ -47,8 +47,8 @@ class Running:
     def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[ModelRun]:
         """All runs that did not fail; `roles` says which role answers for each entity.
 
-        The primary answers where the canary has no forecast. Entities whose model fails are in no
-        run but the shadow's.
+        The primary answers if the canary has no forecast. Entities whose model fails are only in
+        the shadow's run.
         """
         everyone = range(len(roles))
         runs: list[ModelRun] = []
@@ -67,7 +67,7 @@ class Running:
     def _run(
         self, role: Role, release: Release, mine: Sequence[int], batch: Features
     ) -> list[ModelRun]:
-        """One run, or none where it failed or nothing is asked of it."""
+        """Runs one model; returns no run if it failed or has no entities."""
         if not mine:
             return []
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _TAKEN = 16
-"""Batches taken at once: those that a process has not scored when it ends are lost."""
+"""Batches taken at once. A process that ends loses the batches that it has not scored."""
 _LONGEST_MINUTES = max(h for family in FAMILIES.values() for h in family.horizons_minutes)
 _DAY_NS = 24 * 60 * MINUTE_NS
 _END = b"\xff" * 9
@@ -31,13 +31,13 @@ _LOSSES = {
     "snr": ("fleetcast_forecast_snr_loss_millidecibels_total", 1_000),
     "demand": ("fleetcast_forecast_demand_loss_bytes_total", 1),
 }
-"""The counter of each family's loss, and how much of it a unit of the target is."""
+"""The counter of each family's loss, and the counts for one unit of the target."""
 
 
 class Scoring:
-    """Scores what is due. Any number of processes may; each forecast is scored by one of them.
+    """Scores due forecasts. Several processes may score; each forecast is scored once.
 
-    `plane_of` gives the store of an account, `None` for one that is gone.
+    `plane_of` returns the store of an account, or `None` if the account is gone.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Scoring:
         self._failures = Failures(counters, store.clock)
 
     def score(self, now_ns: int, seconds: float = 10.0, *, is_clock_believed: bool = True) -> int:
-        """Number of forecasts that were due; it goes on for `seconds` at most.
+        """Scores for at most `seconds`; returns the number of due forecasts.
 
-        A clock that is not believed gives none up: what it says is long over is left alone (O2).
+        A clock that is in doubt gives up no forecast: long overdue forecasts are left alone (O2).
         Raises `PredictionStoreUnavailable`.
         """
         until = time.monotonic() + seconds
@@ -71,7 +71,7 @@ class Scoring:
         return count
 
     def _drop_impossible(self, now_ns: int) -> None:
-        """Gives up forecasts issued by a clock far ahead: they would wait for years."""
+        """Gives up forecasts issued by a clock far ahead, which would wait for years."""
         latest = due(now_ns + 2 * (_LONGEST_MINUTES + TRUTH_MINUTES) * MINUTE_NS)
         while taken := self._take(latest, _END):
             for key, value in taken:
@@ -89,7 +89,7 @@ class Scoring:
                 plane, family, entity_ids, pending.issued_at_ns, pending.horizon_minutes
             )
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
-            # One batch that fails, such as one of a store that does, keeps no other from its score.
+            # A batch that fails, for example because its store fails, must not stop the next batch.
             self._unscored(key, Pending.count(value), "failure")
             self._failures.of_batch(family.name, error)
             return
@@ -108,7 +108,7 @@ class Scoring:
         self._counters.add(counter, count)
 
     def _take(self, first: bytes, end: bytes) -> list[tuple[bytes, bytes]]:
-        """Batches that are due, which nobody else gets: a forecast counts once at most."""
+        """Takes due batches. No other process gets them, so a forecast counts at most once."""
         with self._store.write() as records:
             found = islice(records.under("pending", b"", first), _TAKEN)
             taken = [(key, value) for key, value in found if key < end]

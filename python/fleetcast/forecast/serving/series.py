@@ -1,7 +1,7 @@
 """States of a batch's pools on the day of its issue time: kept from earlier, or fitted now.
 
-A state follows from a pool's rows before the day and from the model beside it, so whoever fits it
-comes to the same; one that is lost is fitted anew.
+A state follows from a pool's rows before the day and from the model for all. So every process fits
+the same state, and a lost state is fitted again.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.tables import Records
 
 FITS_MAX = 500
-"""States that one request may have fitted: some ten seconds of the lease that it has."""
+"""States that one request may have fitted: some ten seconds of its lease."""
 _DAY_NS = DAY * DEMAND.step_ns
 
 
 def is_fitted(records: Records, entity: EntityKey, release: Release, issued_ns: int) -> bool:
-    """True where the state of an entity for this day is kept."""
+    """Returns true if the state of an entity for this day is kept."""
     return records.get("series", _key(entity, release.sha256, issued_ns)) is not None
 
 
 class SeriesStates:
-    """States for one batch; `sealed` are those that want writing, by key."""
+    """States for one batch; `sealed` are the states to be written, by key."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class SeriesStates:
         self.sealed: dict[bytes, bytes] = {}
 
     def of(self, forecaster: Forecaster, mine: Sequence[int], usable: np.ndarray) -> States | None:
-        """States of some entities, by index; of those that are not `usable` one of nothing.
+        """States of some entities, by index; an empty state for entities that are not `usable`.
 
         `None` for a model that is not mixed. Raises `StoreError`, `PredictionStoreUnavailable`.
         """

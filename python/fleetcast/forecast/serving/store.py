@@ -1,4 +1,4 @@
-"""The store of forecasts and of serving them: beside the planes, for all processes.
+"""The store of forecasts and of their serving, next to the planes, for all processes.
 
 All records are sealed for their place under the master key. Values of a tenant are sealed under
 that tenant's key as well, and end with it.
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.tables import Quota
 
 _SLICE = 1_000
-"""Records looked at in one transaction: bounds how long others wait for it."""
+"""Records read in one transaction. The bound limits how long other processes wait."""
 
 
 class PredictionStoreUnavailable(Exception):
-    """The latest-value store cannot be read or written now; the message says why."""
+    """The latest-value store cannot be read or written now; the message has the reason."""
 
 
 class PredictionStore:
-    """The store of one installation. Safe to share between threads; use it after a fork only."""
+    """The store of one installation. Threads may share it. Use it after a fork only."""
 
     def __init__(
         self,
@@ -54,17 +54,17 @@ class PredictionStore:
         self._quotas = quotas
 
     def ensure(self) -> None:
-        """Makes what is missing of it. Raises `OSError`, `PredictionStoreUnavailable`."""
+        """Makes missing parts of the store. Raises `OSError`, `PredictionStoreUnavailable`."""
 
     @contextmanager
     def read(self) -> Iterator[Records]:
-        """One consistent view. Raises `PredictionStoreUnavailable`."""
+        """Yields one consistent view. Raises `PredictionStoreUnavailable`."""
         with self._transaction(write=False) as records:
             yield records
 
     @contextmanager
     def write(self) -> Iterator[Records]:
-        """One change, durable when the block ends, undone where it raises.
+        """Yields one change, durable when the block ends, undone if the block raises.
 
         Raises `PredictionStoreUnavailable`.
         """
@@ -73,20 +73,21 @@ class PredictionStore:
             records.settle()
 
     def lacks_release(self, family: str) -> bool:
-        """True for a family that never had one. Raises `PredictionStoreUnavailable`."""
+        """Returns true if the family never had a release. Raises `PredictionStoreUnavailable`."""
         with self.read() as records:
             return records.get("rollouts", rollout_key(family)) is None
 
     def has_due(self, now_ns: int) -> bool:
-        """True where some forecast can be scored. Raises `PredictionStoreUnavailable`."""
+        """Returns true if a forecast can be scored. Raises `PredictionStoreUnavailable`."""
         with self.read() as records:
             first = next(records.under("pending", b""), None)
         return first is not None and first[0] < due(now_ns)
 
     def ping(self) -> None:
-        """Asks whether it can be read and written, and has room for a change.
+        """Checks that the store can be read and written, and has room for a change.
 
-        It waits for whoever is writing. Raises `OSError`, `PredictionStoreUnavailable` where not.
+        The check waits for a write under way. Raises `OSError`, `PredictionStoreUnavailable` if
+        not.
         """
         try:
             with self._store.begin(write=True):
@@ -99,9 +100,9 @@ class PredictionStore:
         self._store.take_over([FENCE])
 
     def check(self) -> None:
-        """Looks at all records: each must be what was written last in its place.
+        """Checks that every record is the last write to its place.
 
-        Raises `PredictionStoreUnavailable`, with what is wrong.
+        Raises `PredictionStoreUnavailable` with the fault.
         """
         try:
             self._store.check()
@@ -109,7 +110,7 @@ class PredictionStore:
             raise self._unavailable(error) from error
 
     def sweep(self, table: str, first: bytes, ended: Callable[[bytes], bool]) -> bytes:
-        """Deletes what has ended of the next records from a key on.
+        """Deletes the ended records among the next records from `first` on.
 
         Returns the key to go on from, empty at the end of the table. Raises
         `PredictionStoreUnavailable`.
@@ -121,12 +122,12 @@ class PredictionStore:
             with self.write() as records:
                 for key in gone:
                     value = records.get(table, key)
-                    if value is not None and ended(value):  # not renewed meanwhile
+                    if value is not None and ended(value):  # not renewed since
                         records.delete(table, key)
         return looked[-1][0] + b"\0" if len(looked) == _SLICE else b""
 
     def forget(self, account_id: str) -> None:
-        """Deletes what is kept of a deleted account. Raises `PredictionStoreUnavailable`."""
+        """Deletes the records of a deleted account. Raises `PredictionStoreUnavailable`."""
         account = account_id.encode()
         for table in TENANT_TABLES:
             # Keys of open scores begin with the instant they are due.
@@ -139,7 +140,7 @@ class PredictionStore:
                 first = keys[-1] + b"\0" if keys else b""
 
     def close(self) -> None:
-        """Releases what is open; a later use opens it again."""
+        """Releases open resources; a later use opens them again."""
         self._store.close()
 
     def _delete(self, table: str, keys: Iterable[bytes]) -> None:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.store import PredictionStore
 
 _DAY_NS = 86_400 * NS_PER_SECOND
-"""States are of a day of the wall clock, and ended when they are older than one."""
+"""States are for a day of the wall clock, and end when they are older than a day."""
 _SLICES_MAX = 32
-"""Slices of a round: a million records are looked at in eight minutes."""
+"""Slices of a round: a million records are read in eight minutes."""
 
 
 class Sweeping:
-    """Goes round what ends. Open scores end when they are due."""
+    """Sweeps the tables in turn. Open scores end when they are due."""
 
     def __init__(
         self, store: PredictionStore, clock: Clock, settings: Callable[[], Forecast]
@@ -34,7 +34,7 @@ class Sweeping:
         self._slices = 0
 
     def sweep(self) -> bool:
-        """Deletes what has ended in the next slice; false where a round ends with it.
+        """Deletes ended records in the next slice; returns false if a round ends with it.
 
         Raises `PredictionStoreUnavailable`.
         """

@@ -1,8 +1,10 @@
-"""The tables of the prediction store as one transaction sees them, and the quotas in them.
+"""The tables of the prediction store as one transaction sees them, and their quotas.
 
-Keys of a tenant's records begin with its account and `/`; those of open scores have the instant
-from which they can be scored, 8 bytes, before that. The table `shares` holds the bytes in use: in
-all by the name of a table, of a tenant by that, `/` and its account.
+Keys of a tenant's records begin with its account and `/`. Keys of open scores begin with the
+instant from which they can be scored, 8 bytes, and then the account. The table `shares` holds the
+bytes in use. The bytes of a whole table are under the table's name. The bytes of a tenant are under
+that name, `/` and the account. Example: `values/a1` has the bytes of account `a1` in the table
+`values`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _COUNT_BYTES = 8
 
 
 class Quota(NamedTuple):
-    """Bytes of keys and values in a table: of one tenant at most, and of all together."""
+    """Bytes of keys and values in a table: the bounds of one tenant and of all tenants."""
 
     tenant_bytes_max: int
     bytes_max: int
@@ -38,32 +40,32 @@ QUOTAS: Mapping[str, Quota] = {
     "pending": Quota(384 << 20, 3 << 29),  # a forecast at one horizon takes 85 bytes
     "series": Quota(256 << 20, 2 << 30),  # a state takes 2,400 bytes a day
 }
-"""Leases have none: they last for a batch, and a request has one batch."""
+"""Leases have no quota: they last for a batch, and a request has one batch."""
 
 
 class Records:
-    """Keys and values are bytes."""
+    """The tables in one transaction. Keys and values are bytes."""
 
     def __init__(self, view: RecordsTransaction, quotas: Mapping[str, Quota]) -> None:
         self._view = view
         self._quotas = quotas
         self._used: dict[bytes, int] = {}
-        """Bytes in use, by key of the table `shares`, as far as this transaction asked."""
+        """Bytes in use, by key of the table `shares`, as read in this transaction."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
-        """One value."""
+        """Returns one value."""
         return self._view.get(table, key)
 
     def load(self, table: str, keys: Sequence[bytes]) -> None:
-        """Says which values are about to be asked for."""
+        """Announces the values that will be read."""
         self._view.load(table, keys)
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
-        """Adds or replaces one without a quota."""
+        """Adds or replaces a record without a quota."""
         self._view.put(table, key, value)
 
     def keep(self, table: str, key: bytes, value: bytes) -> bool:
-        """Adds or replaces one under a quota; false where it does not fit in."""
+        """Adds or replaces a record under a quota; returns false if it does not fit."""
         quota, (of_tenant, of_all) = self._quotas[table], _counts(table, key)
         change = len(key) + len(value) - self._size(table, key)
         if change > 0 and (
@@ -77,7 +79,7 @@ class Records:
         return True
 
     def delete(self, table: str, key: bytes) -> None:
-        """Deletes one, if it is there."""
+        """Deletes a record, if it exists."""
         if table in self._quotas:
             size = self._size(table, key)
             for count in _counts(table, key):
@@ -93,11 +95,11 @@ class Records:
         return self._view.count(table)
 
     def next_fence(self) -> int:
-        """A number that no lease has had before."""
+        """Returns a number that no earlier lease has."""
         return count_up(self._view, FENCE)
 
     def settle(self) -> None:
-        """Writes down what this transaction changed of the bytes in use."""
+        """Stores this transaction's changes of the bytes in use."""
         for key, used in self._used.items():
             if used:
                 self.put("shares", key, used.to_bytes(_COUNT_BYTES, "big"))
@@ -133,7 +135,7 @@ def due(time_ns: int) -> bytes:
 
 
 def rollout_key(family: str, rollout_id: str | None = None) -> bytes:
-    """Key of one rollout of a family, or of the one in force."""
+    """Key of one rollout of a family, or of the rollout in force."""
     return f"{family}=".encode() if rollout_id is None else f"{family}/{rollout_id}".encode()
 
 
@@ -143,6 +145,6 @@ def encode(document: object) -> bytes:
 
 
 def _counts(table: str, key: bytes) -> tuple[bytes, bytes]:
-    """Keys of the bytes in use that a record counts among: its tenant's, and those of all."""
+    """Keys of the bytes in use that count a record: its tenant's, and the whole table's."""
     name = table.encode()
     return name + b"/" + owner(table, key), name

@@ -1,4 +1,4 @@
-"""The few functions that scaling is written with, on arrays [rows, columns] of doubles."""
+"""The few functions that scaling needs, on arrays [rows, columns] of doubles."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Functions(Protocol[Value]):
     """Functions that scaling needs, on arrays and on a graph's expressions."""
 
     def take(self, x: Value, columns: Sequence[int]) -> Value:
-        """These columns."""
+        """Returns the columns `columns`."""
 
     def log(self, x: Value) -> Value:
         """Natural logarithm."""
 
     def exp(self, x: Value) -> Value:
-        """Its inverse."""
+        """The exponential function."""
 
     def sqrt(self, x: Value) -> Value:
         """Square root."""
@@ -33,19 +33,19 @@ class Functions(Protocol[Value]):
         """Sine of an angle in degrees."""
 
     def squashed(self, x: Value) -> Value:
-        """asinh: as it is near 0, logarithmic far away."""
+        """asinh: close to x near 0, and logarithmic for large x."""
 
     def known(self, x: Value) -> Value:
-        """0 where NaN."""
+        """Returns x, with 0 in place of NaN."""
 
     def missing(self, x: Value) -> Value:
-        """1 where NaN, else 0."""
+        """1 if NaN, else 0."""
 
     def nothing(self, x: Value) -> Value:
-        """1 where 0, else 0."""
+        """1 if 0, else 0."""
 
     def joined(self, parts: Sequence[Value]) -> Value:
-        """Columns side by side."""
+        """Joins columns."""
 
 
 class ArrayFunctions:

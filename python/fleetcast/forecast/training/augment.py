@@ -1,4 +1,4 @@
-"""Variants of real series, so that a model learns of series and not of these."""
+"""Variants of real series, so that a model learns of series in general."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ _FAR = np.iinfo(np.int64).max
 def variants(
     family: Family, entities: Sequence[Rows], count: int, end_ns: int, seed: int
 ) -> dict[str, Rows]:
-    """`count` series made of rows before `end_ns`, each by dice of its own."""
+    """`count` series made of rows before `end_ns`, each with its own random numbers."""
     make = _link if family is SNR else _pool
     past = [rows.before(end_ns) for rows in entities]
     return {f"v{k}": make(np.random.default_rng([seed, k]), past, end_ns) for k in range(count)}
 
 
 def _link(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> Rows:
-    """One link: faster or slower, larger or smaller swings, upside down, coarser, shorter history.
+    """A link: faster or slower, larger or smaller swings, upside down, coarser, shorter history.
 
-    Upside down as often as not: which way levels fall is to be read from a link's own history.
+    Half of the links are upside down, so that a model reads the direction of falls from a link's
+    own history.
     """
     times, values = entities[int(dice.integers(len(entities)))].field(SNR.target)
     if not len(values):
@@ -54,7 +55,7 @@ def _link(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> R
 
 
 def _pool(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> Rows:
-    """A mix of a few pools, shifted against each other, more or less bursty; or counts of it."""
+    """A mix of some pools, shifted against each other, more or less bursty; or counts of it."""
     chosen = dice.choice(
         len(entities), min(len(entities), int(dice.choice([1, 1, 2, 3, 6, 12, 30]))), replace=False
     )
@@ -78,7 +79,7 @@ def _pool(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> R
 
 
 def _windows(times: np.ndarray, values: Floats) -> tuple[np.ndarray, Floats]:
-    """Bytes per window, of intervals no longer than that."""
+    """Bytes per window, from intervals no longer than a window."""
     starts = times - times % _WINDOW_NS
     indexes = (starts - starts.min(initial=_FAR)) // _WINDOW_NS
     total = np.bincount(indexes, values).astype(float)

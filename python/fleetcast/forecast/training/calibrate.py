@@ -1,8 +1,9 @@
-"""Stretches the bands of a network until they cover their share, on a period of its own.
+"""Stretches the bands of a network until they cover their share, on a separate period.
 
-Split conformal prediction (Vovk, Gammerman and Shafer, 2005; Romano, Patterson and Candes, 2019)
-with one factor per horizon and quantile, on the gaps that the network gives: order is kept. The
-lower gap of pools that are idle at times has a factor of its own (Mondrian; Vovk and others, 2003).
+The method is split conformal prediction (Vovk, Gammerman and Shafer, 2005; Romano, Patterson and
+Candes, 2019). Each horizon and quantile has one factor on the gaps of the network, so order is
+kept. The lower gap of pools that are idle at times has a separate factor (Mondrian; Vovk and
+others, 2003).
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ _SAMPLES_MIN = 500
 
 @dataclass(frozen=True)
 class Calibration:
-    """Per horizon: by how much of the band the middle moves, and factors of both gaps.
+    """Per horizon: the shift of the middle in shares of the band, and factors of both gaps.
 
-    `lower` is [2, horizons]: for most series, and for those apart. The others are [horizons].
+    `lower` is [2, horizons]: for most series, and for the separate series. The others are
+    [horizons].
     """
 
     shift: Floats
@@ -45,11 +47,12 @@ def calibrate(
     levels: Sequence[float],
     floor: float = -np.inf,
 ) -> Calibration:
-    """From `heads` [samples, horizons, 3], and `truth` [samples, horizons] on the same scale.
+    """Calibrates from `heads` [samples, horizons, 3] and `truth` [samples, horizons] on one scale.
 
-    `weight` [samples] says how much each counts, `apart` [samples] which are calibrated apart,
-    unless they are few. No prediction is below `floor`: a truth that is no more than that counts
-    half as below any quantile (the mid-distribution function), as far as `_FACTOR_MAX` allows.
+    `weight` [samples] says how much each sample counts. `apart` [samples] marks samples that are
+    calibrated separately, unless they are few. No prediction is below `floor`. A truth at or below
+    `floor` counts half as below any quantile (the mid-distribution function), as far as
+    `_FACTOR_MAX` allows.
     """
     low, _, high = levels
     gaps = softplus(heads[..., 1]), softplus(heads[..., 2])

@@ -1,4 +1,4 @@
-"""The model card: make of a model, data it learned from, and scores on later periods."""
+"""The model card: structure of a model, its training data, and scores on later periods."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_scores(model: Model, family: Family, part: Part) -> dict[str, Score]:
 
 
 def card(learned: Learned) -> str:
-    """The card as Markdown."""
+    """Returns the card as Markdown."""
     family, material = learned.trained.family, learned.material
     lines = [*_make(learned), "", "## Data and split", "", *_split(family)]
     shares = ", ".join(f"{part.name} ({len(part.samples):,} samples)" for part in material.learn)

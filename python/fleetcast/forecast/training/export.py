@@ -45,7 +45,7 @@ def exported(trained: Trained) -> bytes:
     features = view(family)
     graph = Graph(len(features.features))
     scale = scaled(family, GraphFunctions(), graph.input)
-    inputs = _standardised(trained.networks[0], scale.inputs)  # all learned from the same inputs
+    inputs = _standardised(trained.networks[0], scale.inputs)  # all networks have the same inputs
     heads = _mean([_heads(network, inputs, family) for network in trained.networks])
     middle, lower, upper = (_head(heads, index) for index in range(HEADS))
     lower, upper = (x.graph.apply("Softplus", x) for x in (lower, upper))
@@ -101,7 +101,7 @@ def _heads(network: Network, x: Expression, family: Family) -> Expression:
 
 
 def _weights(graph: Graph, array: np.ndarray) -> Expression:
-    """Halves in the file where they were rounded to halves; singles to reckon with."""
+    """Weights of two bytes in the file if they were rounded to that; four bytes to compute with."""
     stored = array.astype(STORED) if array.ndim > 1 else array
     return graph.apply("Cast", stored, to=TensorProto.FLOAT)
 

@@ -1,4 +1,4 @@
-"""Writes formulas as an ONNX graph: the same Python that reckons on arrays, run on `Expression`s.
+"""Writes formulas as an ONNX graph: the same Python as on arrays, run on `Expression`s.
 
 Operators of ONNX, opset 18: https://onnx.ai/onnx/operators/
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OPSET = 18
 IR_VERSION = 9
-"""The version that came with opset 18: the oldest that will do is read by most runtimes."""
+"""The version of opset 18. The oldest sufficient version is readable by most runtimes."""
 
 
 class Graph:
@@ -39,7 +39,7 @@ class Graph:
         *inputs: Expression | NDArray[np.generic],
         **options: Any,  # noqa: ANN401 - attributes of any operator
     ) -> Expression:
-        """The result of one operator."""
+        """Adds an operator to the graph and returns its result."""
         names = [self._name(value) for value in inputs]
         output = f"v{len(self._nodes)}"
         self._nodes.append(helper.make_node(operator, names, [output], **options))
@@ -53,7 +53,7 @@ class Graph:
         return name
 
     def model(self, output: Expression, shape: Sequence[int], metadata: Mapping[str, str]) -> bytes:
-        """The file: `output` is [rows, *shape]."""
+        """Returns the file: `output` is [rows, *shape]."""
         nodes = [*self._nodes, helper.make_node("Identity", [output.name], [OUTPUT])]
         double = TensorProto.DOUBLE
         graph = helper.make_graph(
@@ -124,7 +124,7 @@ class GraphFunctions:
         return degrees.graph.apply("Sin", degrees * float(np.pi / 180))
 
     def squashed(self, x: Expression) -> Expression:
-        # asinh through what runtimes have for doubles; the sign is put back by hand.
+        # asinh by functions that runtimes have for doubles; the sign is put back by hand.
         size = x.graph.apply("Abs", x)
         return x.graph.apply("Sign", x) * self.log(size + self.sqrt(size * size + 1.0))
 

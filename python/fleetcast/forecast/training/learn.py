@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from fleetcast.forecast.training.samples import Samples
 
 ENSEMBLE = 4
-"""Networks whose heads are averaged: steadier than one, and all fit into 100 KB."""
+"""Networks whose heads are averaged: steadier than one network, and all fit into 100 KB."""
 RECIPES = {SNR: Recipe(decay=0.5), DEMAND: Recipe()}
-"""The more decay the more alike bands hold on links that differ, the less is made of each."""
+"""More decay makes bands hold more alike on different links, and uses each input less."""
 _TIE = 1e-3
-"""So near, on a logarithmic scale, to no bytes at all is none."""
+"""A truth so near to no bytes, on a logarithmic scale, counts as none."""
 SNR_WEIGHT_POWER = 0.5
-"""Errors count in dB times unit ** (power - 1): 1 would let the wildest links rule."""
+"""Errors count in dB times unit ** (power - 1): a power of 1 would let the wildest links rule."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """A model, and what its samples were."""
+    """A model and its samples."""
 
     content: bytes
     trained: Trained
@@ -96,7 +96,7 @@ def fitted(
 
 
 def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
-    """All parts as one, weighted so that each part's usual loss is its share."""
+    """All parts as one lesson, weighted so that each part's usual loss is its share."""
     inputs, truths, weights, apart = [], [], [], []
     for part in parts:
         samples = part.samples
@@ -105,7 +105,7 @@ def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
         if family is SNR:
             weight = scale.unit**SNR_WEIGHT_POWER
         else:
-            # Each pool counts as much as another, by its mean and not by the week's.
+            # Each pool counts the same, by its mean over all weeks.
             usual = _usual(samples)
             weight = np.broadcast_to(scale.unit / usual[:, None], truth.shape)
         usual_loss = np.nanmean(np.abs(truth - (family is DEMAND)) * weight)

@@ -1,4 +1,4 @@
-"""Samples to learn from and to be judged on: real sets, their variants, simulated ones."""
+"""Samples to learn from and to judge by: real sets, their variants, simulated sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.training.sets import DataSet
 
 _MANY = 500
-"""A set with more entities than this gives fewer samples of each."""
+"""A set with more entities than this gives fewer samples of each entity."""
 # Name, generator, entities, and the first and last minute in which issue times are drawn.
 _SIMULATED = {
     SNR: (
@@ -45,7 +45,7 @@ _SIMULATED_HELD = 5  # one in so many is kept for the calibration
 
 @dataclass(frozen=True)
 class Part:
-    """Samples of one kind; `share` of what is learned, whatever their number."""
+    """Samples of one kind; `share` is their weight in learning, whatever their number."""
 
     name: str
     samples: Samples
@@ -62,7 +62,7 @@ class Material:
 
 
 def collected(family: Family, directory: Path, seed: int, say: Callable[[str], None]) -> Material:
-    """Samples of the sets in `directory`, of their variants and of what is simulated.
+    """Samples of the sets in `directory`, of their variants and of simulated sets.
 
     Raises `OperatorError`.
     """

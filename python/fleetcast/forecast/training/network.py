@@ -1,7 +1,7 @@
 """A small network and its training, in plain numpy, so that a seed decides everything.
 
-Two hidden layers, a skip past them, heads per horizon, and quantiles that cannot cross.
-The middle quantile is one output; the others lie a softplus below and above it.
+The network has two hidden layers, a skip past them, heads per horizon, and quantiles that cannot
+cross. The middle quantile is one output; the others lie a softplus below and above it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 Singles: TypeAlias = NDArray[np.float32]
 
 INPUT_LIMIT = 6.0
-"""Standard deviations beyond which an input says no more."""
+"""Standard deviations beyond which an input is clipped."""
 EXPONENT_LIMIT = 8.0
 """exp of this is some 3,000 times the mean: no demand is predicted above."""
 HEADS = 3
 STORED = np.float16
-"""Matrices lie in a file as halves: twice the networks in the same bytes."""
+"""A file holds matrices in two bytes a number: twice the networks in the same bytes."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained; `decay` keeps its weights small."""
+    """Parameters of a network's training; `decay` keeps its weights small."""
 
     width: int = 64
     epochs: int = 25
@@ -41,7 +41,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Network:
-    """Weights by name, and the mean and deviation of the inputs they were trained on."""
+    """Weights by name, and the mean and deviation of the inputs of its training."""
 
     weights: dict[str, Singles]
     centre: Singles
@@ -80,7 +80,7 @@ def spread_out(heads: Singles) -> Singles:
 
 
 class _Pass:
-    """One pass forward, with what going back needs."""
+    """A pass forward, with the values that the gradients need."""
 
     def __init__(self, network: Network, inputs: Singles) -> None:
         w = network.weights
@@ -95,7 +95,7 @@ class _Pass:
         self.heads: Singles = flat.reshape(len(inputs), -1, HEADS)
 
     def gradients(self, z: Singles) -> dict[str, Singles]:
-        """Gradients of all weights, given those of z."""
+        """Gradients of all weights, given the gradients of z."""
         heads = np.stack(
             [
                 z.sum(-1),
@@ -146,7 +146,8 @@ class _Adam:
 class Lesson:
     """Samples to learn from: `inputs` [rows, inputs], `truth` and `weight` [rows, horizons].
 
-    Truth is (y - offset) / unit, NaN where unknown; `apart` [rows] is that of `Scaled`.
+    Truth is (y - offset) / unit, NaN if unknown; `apart` [rows] is as in `Scaled`. Example: with
+    offset 8 dB and unit 2 dB, 9 dB is 0.5.
     """
 
     inputs: Floats
@@ -193,7 +194,7 @@ def train(lesson: Lesson, recipe: Recipe, seed: int) -> Network:
 
 
 def _stored(network: Network) -> Network:
-    """With matrices rounded to what a file holds of them, so that calibration is of what ships."""
+    """Rounds matrices to the numbers in the file, so that calibration is of the shipped network."""
     kept = {
         name: w.astype(STORED).astype(np.float32) if w.ndim > 1 else w
         for name, w in network.weights.items()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Samples:
     """`matrix` is [samples, features], `truth` [samples, horizons].
 
-    `entity` [samples] is the index of its entity; both baselines' answers are [samples, horizons,
-    quantiles].
+    `entity` [samples] is the index of the sample's entity. Both baselines' answers are [samples,
+    horizons, quantiles].
     """
 
     matrix: Floats
@@ -40,7 +40,7 @@ class Samples:
         return len(self.matrix)
 
     def where(self, chosen: NDArray[np.bool_]) -> Samples:
-        """Some of them."""
+        """Returns the chosen samples."""
         return Samples(*(getattr(self, one.name)[chosen] for one in dataclass_fields(Samples)))
 
 
@@ -51,7 +51,7 @@ def at_steps(span: Span, step_ns: int) -> Callable[[int], Instants]:
 
 
 def drawn(span: Span, step_ns: int, count: int, seed: int) -> Callable[[int], Instants]:
-    """Other issue times for each entity: at most `count`, in order of time."""
+    """Different issue times for each entity: at most `count`, in order of time."""
 
     def times(entity: int) -> Instants:
         dice = np.random.default_rng([seed, entity])
@@ -65,7 +65,7 @@ def drawn(span: Span, step_ns: int, count: int, seed: int) -> Callable[[int], In
 def sampled(
     family: Family, entities: Mapping[str, Rows], issue_times: Callable[[int], Instants]
 ) -> Samples:
-    """Samples of all entities, where features are complete and some truth is known."""
+    """Samples of all entities whose features are complete and whose truth is partly known."""
     parts = []
     for index, rows in enumerate(entities.values()):
         issued = issue_times(index)

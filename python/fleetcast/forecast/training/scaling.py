@@ -1,7 +1,8 @@
-"""How features become relative to the series: on arrays to train, in the graph to serve.
+"""Makes features relative to the series: on arrays to train, in the graph to serve.
 
-A prediction is `offset + unit * link(z)`, z being what the network says: the identity for SNR, in
-units of how much the link moved of late; the exponential for demand, in the pool's mean.
+A prediction is `offset + unit * link(z)`, and z is the network's output. For SNR the link is the
+identity, and the unit is how much the link moved lately. For demand it is the exponential, and the
+unit is the pool's mean.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.training.arrays import Functions
 
 SNR_RESOLUTION_DB = 0.02
-"""Below what modems resolve: keeps a link that never moves from dividing by nothing."""
+"""Below the resolution of modems: prevents a division by zero for a link that never moves."""
 DEMAND_FLOOR = 0.01
 """Bytes are compared on a logarithmic scale that flattens below this share of the mean."""
 DEMAND_TINY_BYTES = 1e-6
@@ -29,8 +30,8 @@ DEMAND_TINY_BYTES = 1e-6
 class Scaled(Generic[Value]):
     """`inputs` [rows, inputs] to the network; `offset` and `unit` [rows, 1 or horizons].
 
-    `apart` [rows, 1] is 1 for pools that are idle at times, whose lower bound is calibrated apart
-    from that of the others, else 0.
+    `apart` [rows, 1] is 1 for pools that are idle at times, else 0. The lower bound of these pools
+    is calibrated separately.
     """
 
     inputs: Value

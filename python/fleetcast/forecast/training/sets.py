@@ -1,4 +1,4 @@
-"""The sets models learn from and are judged on, as they lie in a directory of real data."""
+"""The sets that models learn from and are judged on, as files in a directory of real data."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Span:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One set: origin times are split into `train`, `calibrate` and `test`, in this order of time.
+    """A data set: origin times are split in order of time into `train`, `calibrate` and `test`.
 
-    `learned` is False where the licence, or the wish to have something unseen, forbids training.
+    `learned` is false if the licence forbids training, or if the set is to stay unseen.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DataSet:
             return self.read(directory)
 
     def sha256(self, directory: Path) -> str:
-        """Hash of the files of this set, one after the other."""
+        """Hash of the files of this set, in order."""
         digest = hashlib.sha256()
         for name in self.files:
             digest.update((directory / name).read_bytes())
@@ -77,7 +77,7 @@ _TIME_COLUMN = "__index_level_0__"
 def _csv(
     name: str, family: Family, entity: pl.Expr, value: str
 ) -> Callable[[Path], dict[str, Rows]]:
-    """Reads a file with a column `timestamp`, and one of values."""
+    """Reads a file with a column `timestamp`, and a column of values."""
 
     def read(directory: Path) -> dict[str, Rows]:
         frame = read_table(directory / name).select(

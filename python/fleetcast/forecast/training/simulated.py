@@ -1,6 +1,6 @@
-"""Links and pools that never were, for what the real sets lack; all is drawn from one seed.
+"""Invented links and pools, for cases that the real sets lack; all is drawn from one seed.
 
-Satellites that move, and smooth demand with the rhythm of days and weeks.
+The cases are satellites that move, and smooth demand with the rhythm of days and weeks.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _SHELLS_KM = (1_400.0, 8_062.0, 8_062.0, 19_130.0, 20_182.0, 20_182.0, 23_222.0,
 
 
 def moving_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
-    """Links to satellites on circular orbits while these are above the horizon.
+    """Links to satellites on circular orbits while the satellites are above the horizon.
 
     The level follows free-space loss, the antenna's gain over elevation, slow wander, the ground's
-    echo that fades with elevation, and the receiver's resolution. Some report their geometry
-    without a range, some not at all.
+    echo that fades with elevation, and the receiver's resolution. Some links report their geometry
+    without a range, and some links report no geometry.
     """
     return {f"link{k}": _link(np.random.default_rng([seed, k]), span) for k in range(count)}
 
@@ -52,8 +52,8 @@ def _link(dice: np.random.Generator, span: Span) -> Rows:
     range_km = seen.range_km[visible]
     sine = np.sin(np.radians(elevation))
     gain = dice.uniform(0, 16) * (1 - np.exp(-elevation / dice.uniform(8, 40)))
-    beam = dice.uniform(-5, 2) * sine**2  # what the satellite's antenna gives away at its middle
-    # The ground's echo, weaker the higher: 20 log10 |1 + echo|, its phase by the extra way.
+    beam = dice.uniform(-5, 2) * sine**2  # the satellite's antenna, in dB at the middle of its beam
+    # The ground's echo, weaker the higher: 20 log10 |1 + echo|, its phase by the extra path.
     echo = dice.uniform(0, 0.7) * np.exp(-elevation / dice.uniform(5, 40))
     phase = 4 * np.pi * _spread(dice, 2, 60) * sine + dice.uniform(0, 2 * np.pi)
     ripple = 20 * np.log10(np.abs(1 + echo * np.exp(1j * phase)))
@@ -82,7 +82,7 @@ def _link(dice: np.random.Generator, span: Span) -> Rows:
 
 
 def _obstacles(dice: np.random.Generator, azimuth: Floats, elevation: Floats) -> Floats:
-    """Loss behind roofs and trees: some directions, low down."""
+    """Loss behind roofs and trees, in some directions at low elevations."""
     loss = np.zeros(len(azimuth))
     for _ in range(int(dice.integers(0, 4))):
         away = (azimuth - dice.uniform(0, 360) + 180) % 360 - 180
@@ -104,7 +104,7 @@ def wandering(dice: np.random.Generator, count: int, size: float, steps: float) 
 
 
 def fixed_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
-    """Links between fixed sites, over anything from a quiet to a wild sky.
+    """Links between fixed sites, in conditions from quiet to wild.
 
     The level wanders at several paces, follows the sun, flickers, and falls in fades that come and
     go; the receiver resolves it finely or coarsely.
@@ -121,7 +121,7 @@ def _fixed(dice: np.random.Generator, span: Span) -> Rows:
         level += wandering(dice, count, size, memory)
     hours = np.arange(count) / 60 + dice.uniform(0, 24)
     level += dice.choice([0.0, _spread(dice, 0.05, 1.5)]) * np.sin(2 * np.pi * hours / 24)
-    # Noise whose size itself wanders, as scintillation does.
+    # Noise whose size itself wanders, as in scintillation.
     flicker = np.exp(wandering(dice, count, dice.uniform(0, 1), _spread(dice, 30, 1_000)))
     level += dice.normal(size=count) * _spread(dice, 0.01, 0.5) * flicker
     for _ in range(int(dice.poisson(dice.choice([0, 2, 10])))):
@@ -133,7 +133,7 @@ def _fixed(dice: np.random.Generator, span: Span) -> Rows:
 
 
 def _fade(dice: np.random.Generator, count: int) -> Floats:
-    """Rain: falls within minutes, stays, and lifts, ragged all the while."""
+    """Rain: the level falls within minutes, stays low, and lifts, ragged all the time."""
     depth, fall, stay, lift = (
         _spread(dice, 0.5, 20),
         _spread(dice, 3, 60),
@@ -149,12 +149,15 @@ def _fade(dice: np.random.Generator, count: int) -> Floats:
 
 
 def _spread(dice: np.random.Generator, low: float, high: float) -> float:
-    """As likely small as large: even on a logarithmic scale."""
+    """A number drawn evenly on a logarithmic scale.
+
+    Example: between 1 and 100, half of the numbers are below 10.
+    """
     return float(np.exp(dice.uniform(np.log(low), np.log(high))))
 
 
 def smooth_pools(span: Span, count: int, seed: int) -> dict[str, Rows]:
-    """Pools with days and weeks in them, from nearly clean to noisy, some of them counts."""
+    """Pools with daily and weekly rhythms, from nearly clean to noisy; some hold counts."""
     return {f"pool{k}": _pool(np.random.default_rng([seed, k]), span) for k in range(count)}
 
 
@@ -182,7 +185,7 @@ def _pool(dice: np.random.Generator, span: Span) -> Rows:
 
 
 def bursty_pools(span: Span, count: int, seed: int) -> dict[str, Rows]:
-    """Pools of a few servers: idle, then busy, with jobs by the clock and bursts out of nothing."""
+    """Pools of a few servers: idle, then busy, with jobs by the clock and sudden bursts."""
     return {f"bursty{k}": _bursty(np.random.default_rng([seed, k]), span) for k in range(count)}
 
 
@@ -207,7 +210,7 @@ def _bursty(dice: np.random.Generator, span: Span) -> Rows:
 
 
 def _by_turns(dice: np.random.Generator, count: int, on: float, off: float) -> Floats:
-    """1 for a while and 0 for a while, so many steps on average."""
+    """1 for a while and 0 for a while, for `on` and `off` steps on average."""
     lengths = np.stack([dice.geometric(1 / max(mean, 1.0), count) for mean in (off, on)], axis=1)
     turns = np.repeat(np.tile([0.0, 1.0], count), lengths.ravel())
     skipped = int(dice.integers(lengths[0].sum()))
@@ -215,7 +218,7 @@ def _by_turns(dice: np.random.Generator, count: int, on: float, off: float) -> F
 
 
 def _jobs(dice: np.random.Generator, count: int) -> Floats:
-    """Work that begins by the clock, every half hour to every week, more or less of it."""
+    """Work that begins by the clock, from every half hour to every week, in varying amounts."""
     period = int(dice.choice([2, 4, 4, 8, 24, 48, 96, 96, 672]))
     since = np.arange(count) - int(dice.integers(period)) + period
     run = since // period

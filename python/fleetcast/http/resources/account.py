@@ -18,7 +18,7 @@ _NS_PER_SECOND = 1_000_000_000
 
 
 class AccountResource:
-    """For any valid key."""
+    """Answers any valid key."""
 
     def __init__(self, services: HttpServices) -> None:
         self._services = services

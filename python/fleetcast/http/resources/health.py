@@ -1,4 +1,4 @@
-"""`/health` and its three subsystems: every call asks the dependencies anew, for one second."""
+"""`/health` and its three subsystems. Every call asks the dependencies again, for one second."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _PING_SECONDS = 1.0
 
 
 class LivenessResource:
-    """200 whenever the process serves traffic."""
+    """Answers 200 as long as the process serves traffic."""
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Asks nobody."""
+        """Asks no dependency."""
         response.data = encode({"status": "ok", "checks": {}})
 
     on_head = on_get
 
 
 class SubsystemResource:
-    """200 when every dependency answers in time, else 503."""
+    """Answers 200 if every dependency answers in time, else 503."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._dependencies = Dependencies(probes)
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Asks all dependencies side by side."""
+        """Asks all dependencies at the same time."""
         answers = well(self._dependencies.ask(), _PING_SECONDS)
         healthy = all(answers.values())
         checks = {

@@ -1,7 +1,8 @@
 """Query parameters: decoded, checked, and every problem of a request listed together.
 
-Faults are items of a 422 `detail` list: `{"type", "loc", "msg"}`. Bytes that are not UTF-8 are
-kept as lone surrogates, which `is_text` tells from any real text.
+Faults are items of a 422 `detail` list: `{"type", "loc", "msg"}`. Example: `?horizon_minutes=x`
+gives an item with `"type":"int_parsing"` and `"loc":["query","horizon_minutes"]`. Bytes that are
+not UTF-8 are kept as lone surrogates, which occur in no valid text (`is_text`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _NOT_WHOLE = "Input should be a valid integer, unable to parse string as an inte
 
 
 class Query:
-    """The parameters of one request. Call `finish` after the last one has been asked for."""
+    """The parameters of one request. Call `finish` after the last read of a parameter."""
 
     def __init__(self, query_string: str) -> None:
         self._values: dict[str, list[str]] = {}
@@ -29,7 +30,7 @@ class Query:
 
     @property
     def names(self) -> list[str]:
-        """The parameters that were given, in their order."""
+        """The names of the given parameters, in their order."""
         return list(self._values)
 
     def given(self, name: str) -> list[str]:
@@ -37,7 +38,7 @@ class Query:
         return self._values.get(name, [])
 
     def text(self, name: str) -> str | None:
-        """A parameter that may be given once."""
+        """Returns the value of a parameter that may be given once."""
         values = self._values.get(name, [])
         if len(values) > 1:
             self._fault("multiple_values", name, "Input should be given once")
@@ -45,7 +46,7 @@ class Query:
         return values[0] if values else None
 
     def whole(self, name: str) -> int | None:
-        """A whole number."""
+        """Returns the value of a parameter as a whole number."""
         text = self.text(name)
         if text is None:
             return None
@@ -64,7 +65,7 @@ class Query:
 
 
 def is_text(value: str) -> bool:
-    """Tells whether it was valid UTF-8."""
+    """Returns true if the value was valid UTF-8."""
     return not _SURROGATES.search(value)
 
 

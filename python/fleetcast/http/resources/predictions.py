@@ -38,7 +38,7 @@ class PredictionsResource:
                 raise refused("unknown_query_parameter", parameter=shown)
         entity_ids = self._entity_ids(query)
         family, horizon = self._values(query)
-        assert self._predictor is not None  # noqa: S101 - a family is enabled
+        assert self._predictor is not None  # noqa: S101 - a family is enabled, so one exists
         document = self._predictor.answer(
             state.plane, state.identity.tenant.account_id, family, entity_ids, horizon
         )
@@ -47,7 +47,7 @@ class PredictionsResource:
     on_head = on_get
 
     def _check_enabled(self, query: Query) -> None:
-        """Comes before all other checks: a service that predicts nothing explains nothing."""
+        """Runs before all other checks: a service that predicts nothing gives no further hints."""
         asked = query.given("model_family") or [_DEFAULT_FAMILY]
         known = len(asked) == 1 and asked[0] in FAMILIES
         if not self._families or (known and asked[0] not in self._families):
@@ -57,7 +57,7 @@ class PredictionsResource:
         given = query.given("link_ids")
         if not any(given):
             raise refused("missing_link_ids")
-        if len(given) > self._link_ids_max:  # blank ones and duplicates count
+        if len(given) > self._link_ids_max:  # blank ids and duplicates count
             raise refused("too_many_link_ids", max=self._link_ids_max)
         if not all(map(is_text, given)):  # invalid UTF-8
             raise _invalid("link_ids")
@@ -66,7 +66,7 @@ class PredictionsResource:
     def _values(self, query: Query) -> tuple[str, int | None]:
         for name in ("model_family", "horizon_minutes"):
             given = query.given(name)
-            if len(given) > 1 or not all(map(is_text, given)):  # repeated, or no UTF-8
+            if len(given) > 1 or not all(map(is_text, given)):  # repeated, or invalid UTF-8
                 raise _invalid(name)
         family = query.text("model_family") or _DEFAULT_FAMILY
         horizon = query.whole("horizon_minutes")

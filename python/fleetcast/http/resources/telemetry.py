@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TelemetryResource:
-    """Writes one batch; 202 means that it is on disk, or queued in asynchronous mode."""
+    """Writes one batch. 202 means that the batch is on disk, or queued in asynchronous mode."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing

@@ -23,8 +23,8 @@ _NOTHING = b'"entities":[]}'
 class LatestResource:
     """The newest sample of every entity in a window.
 
-    `simulate` gives entities and the `simulation` object of an instant if nothing was observed,
-    to a tenant without a fleet; `None` if the operator wants none.
+    If the window has no samples and the tenant has no fleet, `simulate` gives the entities and the
+    `simulation` object of an instant. `simulate` is `None` if the operator turned simulation off.
     """
 
     def __init__(self, service: Service, simulate: Simulate | None = None) -> None:
@@ -66,7 +66,7 @@ class SeriesResource:
 
 
 def _send(response: falcon.Response, chunks: list[bytes | memoryview] | LongAnswer) -> None:
-    # A socket takes the memory of the engine as it takes `bytes`; Falcon only hands it on.
+    # Falcon only passes the pieces on, and a socket sends the memory of the engine like `bytes`.
     response.stream = cast("Iterable[bytes]", chunks)
     if isinstance(chunks, list):
         response.content_length = sum(map(len, chunks))

@@ -1,1 +1,1 @@
-"""Sockets, request heads, bodies and threads: everything up to a WSGI call and its answer."""
+"""Sockets, request heads, bodies and threads: the server around a WSGI call and its answer."""

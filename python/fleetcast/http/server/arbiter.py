@@ -1,4 +1,4 @@
-"""gunicorn, started from code: its settings, and what each worker opens after the fork."""
+"""gunicorn, started from code: its settings, and the application that each worker opens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Opened = Callable[[], AbstractContextManager[WSGIApplication]]
 
 _REAP_SECONDS = 0.1
-_STOOD_STILL_SECONDS = 5.0  # between two looks that gunicorn makes a second apart
+_STOOD_STILL_SECONDS = 5.0  # gunicorn looks once a second
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
 
 _SETTINGS: Mapping[str, object] = {
@@ -42,10 +42,10 @@ def _ignore(*_values: object) -> None:
 
 
 class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
-    """gunicorn's, which says that it goes on whenever it looks for workers that do not.
+    """gunicorn's arbiter, which also reports a sign of life each time it looks for dead workers.
 
-    It acts on no signal but those that stop it: gunicorn would replace all workers at a SIGHUP, and
-    start a second arbiter at a SIGUSR2.
+    The arbiter acts only on the signals that stop it. gunicorn would replace all workers at a
+    SIGHUP, and start a second arbiter at a SIGUSR2.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -58,10 +58,10 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
         super().__init__(app)
 
     def murder_workers(self) -> None:
-        """Called by gunicorn, once a second.
+        """Ends the workers that gave no sign of life. gunicorn calls it once a second.
 
-        If this process stood still for longer, the workers probably did so with it, as in a
-        container that was paused: they have until the next look.
+        If this process stood still for longer, its workers probably stood still too, as in a
+        container that was paused. The workers then have until the next look.
         """
         self._lives()
         looked_at, self._looked_at = self._looked_at, time.monotonic()
@@ -69,7 +69,7 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
             super().murder_workers()
 
     def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's
-        """Ends all workers. gunicorn's own waits by the wall clock, which may step meanwhile."""
+        """Ends all workers. Waits by a clock that cannot step, unlike gunicorn's method."""
         sock.close_sockets(self.LISTENERS, unlink=False)
         self.LISTENERS = []
         self.kill_workers(signal.SIGTERM if graceful else signal.SIGQUIT)
@@ -82,19 +82,21 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # gunicorn has no types
 
 
 class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
-    """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
+    """An HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
 
-    `serving` is entered in every worker after the fork and left when the worker stops; it gives
-    the WSGI application. `limits` gives those that hold for the next request, and
-    `key_fields` are the header fields that a key may
-    stand in: the shares of tenants are counted by the first that a request has.
-    `settings_descriptor` is of the memory whose first word changes when they do. `observe` gets the
-    counts of open connections, of requests that wait for a thread, and of bytes of answers that
-    wait for their clients; `malformed` gets the address of each peer whose head is malformed, and
-    the answer to it.
-    `data_path` has the front decide about requests, and serve those of the data path.
-    `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
-    over the ones above. `lives` is called once a second by the loop that watches the workers.
+    - `serving` is entered in every worker after the fork and left when the worker stops. It gives
+    the WSGI application.
+    - `limits` returns the limits for the next request.
+    - `key_fields` are the header fields that may hold a key. The first of them that a request has
+    decides whose share the request counts against.
+    - `settings_descriptor` is the memory whose first word changes when the settings change.
+    - `observe` gets the counts of open connections, of requests that wait for a thread, and of
+    bytes of answers that wait for their clients.
+    - `malformed` gets the address of each peer whose head is malformed, and the answer to it.
+    - `data_path` makes the front decide about requests, and serve the requests of the data path.
+    - `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and
+    override the settings above.
+    - `lives` is called once a second by the loop that watches the workers.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         super().__init__()
 
     def run(self) -> None:
-        """Returns when all workers have ended. Raises `SystemExit` for settings of no use."""
+        """Returns when all workers have ended. Raises `SystemExit` for refused settings."""
         try:
             _Arbiter(self, self._lives).run()
         except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""One WSGI exchange. Answers are gathered before they are sent, but for a `LongAnswer`."""
+"""A WSGI exchange. An answer is gathered before it is sent, unless it is a `LongAnswer`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Exchange:
         self.fields: list[tuple[str, str]] = []
         self.chunks: list[bytes] = []
         self.long: LongAnswer | None = None
-        """Body of a long answer; `chunks` has nothing of it."""
+        """Body of a long answer; `chunks` then stays empty."""
         produced: Iterable[bytes] = application(variables, self._start_response)
         if isinstance(produced, LongAnswer):
             self.long = produced
@@ -36,7 +36,7 @@ class Exchange:
 
     @property
     def wants_body(self) -> bool:
-        """The answer is not final: it depends on the body that is due."""
+        """Returns true if the answer is not final: it depends on a body that is still to come."""
         return self.status.startswith("100 ")
 
     def _start_response(

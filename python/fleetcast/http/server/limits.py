@@ -1,4 +1,4 @@
-"""Bounds that one worker process sets its clients, each with its unit last in its name."""
+"""Bounds on the clients of one worker process, each with its unit last in its name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class ConnectionLimits:
     idle_seconds: float = 60.0
     """A connection without a request is closed after this."""
     unread_body_seconds: float = 5.0
-    """Time for which the body of a request that needs none is skipped before closing."""
+    """Time for which an unneeded body is skipped before the connection is closed."""
     drain_seconds: float = 1.0
-    """Time for which input is thrown away before closing, so that the client reads its answer."""
+    """Time for which input is discarded before closing, so that the client reads its answer."""
     drain_bytes_max: int = 8 * 1_048_576
-    """Bound on the input that is thrown away in either case."""
+    """Bound on the discarded input in either case."""
     answer_seconds: float = 30.0
-    """Time for which a client may take nothing of an answer, or lag behind the slowest rate."""
+    """A client may take no byte of an answer, or lag behind the slowest rate, for this long."""
     answer_bytes_per_second_min: int = 65_536
     """A client that has read slower than this so far loses its connection."""
     stop_idle_seconds: float = 1.0
@@ -34,17 +34,22 @@ class ConnectionLimits:
     stop_request_seconds: float = 5.0
     """Time for which a stopping worker waits for the rest of a request that has begun."""
     connections_max: int = 4_096
-    """Per worker; beyond it the oldest connection that is not being served is closed, of the
-    address that has the most. Also how many requests may be under way, of which a tenant gets half,
-    or less where others have some.
+    """Bound on open connections per worker, and on requests under way.
+
+    Beyond the bound the worker closes the oldest connection that is not being served, of the
+    address that has the most connections. A tenant may have as many requests under way as are still
+    free. Example: of 4,096 requests a lone tenant gets 2,048, and 1,024 if other tenants have
+    2,048.
     """
     body_bytes_under_way_max: int = 256 * 1_048_576
     """Bodies that are being received or wait for a thread, per worker, shared in the same way."""
     unsent_bytes_max: int = 256 * 1_048_576
-    """Answers that clients have not taken, per worker. Beyond it those who take nothing are cut."""
+    """Answers that clients have not taken, per worker. Beyond it, clients that take none are cut.
+    """
     unsent_bytes_per_tenant_max: int = 64 * 1_048_576
-    """A read whose answer would take its tenant past this waits; one alone always passes."""
+    """A read waits if its answer would take its tenant past this bound; a lone read always passes.
+    """
     unsent_wait_seconds: float = 5.0
-    """A read that has waited so long for that is refused."""
+    """A read that has waited this long for `unsent_bytes_per_tenant_max` is refused."""
     takes_chunks: bool = False
-    """A body in chunks is put together; else nobody reads one."""
+    """If true, a body in chunks is put together; if false, it is never read."""

@@ -1,11 +1,13 @@
-"""A look at whether the threads of a worker take the requests that wait for them."""
+"""Checks that the threads of a worker take the requests that wait for them."""
 
 from __future__ import annotations
 
 _STUCK_SECONDS = 60.0
-"""Longer than any request takes, so that a disk or database that hangs for a while ends nobody."""
+"""Longer than any request takes, so that a disk or database that hangs for a while ends no worker.
+"""
 _LOOK_SECONDS_MAX = 1.0
-"""Share of a look in that, even if the process itself was stopped for longer."""
+"""Most that one look adds to the waiting time, even if the process itself was stopped for longer.
+"""
 
 
 class ThreadProgress:
@@ -17,10 +19,12 @@ class ThreadProgress:
         self._looked_at = now
 
     def is_stuck(self, waiting: int, taken: int, now: float) -> bool:
-        """Returns true if requests have waited for a minute of which no thread has taken any.
+        """Returns true if requests have waited for a minute in which no thread has taken any.
 
-        `waiting` requests wait for a thread, and threads have taken `taken` so far, also those that
-        the front answers by itself. Call it about once a second.
+        `waiting` requests wait for a thread. Threads have taken `taken` requests so far, including
+        requests that the front answers by itself. Call the method about once a second. Example:
+        with `waiting=3` and `taken=70` at 61 calls in a row, a second apart, the last call returns
+        true.
         """
         seconds, self._looked_at = min(now - self._looked_at, _LOOK_SECONDS_MAX), now
         is_moving = waiting == 0 or taken != self._taken_before

@@ -1,4 +1,7 @@
-"""Answers of the server itself, for what no application answers. Each ends its connection."""
+"""Answers of the server itself to requests that no application answers.
+
+The connection ends after such an answer.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,12 @@ class WholeAnswer(NamedTuple):
 
 
 def malformed(code: str) -> WholeAnswer:
-    """The answer to a head that gets no further than the parser."""
+    """Returns the answer to a head that the parser refuses."""
     return _answer(code, new_request_id(), {"error": code})
 
 
 def failed() -> WholeAnswer:
-    """The answer where the application failed. Its body has the id under which that is logged."""
+    """Returns the answer if the application failed. The body has the id of the log line."""
     request_id = new_request_id()
     return _answer(
         "internal_error", request_id, {"error": "internal_error", "request_id": request_id}

@@ -1,7 +1,7 @@
 """The gunicorn worker: the front in Rust for the sockets, threads for complete requests.
 
-gunicorn's threaded worker lets four half-sent requests hold four threads for ever and answers
-malformed heads in HTML. Here a connection that is still sending costs a socket and nothing else.
+gunicorn's threaded worker lets four half-sent requests hold four threads for ever, and answers
+malformed heads in HTML. Here a connection that is still sending costs only a socket.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     from fleetcast.engine import FrontRequest
 
-_BEAT_SECONDS = 0.5  # gunicorn wants a sign of life every thirty
+_BEAT_SECONDS = 0.5  # gunicorn wants a sign of life every thirty seconds
 
 logger = logging.getLogger(__name__)
 
 
 class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
-    """Serves an `HttpServer`'s application; that is where its `ConnectionLimits` come from."""
+    """Serves the application of an `HttpServer`, which also gives the `ConnectionLimits`."""
 
     alive: bool
-    # gunicorn gives these the default action before it sets its own; others stay ignored.
+    # gunicorn gives these signals the default action before it sets its own; others stay ignored.
     SIGNALS = (signal.SIGABRT, signal.SIGQUIT, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)
 
     @classmethod
@@ -134,7 +134,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 exchange = Exchange(self.wsgi, request.environ())
             body = exchange.chunks if exchange.long is None else exchange.long
             request.answer(exchange.status, exchange.fields, body)
-        except BaseException:  # a panic of the engine is no Exception, and must not end the thread
+        except BaseException:  # a panic of the engine is no Exception; it must not end the thread
             answer = failed()
             logger.exception("the application failed", extra={"request_id": answer.request_id})
             request.refuse(bytes(answer))
