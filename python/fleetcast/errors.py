@@ -2,7 +2,7 @@
 
 Exception
 ├── Refused             the contract refuses the request: code and context (from the engine)
-│   ├── InvalidKey      the key that was sent is not valid; the lockout counts it
+│   ├── InvalidKey      the key that was sent is not valid: the lockout counts this
 │   └── TenantFull      a batch would take its tenant past a bound on names
 ├── StoreError          the machine or the files failed (from the engine)
 │   ├── StoreMissing
@@ -10,10 +10,10 @@ Exception
 │   ├── StoreDamaged
 │   ├── StoreFull
 │   ├── StoreUnavailable
-│   │   └── StoreUnreachable  the store's database did not answer; the handle stays usable
+│   │   └── StoreUnreachable  the remote store is away or did not answer; the handle stays usable
 │   └── RecordsUnavailable    small records cannot be read or written now
-└── OperatorError       an operator can mend it: one clear line
-    └── SettingsError   all wrong settings at once, a line each
+└── OperatorError       an operator can mend it: the message is one line
+    └── SettingsError   every wrong setting, a line each
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ __all__ = [
 
 
 class OperatorError(Exception):
-    """An error that an operator can mend; the message is one line that names the remedy."""
+    """A problem that an operator can mend. The message is one line that says what to do."""
 
 
 class SettingsError(OperatorError):
-    """Settings that are unknown or out of range; `problems` holds one line for each setting."""
+    """Settings that are unknown or out of range; `problems` has one line for each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -69,10 +69,10 @@ class SettingsError(OperatorError):
 
 
 def reason(error: Exception, named: Path | None = None) -> str:
-    """The text of an error, without the names and numbers that Python adds.
+    """Returns the text of an error, without the names and numbers that Python adds.
 
-    The text names the file, unless the file is `named`, which the caller's message names already.
-    Example: `acme.key: Permission denied` instead of `[Errno 13] Permission denied: 'acme.key'`.
+    The text begins with the file's name, unless the message already names it as `named`. Example:
+    `acme.key: Permission denied` instead of `[Errno 13] Permission denied: 'acme.key'`.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is no {error.encoding.upper()}"
@@ -83,9 +83,8 @@ def reason(error: Exception, named: Path | None = None) -> str:
 
 
 def refused(code: str, **context: object) -> Refused:
-    """A refusal in the words of the contract: `code`, and the extra fields of its body.
+    """Makes a refusal in the words of the contract: `code`, and the extra fields of its body.
 
-    Example: `refused("too_many_link_ids", max=100)` becomes the body
-    `{"error":"too_many_link_ids","max":100}`.
+    Example: `raise refused("not_found")`.
     """
     return Refused(code, context)

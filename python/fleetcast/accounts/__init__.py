@@ -1,4 +1,4 @@
-"""Tenants, API keys, operators and usage: issue, change and end."""
+"""Tenants, API keys, operators and usage: how each is made, changed and ended."""
 
 from fleetcast.accounts.console_sessions import ConsoleSessions, OpenSession
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper

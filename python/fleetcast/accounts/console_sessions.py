@@ -1,7 +1,7 @@
-"""Sessions of operators at the console: who has signed in, from where, and until when.
+"""Sessions of operators at the console: who has signed in, from which address, and until when.
 
-The control store keeps each session, so a session holds on every node and over restarts, and ends
-everywhere at once. Of the text that the browser has, only a keyed hash is kept.
+The control store keeps each session. A session therefore holds on every node and over restarts, and
+ends everywhere at once. The store has only a keyed hash of the text that the browser keeps.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 LIFETIME_SECONDS = 12 * 3600
 SESSIONS_PER_TOKEN_MAX = 100
-"""At one more sign-in the session of the token that was opened first ends."""
+"""Most open sessions of a token. A further sign-in ends the session of the token opened first."""
 NOTED_EVERY_SECONDS = 60
-"""A request notes that its session is in use when the last note is this old."""
+"""Seconds between two notes that a session is in use, so that few requests write to the store."""
 _PEPPER_LABEL = "fleetcast console session pepper 1"
 
 
@@ -54,9 +54,9 @@ class ConsoleSessions:
         self._audit = audit
 
     def open(self, token: OperatorToken, address: str) -> tuple[OpenSession, str]:
-        """A new session, and its text, which exists nowhere else.
+        """Opens a session and returns it with its text, which is not stored.
 
-        Forgets the sessions that have ended. Raises `ControlStoreUnavailable`.
+        Removes the sessions that have ended. Raises `ControlStoreUnavailable`.
         """
         now = int(self._clock())
         text = SecretText("session")
@@ -79,7 +79,7 @@ class ConsoleSessions:
         return session, str(text)
 
     def find(self, text: str) -> OpenSession | None:
-        """The session of a text, which counts as in use; `None` where it has ended.
+        """Returns the session of a text and notes its use. Returns `None` if the session has ended.
 
         Raises `ControlStoreUnavailable`.
         """
@@ -87,14 +87,17 @@ class ConsoleSessions:
         if given is None:
             return None
         session = self._good(given)
-        if session is None and self._store.renew():  # another node may have made it just now
+        if session is None and self._store.renew():  # another node may have opened it just now
             session = self._good(given)
         if session and self._clock() - session.record.used_at >= NOTED_EVERY_SECONDS:
             self._use(session.record.session_id)
         return session
 
     def all(self) -> list[OpenSession]:
-        """All sessions that have not ended, oldest first. Raises `ControlStoreUnavailable`."""
+        """Returns all sessions that have not ended, oldest first.
+
+        Raises `ControlStoreUnavailable`.
+        """
         with self._store.read() as view:
             records = ConsoleSession.all(view).values()
             living = [self._living(view, record) for record in records]
@@ -120,7 +123,7 @@ class ConsoleSessions:
             return self._living(view, record) if record and is_genuine else None
 
     def _living(self, view: RecordsTransaction, record: ConsoleSession) -> OpenSession | None:
-        """The session of a record, unless it or its token has ended."""
+        """Returns the session of a record, or `None` if the session or its token has ended."""
         now = int(self._clock())
         token = OperatorToken.get(view, record.token_id)
         if token is None or token.ended(now) or record.ended(now):
@@ -128,14 +131,18 @@ class ConsoleSessions:
         return OpenSession(record, token)
 
     def _use(self, session_id: str) -> None:
-        # The console is most wanted while a disk is full: the session goes on, up to its idle end.
+        # Operators need the console most while a disk is full. A session whose use cannot be noted
+        # goes on until its idle end.
         with suppress(ControlStoreUnavailable), self._store.write() as view:
             record = ConsoleSession.get(view, session_id)
-            if record is not None:  # it may have been ended just now
+            if record is not None:  # another request may have ended it just now
                 record.replace(used_at=int(self._clock())).put(view)
 
     def _swept(self, view: RecordsTransaction, token: OperatorToken) -> list[ConsoleSession]:
-        """Forgets sessions that have ended; the others of the token, oldest first."""
+        """Removes sessions that have ended.
+
+        Returns the other sessions of the token, oldest first.
+        """
         mine = []
         for record in ConsoleSession.all(view).values():
             if self._living(view, record) is None:

@@ -1,4 +1,14 @@
-"""The file that `provision` takes: `[[tenant]]` tables with `[[tenant.key]]` tables below."""
+"""The file that `provision` takes: `[[tenant]]` tables with `[[tenant.key]]` tables below.
+
+Example: a tenant with one key that may write.
+
+    [[tenant]]
+    name = "acme"
+
+    [[tenant.key]]
+    name = "gateway"
+    scopes = ["telemetry:write"]
+"""
 
 from __future__ import annotations
 
@@ -22,7 +32,7 @@ _KEY_WORDS = {"name", "scopes", "expires", "key_file"}
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredKey:
-    """A key that there should be."""
+    """A key that a provisioning file declares."""
 
     name: str
     scopes: list[str]
@@ -30,7 +40,7 @@ class DeclaredKey:
     key_file: Path | None
 
     def differs(self, key: ApiKey) -> bool:
-        """True where the issued key has other scopes, or another end than is declared."""
+        """Returns true if the issued key has other scopes or another end than the file declares."""
         if self.lifetime_seconds is None:
             return self.scopes != key.scopes
         return (self.scopes, key.created_at + self.lifetime_seconds) != (key.scopes, key.expires_at)
@@ -38,7 +48,7 @@ class DeclaredKey:
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTenant:
-    """A tenant that there should be; `attributes` holds the declared ones alone."""
+    """A tenant that a provisioning file declares; `attributes` has only the declared attributes."""
 
     name: str
     attributes: dict[str, Any]
@@ -46,7 +56,10 @@ class DeclaredTenant:
 
 
 def read_declaration(path: Path) -> list[DeclaredTenant]:
-    """Reads a provisioning file. Raises `OperatorError`, with all its faults, and `OSError`."""
+    """Reads a provisioning file.
+
+    Raises `OSError`, and `OperatorError` with all faults of the file.
+    """
     return _Reader(path).read(read_toml(path))
 
 

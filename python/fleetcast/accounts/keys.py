@@ -1,4 +1,4 @@
-"""Issue, change and end of API keys."""
+"""API keys: how they are issued, changed and ended."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from fleetcast.engine import RecordsTransaction
 
 SCOPES = tuple(dict.fromkeys(scope for *_, scope, _, _ in routes(is_adapters=False) if scope))
-"""Rights that routes ask for, in the order of the contract."""
+"""Rights that routes ask for, in the order of the contract. Example: `telemetry:write`."""
 _PEPPER_LABEL = "fleetcast api key pepper 1"
 
 
 class IssuedKey(NamedTuple):
-    """A new key: its record, and its text, which exists nowhere else."""
+    """A new key: its record and its text. Only the hash of the text is stored."""
 
     record: ApiKey
     text: SecretText
 
 
 class Keys:
-    """The keys of one data directory. `clock` gives seconds since 1970."""
+    """The API keys of one data directory. `clock` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Keys:
         name: str = "",
         lifetime_seconds: int | None = None,
     ) -> IssuedKey:
-        """A key that is good once it is added. Raises `OperatorError`."""
+        """Makes a key that is valid once `add` has stored it. Raises `OperatorError`."""
         problem = environment_problem(environment)
         if problem:
             message = f"environment {environment!r} {problem}"
@@ -106,7 +106,10 @@ class Keys:
         self._note("key created", issued.record)
 
     def all(self, tenant: str) -> list[ApiKey]:
-        """A tenant's keys, oldest first. Raises `OperatorError`, `ControlStoreUnavailable`."""
+        """Returns a tenant's keys, oldest first.
+
+        Raises `OperatorError`, `ControlStoreUnavailable`.
+        """
         with self._store.read() as view:
             known_tenant(view, tenant)
             return keys_by_tenant(view).get(tenant, [])
@@ -122,9 +125,11 @@ class Keys:
         return key
 
     def rotate(self, key_id: str, *, overlap_seconds: int) -> IssuedKey:
-        """Issues a successor of equal rights and lifetime; the old key ends after the overlap.
+        """Issues a key with the same rights and lifetime; the old key ends after the overlap.
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
+
+        Example: with an overlap of 3600, clients have an hour to change to the new key.
         """
         now = self.now()
         with self._store.write() as view:
@@ -149,7 +154,7 @@ class Keys:
         return issued
 
     def change(self, key_id: str, *, scopes: Sequence[str], lifetime_seconds: int | None) -> ApiKey:
-        """Replaces a key's scopes, and its lifetime as counted from its creation.
+        """Replaces a key's scopes, and its lifetime in seconds from its creation.
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
@@ -174,12 +179,12 @@ class Keys:
 
 
 def key_pepper(master_key: bytes) -> bytes:
-    """Key of the hashes of secrets."""
+    """Derives the key of the hashes of secrets from the master key."""
     return derive(master_key, _PEPPER_LABEL)
 
 
 def keys_by_tenant(view: RecordsTransaction) -> dict[str, list[ApiKey]]:
-    """The keys of each tenant that has any, oldest first."""
+    """Returns the keys of each tenant that has keys, oldest first."""
     found: dict[str, list[ApiKey]] = {}
     for key in sorted(ApiKey.all(view).values(), key=lambda key: (key.created_at, key.key_id)):
         found.setdefault(key.tenant, []).append(key)
@@ -187,7 +192,7 @@ def keys_by_tenant(view: RecordsTransaction) -> dict[str, list[ApiKey]]:
 
 
 def checked_scopes(scopes: Sequence[str]) -> list[str]:
-    """The scopes once each, in the contract's order. Raises `OperatorError`."""
+    """Returns each scope once, in the contract's order. Raises `OperatorError`."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
         problem = f"scope {unknown[0]!r} is unknown" if unknown else "a key needs a scope"

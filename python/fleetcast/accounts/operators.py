@@ -1,4 +1,4 @@
-"""Operator tokens: who may look at the console, and until when."""
+"""Operator tokens: who may use the console, and until when."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
 
 TOKEN_SECONDS = 30 * 86_400
-"""Lifetime of a token for which nobody asks for another one."""
+"""Lifetime of a token if the operator does not choose another."""
 _PEPPER_LABEL = "fleetcast operator token pepper 1"
 _NAME_CHARACTERS_MAX = 100
 
 
 class IssuedToken(NamedTuple):
-    """A new token: its record, and its text, which exists nowhere else."""
+    """A new token: its record and its text. Only the hash of the text is stored."""
 
     record: OperatorToken
     text: SecretText
@@ -68,13 +68,13 @@ class Operators:
         return IssuedToken(record, text)
 
     def all(self) -> list[OperatorToken]:
-        """All tokens, oldest first, the ended ones too. Raises `ControlStoreUnavailable`."""
+        """Returns all tokens, oldest first, also ended tokens. Raises `ControlStoreUnavailable`."""
         with self._store.read() as view:
             tokens = OperatorToken.all(view).values()
         return sorted(tokens, key=lambda token: (token.created_at, token.token_id))
 
     def revoke(self, token_id: str) -> OperatorToken:
-        """Ends a token, and its sessions, at once.
+        """Ends a token and its sessions at once.
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
@@ -90,7 +90,7 @@ class Operators:
         return token
 
     def holder(self, text: str) -> OperatorToken | None:
-        """The token of this text, `None` where it is none that is good now.
+        """Returns the valid token with this text, or `None`.
 
         Raises `ControlStoreUnavailable`.
         """
@@ -98,11 +98,11 @@ class Operators:
         if given is None:
             return None
         found = self._good(given)
-        # On another node it may have been made a moment ago.
+        # Another node may have issued the token a moment ago.
         return self._good(given) if found is None and self._store.renew() else found
 
     def active(self, token_id: str) -> OperatorToken | None:
-        """The token of an id, `None` where it has ended. Raises `ControlStoreUnavailable`."""
+        """Returns the token of an id; `None` if it has ended. Raises `ControlStoreUnavailable`."""
         with self._store.read() as view:
             token = OperatorToken.get(view, token_id)
         return None if token is None or token.ended(int(self._clock())) else token

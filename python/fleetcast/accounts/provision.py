@@ -1,4 +1,4 @@
-"""Tenants and keys as a file declares them, brought about without repeating anything."""
+"""Makes tenants and keys as a file declares them. A second run changes nothing more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Provisioned:
     warnings: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
-        """As a JSON document."""
+        """The result as a JSON document."""
         return asdict(self)
 
 
@@ -39,9 +39,10 @@ class Provisioner:
         self._environment = environment
 
     def apply(self, declared: Sequence[DeclaredTenant]) -> Provisioned:
-        """Makes what is missing and changes what differs; what is not declared stays.
+        """Makes missing tenants and keys, and changes them if they differ from their declaration.
 
-        Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`, `OSError`.
+        Tenants and keys that are not declared stay. Raises `OperatorError`, `StoreError`,
+        `ControlStoreUnavailable`, `OSError`.
         """
         result = Provisioned()
         existing = {tenant.name: tenant for tenant in self._tenants.all()}
@@ -50,7 +51,8 @@ class Provisioner:
             result.tenants.append(
                 {"tenant": tenant.name, "account_id": tenant.account_id, "action": action}
             )
-            # The newest of several counts; one that was rotated ends when its overlap does.
+            # If several keys have a name, the newest key counts. A rotated key ends when its
+            # overlap ends.
             issued = {
                 key.name: key for key in self._keys.all(tenant.name) if key.replaced_by is None
             }
@@ -101,7 +103,8 @@ class Provisioner:
         if declared.key_file is None:
             self._keys.add(issued)
             return row | {"key": str(issued.text)}
-        # The text is safe on disk before the key is good: nobody could ever read it again.
+        # The text is on disk before the key is valid. After a crash it could not be read anywhere
+        # else.
         file = declared.key_file
         if file.exists():
             message = f"{file} exists, but {tenant.name} has no key {declared.name}: move it away"

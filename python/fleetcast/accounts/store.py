@@ -1,4 +1,4 @@
-"""The control store: tenants and keys, in records of their own."""
+"""The control store: tenants and keys, in records apart from telemetry."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from fleetcast.engine import RecordsTransaction
 
 REVISION_FILE = "accounts.revision"
-"""The file that tells if an older copy of a control store was put back, unless it is elsewhere."""
+"""Name of the file that shows if an older copy of a control store was put back.
+
+The file is next to the store unless the settings name another path.
+"""
 SPACES = tuple(kind.SPACE for kind in (Tenant, ApiKey, UsageRecord, OperatorToken, ConsoleSession))
 COUNTED = (Tenant.SPACE, ApiKey.SPACE, OperatorToken.SPACE)
-"""Spaces that decide who is let in: an older copy of them is noticed."""
+"""Spaces that decide which clients are let in. An older copy of these spaces is noticed."""
 _NAME = "fleetcast control 1"
 
 
@@ -29,19 +32,20 @@ class ControlStoreUnavailable(Exception):
 class ControlStore:
     """The tenants and keys of one installation. Safe to share between threads.
 
-    A use raises `ControlStoreUnavailable` where the records cannot be had, and the next use tries
-    again.
+    A call raises `ControlStoreUnavailable` if the records cannot be read or written. The next call
+    tries again.
     """
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        """The records under it."""
+        """The records that the store is made of."""
 
     @staticmethod
     def embedded(directory: Path, master_key: bytes, revision: Path | None = None) -> ControlStore:
-        """The store in `directory`.
+        """Returns the store in `directory`, which is opened at its first use.
 
-        `revision` is the file that tells if an older copy was put back, as a rule beside it.
+        `revision` is the file that shows if an older copy was put back. By default the file is next
+        to `directory`.
         """
         counted = COUNTED, revision or directory.with_name(REVISION_FILE)
         return ControlStore(
@@ -61,17 +65,17 @@ class ControlStore:
 
     @contextmanager
     def read(self) -> Iterator[RecordsTransaction]:
-        """One consistent view. Raises `ControlStoreUnavailable`."""
+        """Gives one consistent view. Raises `ControlStoreUnavailable`."""
         with self._available(), self.records.begin(write=False) as view:
             yield view
 
     def tenants(self) -> list[Tenant]:
-        """All tenants by name. Raises `ControlStoreUnavailable`."""
+        """Returns all tenants, sorted by name. Raises `ControlStoreUnavailable`."""
         with self.read() as view:
             return list(Tenant.all(view).values())
 
     def renew(self) -> bool:
-        """Looks for changes that were not seen yet; true where there may be some.
+        """Looks for changes by other nodes. Returns true if there may be some.
 
         Raises `ControlStoreUnavailable`.
         """
@@ -80,9 +84,10 @@ class ControlStore:
 
     @contextmanager
     def write(self) -> Iterator[RecordsTransaction]:
-        """One change, durable when the block ends, undone where it raises.
+        """Gives a view to change, durably.
 
-        Raises `ControlStoreUnavailable`.
+        The change is durable when the block ends, and undone if it raises. Raises
+        `ControlStoreUnavailable`.
         """
         with self._available(), self.records.begin(write=True) as view:
             yield view
@@ -97,7 +102,7 @@ class ControlStore:
             raise OperatorError(message)
 
     def check(self) -> None:
-        """Looks at all records: each must be what was written last in its place.
+        """Checks that every record is the record that was written last in its place.
 
         Raises `ControlStoreUnavailable`, also for an older copy of the store.
         """
@@ -105,7 +110,7 @@ class ControlStore:
             self.records.check()
 
     def is_sealed(self) -> bool:
-        """False for a store of fleetcast 0.3.0, or one that was never used.
+        """Returns false for a store of fleetcast 0.3.0, or a store that was never used.
 
         Raises `ControlStoreUnavailable`.
         """
@@ -113,17 +118,17 @@ class ControlStore:
             return self.records.is_sealed()
 
     def unsealed_accounts(self) -> list[str]:
-        """Accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
+        """Returns the accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
         with self._available():
             return self.records.unsealed_accounts()
 
     def take_over(self) -> None:
-        """Seals what fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
+        """Seals the records that fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
         with self._available():
             self.records.take_over([])
 
     def close(self) -> None:
-        """Releases what is open; a later use opens it again."""
+        """Closes the files of the store; a later use opens them again."""
         self.records.close()
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Creation, change and end of tenants."""
+"""Tenants: how they are made, changed and deleted."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 class Audit(Protocol):
-    """Notes a change that was made."""
+    """Notes a change in the audit log."""
 
     def __call__(self, event: str, **details: object) -> None:
-        """Never gets the text of a key."""
+        """Callers never pass the text of a key."""
 
 
 def unaudited(event: str, **details: object) -> None:
-    """Notes nothing."""
+    """Does not note the change."""
 
 
 class Tenants:
@@ -57,8 +57,8 @@ class Tenants:
     ) -> Tenant:
         """Makes a tenant and its data plane.
 
-        The plane is there before the record can be seen; a crash in between leaves an unused
-        plane and no tenant. Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`.
+        The plane is made before the record can be seen. A crash in between leaves an unused plane
+        and no tenant. Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`.
         """
         check_name(name)
         check_attributes(plan, retention_seconds)
@@ -81,11 +81,10 @@ class Tenants:
         return tenant
 
     def adopt(self, saved: Tenant, name: str, restore: Callable[[str], None]) -> Tenant:
-        """Adds a tenant of a backup under a name and an account of its own.
+        """Adds a tenant of a backup under a new name and with a new account.
 
-        `restore` makes the plane of the account that it is given; a crash in between leaves an
-        unused plane and no tenant. Raises `OperatorError`, `StoreError`,
-        `ControlStoreUnavailable`.
+        `restore` makes the plane of the account that it is given. A crash in between leaves an
+        unused plane and no tenant. Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`.
         """
         check_name(name)
         with self._store.read() as view:
@@ -100,19 +99,21 @@ class Tenants:
         return tenant
 
     def all(self) -> list[Tenant]:
-        """All tenants by name. Raises `ControlStoreUnavailable`."""
+        """Returns all tenants, sorted by name. Raises `ControlStoreUnavailable`."""
         return self._store.tenants()
 
     def get(self, name: str) -> Tenant:
-        """The tenant of a name. Raises `OperatorError`, `ControlStoreUnavailable`."""
+        """Returns the tenant of a name. Raises `OperatorError`, `ControlStoreUnavailable`."""
         with self._store.read() as view:
             return known_tenant(view, name)
 
-    def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401 - as of the record
+    def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401 - types of the record
         """Replaces `plan`, `live_ingest`, `retention_seconds` or `disabled`.
 
-        A retention is in force at once, for every process. Raises `OperatorError`, `StoreError`,
+        Every process applies a new retention at once. Raises `OperatorError`, `StoreError`,
         `ControlStoreUnavailable`.
+
+        Example: `change("acme", retention_seconds=90 * 86_400)` keeps 90 days.
         """
         with self._store.write() as view:
             tenant = known_tenant(view, name).replace(**attributes)
@@ -124,10 +125,11 @@ class Tenants:
         return tenant
 
     def delete(self, name: str) -> Tenant:
-        """Destroys the tenant's data key, its files, and then its record and its keys.
+        """Destroys the tenant's data key and its files, and then its record and its keys.
 
-        The tenant is disabled first, so that nothing is acknowledged that is about to go. After
-        a crash in between, delete it again. Raises `OperatorError`, `ControlStoreUnavailable`.
+        The tenant is disabled first, so that no write is acknowledged whose data is about to go.
+        After a crash in between, delete the tenant again. Raises `OperatorError`,
+        `ControlStoreUnavailable`.
         """
         tenant = self.change(name, disabled=True)
         self._engine.destroy_plane(tenant.account_id)
@@ -142,14 +144,14 @@ class Tenants:
 
 
 def _refuse_known(view: RecordsTransaction, name: str) -> None:
-    """Raises `OperatorError` where a tenant has the name."""
+    """Raises `OperatorError` if a tenant already has the name."""
     if Tenant.get(view, name) is not None:
         message = f"tenant {name} exists already"
         raise OperatorError(message)
 
 
 def known_tenant(view: RecordsTransaction, name: str) -> Tenant:
-    """The tenant of a name. Raises `OperatorError` where there is none."""
+    """Returns the tenant of a name. Raises `OperatorError` if there is no such tenant."""
     tenant = Tenant.get(view, name)
     if tenant is None:
         message = f"there is no tenant {name}"
@@ -158,7 +160,7 @@ def known_tenant(view: RecordsTransaction, name: str) -> Tenant:
 
 
 def check_name(name: str) -> None:
-    """Raises `OperatorError` for a name that cannot be a slug."""
+    """Raises `OperatorError` if the name is not a slug."""
     if not _NAME.fullmatch(name):
         message = (
             f"tenant name {name!r} must be 1 to 63 of a-z, 0-9 and hyphens, not a hyphen first"

@@ -1,9 +1,11 @@
 """Requests per account over all runs of the service.
 
-The surfaces count in shared memory, which ends with the run. Once a second the supervisor adds to
-the control store all requests since. A record remembers how much of the present run it holds
-already, so its sum and the shared memory together are exact at any moment, and only a kill -9 of
-the supervisor loses what the last second brought.
+The surfaces count requests in shared memory, which ends with the run. Once a second the supervisor
+adds the new requests to the control store. A record remembers how much of the present run it
+already includes, so the record and the shared memory together are exact at any moment. Only a kill
+-9 of the supervisor loses counts: those of the last second.
+
+Example: a record with 900 requests, 40 of them of this run, and 45 in memory make 905.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ class Counted(Protocol):
         """Requests of one account."""
 
     def all(self) -> dict[str, int]:
-        """Requests of all accounts that sent any."""
+        """Requests of all accounts that have sent a request."""
 
 
 class Usage:
     """The usage of all accounts. `counted` knows the requests of the run named `run`.
 
-    When many nodes serve, each adds to records of its own `node`.
+    If many nodes serve, each node adds to its own records, named by `node`.
     """
 
     def __init__(
@@ -44,9 +46,9 @@ class Usage:
         self._flushed: dict[str, int] = {}
 
     def requests_total(self, account_id: str) -> int:
-        """Requests with a valid key since the account was made, on all nodes.
+        """Returns the requests with a valid key since the account was made, on all nodes.
 
-        Those of other nodes are as of their last second. Raises `ControlStoreUnavailable`.
+        Requests on other nodes count up to the last second. Raises `ControlStoreUnavailable`.
         """
         with self._store.read() as view:
             records = UsageRecord.all(view, account_id)
@@ -55,9 +57,9 @@ class Usage:
         return sum(record.requests for record in records.values())
 
     def flush(self) -> None:
-        """Makes new counts durable; costs nothing where there are none.
+        """Makes new counts durable; does no work if no count has changed.
 
-        Raises `ControlStoreUnavailable`; nothing is lost then.
+        Raises `ControlStoreUnavailable`; no count is lost then.
         """
         counted = self._counted.all()
         changed = [name for name, count in counted.items() if self._flushed.get(name) != count]
@@ -70,7 +72,7 @@ class Usage:
         self._flushed = counted
 
     def _key(self, account_id: str) -> str:
-        """Key of the record that is added to."""
+        """Key of the record that this node adds to."""
         return account_id if self._node is None else f"{account_id}/{self._node}"
 
     def _added(self, record: UsageRecord | None, counted: int) -> UsageRecord:

@@ -1,5 +1,5 @@
-"""Doors for clients that speak other protocols, on a listener of their own.
+"""Listener for clients that speak other protocols.
 
-Requests are admitted as those of `http`. What differs is where the key stands, what a body is,
-and the words of an answer. `adapters.toml` says under which names records are stored.
+Requests are admitted as in `http`. The protocols differ in the place of the key, in the form of the
+body, and in the words of an answer. `adapters.toml` says under which names records are stored.
 """

@@ -38,7 +38,7 @@ PROCESS = "adapters"
 
 
 def create_app(services: HttpServices) -> App:
-    """The WSGI application on top of what a worker has opened."""
+    """Makes the WSGI application from the services that a worker has opened."""
     middleware = Middleware(services, Admission(services, ADAPTER_ROUTES), PROCESS)
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
     resources = _resources(services)
@@ -50,7 +50,7 @@ def create_app(services: HttpServices) -> App:
 
 
 def _resources(services: HttpServices) -> Mapping[str, object]:
-    """The resource of each path."""
+    """Returns the resource of each path."""
     writing = Writing(services, PROCESS)
     return {
         "/ping": PingResource(),
@@ -64,13 +64,13 @@ def _resources(services: HttpServices) -> Mapping[str, object]:
 
 
 def _put_body(response: falcon.Response, route: Route, answer: ErrorResponse) -> None:
-    """The body of an error in the words of its path."""
+    """Writes the body of an error in the words of the path's protocol."""
     error = ERRORS.get(route.path)
     if error is None:
         put_json(response, route, answer)
         return
     response.content_type, response.data = error(answer)
-    if answer.code == "schema_faults":  # no protocol but ours has 422 for it
+    if answer.code == "schema_faults":  # the other protocols have no 422 for this code
         response.status = 400
     if answer.code == "unsupported_content_encoding":
         response.set_header("Accept-Encoding", ", ".join(route.codings))

@@ -1,4 +1,4 @@
-"""Sentences for people, as other protocols want them beside a status."""
+"""Sentences for people, which other protocols want in addition to a status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fleetcast.http.answers import ErrorResponse
 
 Dropped = tuple[int, str, str, str]
-"""Number of a line or value, code, place in it, and sentence (`WriteResult.dropped`)."""
+"""Number of a line or value, code, place in the line, and sentence (`WriteResult.dropped`)."""
 
 _FIELDS = {
     "tags": "tags: as many series as the tenant may have are there",
@@ -43,7 +43,7 @@ _SENTENCES = {
 
 
 def sentence(answer: ErrorResponse) -> str:
-    """An error in one line."""
+    """Says an error in one line."""
     code, content = answer.code, answer.content
     if code == "schema_faults":
         return sentences(dropped_of(content))
@@ -58,20 +58,20 @@ def sentence(answer: ErrorResponse) -> str:
 
 
 def sentences(dropped: Sequence[Dropped], unit: str = "line") -> str:
-    """Faults of some lines or values in one sentence."""
+    """Says the faults of some lines or values in one sentence."""
     return "; ".join(
         f"{unit} {number}: {reason(fault)}" for fault in dropped for number in fault[:1]
     )
 
 
 def reason(fault: Dropped) -> str:
-    """The fault of one record."""
+    """Says the fault of one record."""
     _, _, place, message = fault
     return f"{place}: {message}" if place else message
 
 
 def dropped_of(content: Mapping[str, Any]) -> list[Dropped]:
-    """The faults of a refusal, as a write has those of records that it left out."""
+    """Returns the faults of a refusal in the form of a write's faults."""
     found: list[Dropped] = []
     for fault in content["detail"]:
         _, number, *place = fault["loc"]

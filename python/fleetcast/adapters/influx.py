@@ -1,4 +1,4 @@
-"""InfluxDB's three write paths: line protocol, its parameters, and errors as each has them."""
+"""InfluxDB's three write paths: line protocol, its parameters, and the errors of each path."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def error_v2(answer: ErrorResponse) -> tuple[str, bytes]:
 
 
 def error_v3(answer: ErrorResponse) -> tuple[str, bytes]:
-    """`{"error": …}`, and under `data` the lines that are faulty, where some are."""
+    """`{"error": …}`, with the faulty lines under `data` if there are any."""
     if answer.code == "schema_faults":
         data = [_line_v3(fault, None) for fault in dropped_of(answer.content)]
         return _JSON, _encode({"error": "parsing failed for write_lp endpoint", "data": data})
@@ -58,27 +58,27 @@ def error_v3(answer: ErrorResponse) -> tuple[str, bytes]:
 
 
 def partial_v1(dropped: Sequence[Dropped], count: int, _body: bytes) -> dict[str, object]:
-    """The other lines were written."""
+    """Answer if some lines are faulty and all others were written."""
     return {"error": f"partial write: {sentences(dropped)} dropped={count}"}
 
 
 def partial_v2(dropped: Sequence[Dropped], count: int, _body: bytes) -> dict[str, object]:
-    """As `partial_v1`."""
+    """Answer as of `partial_v1`."""
     message = f"partial write: {sentences(dropped)} dropped={count}"
     return {"code": "invalid", "message": message, "line": dropped[0][0]}
 
 
 def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str, object]:
-    """As `partial_v1`."""
+    """Answer as of `partial_v1`."""
     lines = body.split(b"\n")
     data = [_line_v3(fault, lines[fault[0] - 1]) for fault in dropped]
     return {"error": "partial write of line protocol occurred", "data": data}
 
 
 class LinesResource:
-    """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
+    """A path that takes lines. 204 means that all lines are on disk, or queued as over HTTP.
 
-    Faulty lines are left out, and the answer is 400; the others are written, unless
+    Faulty lines are left out and the answer is 400. The other lines are written, unless
     `accept_partial` is false.
     """
 
@@ -107,7 +107,7 @@ class PingResource:
     """204 whenever the process serves traffic; with `verbose`, 200 and the version."""
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Asks nobody."""
+        """Answers without asking the stores."""
         response.set_header("X-Influxdb-Build", "fleetcast")
         response.set_header("X-Influxdb-Version", version("fleetcast"))
         if request.get_param("verbose", default="false") in {"", "false", "0"}:
@@ -119,13 +119,13 @@ class PingResource:
 
 
 class HealthResource:
-    """200 when all that a write depends on answers in time, else 503."""
+    """200 if every dependency of a write answers in time, else 503."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._dependencies = Dependencies(probes)
 
     def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Asks all dependencies side by side."""
+        """Asks all dependencies at the same time."""
         healthy = all(well(self._dependencies.ask(), _PING_SECONDS).values())
         response.status = 200 if healthy else 503
         status, message = ("pass", "ready for writes") if healthy else ("fail", "not ready")

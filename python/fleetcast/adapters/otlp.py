@@ -19,7 +19,7 @@ MEDIA_TYPE = "application/x-protobuf"
 _LAST_BYTE_MAX = 0x7F
 _VARINT, _DELIMITED = 0, 2
 _REJECTED, _MESSAGE, _PARTIAL_SUCCESS = 1, 2, 1
-# google.rpc.Code by status of HTTP.
+# Codes of google.rpc.Code by HTTP status.
 _CODES = {
     400: 3,
     401: 16,
@@ -44,7 +44,10 @@ def error(answer: ErrorResponse) -> tuple[str, bytes]:
 
 
 class MetricsResource:
-    """200 means that all data points are on disk, or queued as over HTTP, but those it counts."""
+    """200 means that the data points are on disk, or queued as over HTTP.
+
+    The answer counts the rejected data points, which are not stored.
+    """
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from fleetcast.http.writing import Writing
 
 MESSAGE = "prometheus.WriteRequest"
-"""The message of remote write 1.0. That of 2.0 reads as an empty one of 1.0."""
+"""The message of remote write 1.0. A message of 2.0 reads as an empty message of 1.0."""
 
 _TEXT = "text/plain; charset=utf-8"
 
 
 def error(answer: ErrorResponse) -> tuple[str, bytes]:
-    """A line of text, which Prometheus puts into its log."""
+    """A line of text, which Prometheus writes to its log."""
     text = sentence(answer)
     if answer.code == "unsupported_media_type":
         text += f": {MESSAGE} of remote write 1.0 is taken, as application/x-protobuf"
@@ -30,9 +30,9 @@ def error(answer: ErrorResponse) -> tuple[str, bytes]:
 class RemoteWriteResource:
     """204 means that all samples are on disk, or queued as over HTTP.
 
-    Faulty samples are left out, and the answer is 400; the others are written. Prometheus sends
-    nothing again for that, so values that are no number, which it sends for its own ends, do not
-    make it 400.
+    Faulty samples are left out and the answer is 400; the other samples are written. Prometheus
+    does not send a batch again after 400. Values that are not numbers do not cause 400, because
+    Prometheus sends such values as markers.
     """
 
     def __init__(self, writing: Writing) -> None:

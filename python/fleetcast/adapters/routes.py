@@ -1,4 +1,4 @@
-"""The words of errors on the paths of the adapter listener."""
+"""Bodies of errors on the paths of the adapter listener."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ ERRORS: Mapping[str, Callable[[ErrorResponse], tuple[str, bytes]]] = {
     "/api/v1/write": prometheus.error,
     "/v1/metrics": otlp.error,
 }
-"""By path, what gives the content type and the body of an answer that tells of an error."""
+"""Path to the function that makes the content type and the body of an error."""

@@ -35,7 +35,7 @@ class _Response(NamedTuple):
 
 
 class AdminApp:
-    """Answers all paths of the listener but those of the console."""
+    """Answers all paths of the listener except the console's paths."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class AdminApp:
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """One request."""
+        """Answers one request."""
         answer = self._answer(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         fields = [
             ("Content-Type", answer.kind),
@@ -88,12 +88,12 @@ class AdminApp:
         return _json(200 if ready else 503, content)
 
     def _described(self) -> _Response:
-        """The public API with the limits in force."""
+        """The description of the public API, with the limits in force."""
         described = document(self._limits())
         return _Response(200, json.dumps(described, separators=(",", ":")).encode())
 
     def _metrics(self) -> _Response:
-        """All counters, and what the stores and the system know."""
+        """All counters, and the values that come from the stores and the system."""
         values: dict[str, float] = {**self._totals.all(), **process_values()}
         text = exposition(values, self._gauges.lines())
         return _Response(200, text.encode(), CONTENT_TYPE)

@@ -1,9 +1,11 @@
-"""Names under which the private listener answers.
+"""Names that the private listener answers to.
 
-A page of any site can have its own name point to 127.0.0.1 (DNS rebinding), and would then read
-this listener in the browser of whoever opens it. Its requests have that name in `Host`, so requests
-with a name that nobody here chose are refused. An IP address is no name that a site could point
-anywhere.
+A page of any site can let its own name point to 127.0.0.1 (DNS rebinding). The page could then read
+this listener in the browser of a person who opens the page. Such requests have the site's name in
+`Host`, so requests with a name that the operator did not choose are refused. IP addresses are
+allowed, because a site cannot point an IP address to another machine.
+
+Example: `Host: evil.example:9090` gets 421, `Host: 127.0.0.1:9090` is answered.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _REFUSED = json.dumps(
 def behind_known_hosts(
     application: WSGIApplication, hosts: Callable[[], Iterable[str]]
 ) -> WSGIApplication:
-    """The application for requests with a known `Host`; 421 for others. `hosts` names more."""
+    """Wraps an application: requests with an unknown `Host` get 421. `hosts` adds known names."""
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if is_known(environ.get("HTTP_HOST", ""), hosts()):
@@ -42,9 +44,9 @@ def behind_known_hosts(
 
 
 def is_known(field: str, hosts: Iterable[str]) -> bool:
-    """Returns true if a `Host` field is an IP address, a loopback name, or one of `hosts`.
+    """Returns true if a `Host` field is an IP address, a loopback name, or a name in `hosts`.
 
-    It is also true if there is no such field, which every browser sends.
+    Also returns true if there is no such field, because every browser sends it.
     """
     host = name_of(field)
     if host in {"", _LOOPBACK, *map(name_of, hosts)} or host.endswith(f".{_LOOPBACK}"):
@@ -57,6 +59,6 @@ def is_known(field: str, hosts: Iterable[str]) -> bool:
 
 
 def name_of(field: str) -> str:
-    """The host of `HOST`, `HOST:PORT` or `[HOST]:PORT`, in lower case."""
+    """Returns the host of `HOST`, `HOST:PORT` or `[HOST]:PORT`, in lower case."""
     bracketed, end, _ = field.strip().lower().removeprefix("[").partition("]")
     return bracketed if end else bracketed.partition(":")[0].removesuffix(".")

@@ -1,16 +1,17 @@
 """The description of the public API in OpenAPI 3.1: `openapi.json`, filled in.
 
-The file says what is particular to an operation, a response or a schema. Names in it that begin
-with `$`, but for `$ref`, are filled in here:
+The file has only the particulars of each operation, response and schema. Names in it that begin
+with `$`, except `$ref`, are filled in here:
 
-    "$tags_max"    as a value: the limit in force, or a list of the engine's
-    "$responses"   answers that any request, or any with a key, may get: every operation has them
-    "$headers"     headers of a response, beside those that all have and those of its error codes
-    "$body"        content in JSON: a schema, or a list of those it may have
-    "$codes"       the body of an error: one of these codes, and the members that stand beside it;
-                   `surface/error_codes.py` says which headers and which delay come with a code
+    "$tags_max"    as a value: the limit in force, or a list of the engine
+    "$responses"   answers that every operation may give, or every operation that needs a key
+    "$headers"     headers of a response, in addition to the common headers and the headers of its
+                   error codes
+    "$body"        content in JSON: a schema, or a list of possible schemas
+    "$codes"       the body of an error: one of these codes, and its other members;
+                   `surface/error_codes.py` says which headers and which delay a code has
 
-HEAD and OPTIONS follow from GET and POST.
+HEAD and OPTIONS are derived from GET and POST.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ Object = dict[str, Any]
 
 
 def document(limits: Limits) -> Object:
-    """The whole document, with the limits in force."""
+    """Returns the whole document, with the limits in force."""
     text = files("fleetcast.admin").joinpath("openapi.json").read_text("utf-8")
     whole: Object = json.loads(text)
     common = whole.pop("$responses")
@@ -91,7 +92,7 @@ def _values(limits: Limits) -> Object:
 
 
 def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401 - any JSON
-    """The same with values instead of their names, and the bodies of errors."""
+    """Returns the part with values instead of their names, and with the bodies of errors."""
     if isinstance(part, str) and part.startswith("$"):
         return values[part[1:]]
     if isinstance(part, list):
@@ -115,7 +116,7 @@ def _error(codes: list[str], members: Object) -> Object:
 
 
 def _complete(operation: Object, common: Object) -> None:
-    """Adds what goes without saying: the key, the form of parameters, common responses."""
+    """Adds the common parts: the key, the form of parameters, common responses."""
     keyed = operation.setdefault("security", [{"apiKey": []}])
     inherited = {**common["any"], **(common["keyed"] if keyed else {})}
     operation["responses"] = _responses({**inherited, **operation["responses"]})
@@ -126,7 +127,7 @@ def _complete(operation: Object, common: Object) -> None:
 
 
 def _responses(given: Object) -> Object:
-    """The responses with their headers and their content; references as they are."""
+    """Returns the responses with their headers and content; references stay as they are."""
     return {
         name: response if "$ref" in response else _with_content(_with_headers(response))
         for name, response in given.items()
@@ -155,13 +156,13 @@ def _with_content(given: Object) -> Object:
 
 
 def _parameter(given: Object) -> Object:
-    """A parameter of the query; lists are written by repeating its name."""
+    """Returns a parameter of the query; lists are written by repeating the name."""
     repeated = {"style": "form", "explode": True} if given["schema"].get("type") == "array" else {}
     return {"in": "query", "required": False, **repeated, **given}
 
 
 def _head(get: Object) -> Object:
-    """The same operation without bodies."""
+    """Returns the HEAD operation of a GET operation: its responses have no bodies."""
     responses = {
         status: {"description": "As for GET, without its body."}
         if "$ref" in response

@@ -12,7 +12,7 @@ from fleetcast.metrics import sample
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_PARENT_FIELD = 1  # of those after the command's name
+_PARENT_FIELD = 1  # index among the fields after the command's name
 _CPU_FIELDS = slice(11, 13)
 _THREADS_FIELD = 17
 _STARTED_FIELD = 19
@@ -20,7 +20,7 @@ _CHILD = re.compile(rb"fleetcast\.supervisor\.([a-z]+)_child")
 
 
 def process_values() -> dict[str, float]:
-    """Sums over the supervisor and all below it."""
+    """Returns sums over the supervisor and all processes below it."""
     supervisor = _supervisor()
     memory = descriptors = 0
     for pid in _tree(supervisor):
@@ -28,7 +28,7 @@ def process_values() -> dict[str, float]:
             memory += _memory(pid)
             descriptors += _descriptors(pid)
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
     info = sample(
         "fleetcast_build_info", version=version("fleetcast"), python=platform.python_version()
     )
@@ -41,7 +41,7 @@ def process_values() -> dict[str, float]:
 
 
 def process_list() -> list[dict[str, object]]:
-    """The supervisor and all below it, each after its parent."""
+    """Returns the supervisor and all processes below it, each after its parent."""
     found: list[dict[str, object]] = []
     supervisor, boot = _supervisor(), _booted()
     for pid in _tree(supervisor):
@@ -61,7 +61,7 @@ def process_list() -> list[dict[str, object]]:
                 }
             )
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
     return found
 
 
@@ -91,7 +91,10 @@ def _tree(pid: int) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat after the command's name, which may hold anything."""
+    """Returns the fields of /proc/PID/stat after the command's name.
+
+    The name may hold any character, also brackets and spaces.
+    """
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
@@ -100,7 +103,7 @@ def _supervisor() -> int:
 
 
 def _started(pid: int) -> float:
-    """Seconds since 1970."""
+    """Returns the start of a process in seconds since 1970."""
     return _booted() + int(_stat(pid)[_STARTED_FIELD]) / _CLOCK_TICKS
 
 

@@ -1,8 +1,8 @@
-"""Readiness of this machine for requests, as `/readyz` gives it.
+"""Readiness of this machine for requests, as `/readyz` reports it.
 
-A tenant whose upkeep fails is named and changes nothing: the others are served, and they would be
-hurt if the machine got no requests. Upkeep that makes no progress for anyone does change it, as
-stores would grow and slow down until somebody looks.
+A tenant whose upkeep fails is named, but the machine stays ready. The other tenants are served, and
+they would suffer if the machine got no requests. If upkeep makes no progress for any tenant, the
+machine is not ready: its stores would grow and slow down until an operator acts.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from fleetcast.surface.services import Probe
 
 _PROBE_SECONDS = 2.0
-_UPKEEP_FAILURES_MAX = 2  # in a row; a child that was killed once is back at once
-_UPKEEP_STALLED_SECONDS = 600.0  # longer than any one compaction
+_UPKEEP_FAILURES_MAX = 2  # in a row: a child that was killed once is started again at once
+_UPKEEP_STALLED_SECONDS = 600.0  # longer than any single compaction
 _TENANTS_SHOWN_MAX = 100
 _TENANT = re.compile(r'\{tenant="([^"]*)"\}')
 
 
 class Readiness:
-    """`surfaces` are those that must serve, `probes` what they need, by name."""
+    """`surfaces` must serve; `probes` are their dependencies by name."""
 
     def __init__(
         self,
@@ -42,10 +42,10 @@ class Readiness:
         self._dependencies = Dependencies(probes, 2 * len(probes) + 2)
         self._upkeep_began = False
         self._progress = (-1, time.monotonic())
-        """The progress of upkeep as last read, and since when it has been so."""
+        """The progress of upkeep as read last, and the time since when it has not changed."""
 
     def look(self) -> tuple[bool, dict[str, object]]:
-        """True where everything is well that all tenants share, and the document that says so."""
+        """Returns true if all that the tenants share is well, and the document with the checks."""
         totals = self._totals.all()
         checks: dict[str, dict[str, object]] = {
             surface: {
@@ -61,14 +61,15 @@ class Readiness:
         return ready, {"status": "ok" if ready else "degraded", "checks": checks}
 
     def _upkeep_goes_on(self, totals: Mapping[str, int]) -> bool:
-        """True where the maintenance process lives, does not end again and again, and gets on."""
+        """Returns true if the maintenance process lives, stays alive, and makes progress."""
         if totals[sample("fleetcast_child_failures", child="maintenance")] > _UPKEEP_FAILURES_MAX:
             return False
         if totals[sample("fleetcast_child_silent", child="maintenance")]:
             return False
         if not totals[sample("fleetcast_processes_ready", surface="maintenance")]:
-            # One that has ended is about to be started again, though its end may not be counted
-            # yet; at the start of the service, nothing is well before it serves.
+            # A process that has ended is about to be started again, though its end may not be
+            # counted yet. At the start of the service, upkeep is not well before the process
+            # serves.
             return self._upkeep_began
         self._upkeep_began = True
         progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
@@ -78,12 +79,12 @@ class Readiness:
 
 
 def _failing_upkeep(totals: Mapping[str, int]) -> dict[str, object]:
-    """The number of tenants whose upkeep fails, and since when: those that fail longest."""
+    """Counts the tenants whose upkeep fails, and names the tenants that have failed longest."""
     begins = {}
     for name, since in totals.items():
         if since and name.startswith("fleetcast_upkeep_failing_since_time_seconds{"):
             found = _TENANT.search(name)
-            assert found is not None  # noqa: S101 - maintenance labels it so
+            assert found is not None  # noqa: S101 - maintenance sets this label
             begins[found[1]] = since
     longest = sorted(begins.items(), key=lambda item: item[1])[:_TENANTS_SHOWN_MAX]
     failing = [

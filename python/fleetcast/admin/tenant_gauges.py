@@ -1,8 +1,8 @@
-"""Gauges of the stores of all tenants, for a scrape that no store can hold up.
+"""Gauges of the stores of all tenants, for a scrape that no store can delay.
 
-A store is read only where its file has changed since, without its key and without a lock, by a
-thread of its own; a scrape waits for that thread a moment and then shows what is known. So ten
-thousand tenants at rest cost a look at each file, and a store that does not answer costs nothing.
+A thread reads a store, without its key and without a lock, and only if its file has changed. A
+scrape waits for this thread for a moment and then shows the known values. Ten thousand idle tenants
+therefore cost a check of each file, and a store that does not answer delays no scrape.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ logger = logging.getLogger(__name__)
 
 
 class _Known(NamedTuple):
-    """Counts of one tenant, `None` where they cannot be read, and the file they were read from."""
+    """Counts of one tenant, or `None` if they cannot be read, and the state of the file read."""
 
     name: str
     file: Signature
     since: float
-    """When it was first seen like this, by a clock that nobody can set."""
+    """Time when the file was first seen in this state, by a monotonic clock."""
     settled: bool
     stats: Stats | None
     lines: dict[str, str]
 
 
 class TenantGauges:
-    """`tenants` gives every tenant, `glance` looks at the store of an account."""
+    """`tenants` returns every tenant, `glance` looks at the store of an account."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class TenantGauges:
         self._reading: Future[None] = self._pool.submit(self._read)
 
     def lines(self) -> dict[str, list[str]]:
-        """Lines of the exposition by family; the last ones of stores that cannot be read now."""
+        """Returns lines of the exposition by family; an unreadable store keeps its last lines."""
         found: dict[str, list[str]] = {}
         for known in self._look():
             for family, line in known.lines.items():
@@ -67,11 +67,11 @@ class TenantGauges:
         return found
 
     def stats(self) -> dict[str, Stats | None]:
-        """Counts by tenant, in the same way; `None` of stores that cannot be read."""
+        """Returns counts by tenant; `None` for a store that cannot be read."""
         return {known.name: known.stats for known in self._look()}
 
     def _look(self) -> list[_Known]:
-        """All that is known after a moment's look."""
+        """Waits a moment for the reading thread and returns the known values."""
         if self._reading.done():
             self._reading = self._pool.submit(self._read)
         try:
@@ -112,7 +112,7 @@ class TenantGauges:
 
 
 def _signature(glance: Glance) -> Signature:
-    """The state of a store, `None` where nobody knows it."""
+    """Returns the state of a store; `None` if the state cannot be read."""
     try:
         return glance.state()
     except OSError:

@@ -1,1 +1,1 @@
-"""Backups of an installation: saving one beside whatever runs, checking it, restoring out of it."""
+"""Backups of an installation: saving while the service runs, checking, restoring."""

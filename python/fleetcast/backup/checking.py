@@ -1,7 +1,7 @@
-"""Checks of a backup: every byte against its hash, and all that a plane holds opened and counted.
+"""Checks of a backup: each byte against its hash, and each plane opened and counted.
 
-Nothing is changed. What is opened is a plane beside the backup, in the folder for temporary files:
-it has copies of names and log, and links to the segments.
+The backup is not changed. A check opens a copy of a plane in the folder for temporary files: copies
+of names and log, and links to the segments.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """A tenant of a backup, or `None` for what is nobody's. `found` is `None` if nothing opened.
+    """Result of a check: a tenant of a backup, or `None` for files that belong to no tenant.
 
-    `answers` is the hash over all answers, `None` where something is damaged.
+    `found` is `None` if the plane was not opened. `answers` is the hash over all answers; `None` if
+    a part is damaged.
     """
 
     tenant: SavedTenant | None
@@ -39,7 +40,7 @@ class Checked:
 def check(
     folder: Path, listing: Listing, master_key: bytes | None, names: Collection[str]
 ) -> Iterator[Checked]:
-    """Checks some tenants of a backup, or all; without a master key nothing is opened.
+    """Checks some tenants of a backup, or all; without a master key no plane is opened.
 
     Raises `OperatorError`, `OSError`.
     """
@@ -58,7 +59,7 @@ def check(
 
 
 def answers_of(folder: Path, tenant: SavedTenant, master_key: bytes) -> int:
-    """Hash over everything that scans of a saved tenant answer. Raises `StoreError`."""
+    """Returns the hash over all scans of a saved tenant. Raises `StoreError`."""
     with _opened(folder, tenant, master_key) as engine:
         return engine.answers_hash(tenant.record.account_id, tenant.record.name)
 
@@ -100,7 +101,10 @@ def _checked(folder: Path, tenant: SavedTenant, master_key: bytes) -> Checked:
 
 @contextmanager
 def _opened(folder: Path, tenant: SavedTenant, master_key: bytes) -> Iterator[Engine]:
-    """An engine with the plane of a saved tenant, compared. Raises `StoreError`."""
+    """Opens an engine with the plane of a saved tenant, and compares the plane.
+
+    Raises `StoreError`.
+    """
     account_id = tenant.record.account_id
     with scratch_folder() as scratch:
         engine = Engine(scratch, master_key)

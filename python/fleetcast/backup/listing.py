@@ -1,7 +1,7 @@
 """The list of a backup, `backup.json`: its files with their hashes, its tenants and their keys.
 
-It is written last and replaced at once, so that a backup is there whole or not at all; a file that
-it does not name means nothing (`docs/format.md`, "Backup").
+The list is written last and replaced at once, so a backup is there whole or not at all. A file that
+the list does not name is not part of the backup (`docs/format.md`, "Backup").
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SavedTenant:
 
     @property
     def folder(self) -> str:
-        """Path of its plane in the backup."""
+        """Path of the tenant's plane in the backup."""
         return f"planes/{self.record.account_id}"
 
 
@@ -47,7 +47,7 @@ class SavedTenant:
 class Listing:
     """Content of a backup. `number` counts the backups that were made into its folder.
 
-    `installation` has the files that are no tenant's, by their paths in the data directory.
+    `installation` has the files that belong to no tenant, by their paths in the data directory.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Listing:
     tenants: tuple[SavedTenant, ...]
 
     def tenant(self, name: str) -> SavedTenant:
-        """The tenant of a name. Raises `OperatorError`."""
+        """Returns the tenant of a name. Raises `OperatorError`."""
         for tenant in self.tenants:
             if tenant.record.name == name:
                 return tenant
@@ -66,11 +66,11 @@ class Listing:
         raise OperatorError(message)
 
     def chosen(self, name: str | None) -> tuple[SavedTenant, ...]:
-        """The tenant of a name, or all. Raises `OperatorError`."""
+        """Returns the tenant of a name, or all tenants. Raises `OperatorError`."""
         return self.tenants if name is None else (self.tenant(name),)
 
     def check_master_key(self, master_key: bytes) -> None:
-        """Raises `OperatorError` where the backup was made with another master key."""
+        """Raises `OperatorError` if the backup was made with another master key."""
         if not hmac.compare_digest(self.master_key_check, master_key_check(master_key)):
             message = (
                 "the backup was made with another master key: name the file of that key with"
@@ -79,7 +79,7 @@ class Listing:
             raise OperatorError(message)
 
     def encode(self) -> bytes:
-        """The bytes of the list."""
+        """Returns the bytes of the list."""
         document = {
             "format": FORMAT,
             "number": self.number,
@@ -94,18 +94,21 @@ class Listing:
         return b"".join((_HEAD, body, _MIDDLE, digest, _TAIL))
 
     def write(self, folder: Path) -> int:
-        """Puts the list in place of the one before, durably; its length. Raises `OSError`."""
+        """Replaces the list in `folder`, durably, and returns its length. Raises `OSError`."""
         content = self.encode()
         new = folder / _NEW_FILE
         new.unlink(missing_ok=True)
         write_private(new, content)
-        os.replace(new, folder / LISTING_FILE)  # noqa: PTH105 - as durable as it gets
+        os.replace(new, folder / LISTING_FILE)  # noqa: PTH105 - as durable as possible
         sync_folder(folder)
         return len(content)
 
     @staticmethod
     def read(folder: Path) -> Listing:
-        """The list of the backup in `folder`. Raises `OperatorError` where none is to be used."""
+        """Reads the list of the backup in `folder`.
+
+        Raises `OperatorError` if there is no usable list.
+        """
         path = folder / LISTING_FILE
         try:
             content = path.read_bytes()
@@ -125,12 +128,12 @@ class Listing:
 
 
 def master_key_check(master_key: bytes) -> str:
-    """Text that tells a master key from others and gives nothing of it away."""
+    """Returns a text that differs between master keys and reveals no part of a key."""
     return derive(master_key, _CHECK_LABEL).hex()
 
 
 def _checked(content: bytes) -> dict[str, Any] | None:
-    """The document, `None` where a bit of it is not what was written."""
+    """Returns the document; `None` if a bit of it has changed since it was written."""
     length = len(_MIDDLE) + 64 + len(_TAIL)
     body, end = content[len(_HEAD) : -length], content[-length:]
     digest = hashlib.sha256(body).hexdigest().encode()

@@ -1,4 +1,4 @@
-"""Locks of a backup or a restore under way: each tells others that it is not done yet."""
+"""Locks of a backup or a restore under way. Each tells other commands that it is not done yet."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def held(path: Path, busy: str) -> Iterator[None]:
-    """Holds the lock on a file, which is made. Raises `OperatorError` with `busy` where it is held.
+    """Makes a file and holds its lock.
 
-    It ends with the process; the file stays.
+    Raises `OperatorError` with `busy` if another process has the lock. The lock ends with the
+    process; the file stays.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

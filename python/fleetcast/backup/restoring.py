@@ -1,7 +1,7 @@
-"""Restores of a backup: a whole installation into an empty directory, one tenant into another.
+"""Restores of a backup: a whole installation into an empty directory, or one tenant into another.
 
-A restore that did not end leaves a lock file that nobody holds; until it is run again nothing takes
-its directory, or its plane, for whole.
+A restore that broke off leaves its lock file. Until the restore is run again, no command takes the
+directory or the plane for whole.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Restored:
-    """A tenant that was restored and compared: `name` is the one it has now.
+    """A tenant that was restored and compared; `name` is its new name.
 
     `answers` is the hash over all answers.
     """
@@ -60,9 +60,9 @@ class Restored:
 
 @dataclass(frozen=True)
 class MasterKeys:
-    """Sources of master keys: `saved` is that of the backup, `None` for the installation's.
+    """Sources of master keys. `saved` is the backup's key; `None` means the installation's key.
 
-    With `renewed` an installation that has none gets a new one; else it gets that of the backup.
+    If the installation has no key, it gets a new key if `renewed` is true, else the backup's key.
     """
 
     saved: bytes | None = None
@@ -72,9 +72,10 @@ class MasterKeys:
 def restore_all(
     directory: DataDirectory, environ: Mapping[str, str], folder: Path, keys: MasterKeys
 ) -> Iterator[Restored]:
-    """Fills an empty data directory, which may have its master key, or one whose restore broke off.
+    """Fills an empty data directory, or a directory whose restore broke off.
 
-    Raises `OperatorError`, `ControlStoreUnavailable`, `StoreError`, `OSError`: run it again then.
+    The directory may already have its master key. Raises `OperatorError`,
+    `ControlStoreUnavailable`, `StoreError`, `OSError`: run the restore again then.
     """
     listing = Listing.read(folder)
     root = directory.root
@@ -101,7 +102,7 @@ def restore_all(
                 engine.restore_plane(
                     account_id, folder / saved.folder, saved.plane, master_key=saved_key
                 )
-                # A key is good under one master key: its secret is kept as a hash under that.
+                # The master key is part of the hash of a secret, so a key needs this master key.
                 kept = saved.keys if saved_key == master_key else ()
                 with store.write() as view:
                     saved.record.put(view)
@@ -114,14 +115,14 @@ def restore_all(
         finally:
             engine.close()
             store.close()
-        # Last, because it is what makes the directory one of ours.
+        # The settings come last, because a directory with settings counts as a data directory.
         _copy(folder, settings_file, root / SETTINGS_FILE)
         _sync(directory)
     AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
 
 
 def _settings_of(folder: Path, file: SavedFile, environ: Mapping[str, str]) -> Settings:
-    """The settings in a backup. Raises `OperatorError` where its stores are shared by nodes."""
+    """Reads the settings in a backup. Raises `OperatorError` if nodes share its stores."""
     settings = resolve((folder / file.name).parent, environ).settings
     if settings.store.backend != EMBEDDED:
         message = (
@@ -133,7 +134,7 @@ def _settings_of(folder: Path, file: SavedFile, environ: Mapping[str, str]) -> S
 
 
 def _sync(directory: DataDirectory) -> None:
-    """Makes the names of all that was restored durable. Raises `OSError`."""
+    """Makes the names of all restored files durable. Raises `OSError`."""
     above = directory.root.absolute().parents
     for made in (directory.control, directory.tls, directory.planes, directory.root, *above):
         if os.access(made, os.R_OK):
@@ -147,10 +148,12 @@ def restore_tenant(
     names: tuple[str, str],
     saved_key: bytes | None,
 ) -> Restored:
-    """Adds the tenant of the first of `names` in the backup, under the second.
+    """Adds the tenant with the first of `names` in the backup, under the second name.
 
-    It gets an account of its own and no keys. Raises `OperatorError`, `ControlStoreUnavailable`,
-    `StoreError`, `OSError`: nothing was added then.
+    The tenant gets a new account and no keys. Raises `OperatorError`, `ControlStoreUnavailable`,
+    `StoreError`, `OSError`; the tenant is not added then.
+
+    Example: `("acme", "acme-restored")` leaves a tenant `acme` of the installation as it is.
     """
     listing = Listing.read(folder)
     saved = listing.tenant(names[0])
@@ -180,9 +183,9 @@ def restore_tenant(
 def _compared(
     engine: Engine, account_id: str, folder: Path, saved: SavedTenant, saved_key: bytes
 ) -> tuple[int, int, int]:
-    """Rows, values and answers of the restored plane, which must be those that the backup has.
+    """Returns rows, values and the hash over answers of the restored plane.
 
-    Raises `StoreDamaged`.
+    Raises `StoreDamaged` if they differ from the backup's.
     """
     name = saved.record.name
     stats = engine.plane(account_id, name).stats()
@@ -230,7 +233,7 @@ def _emptied(directory: DataDirectory, settings: Settings) -> Iterator[None]:
 
 
 def _own_key(root: Path, settings: Settings, saved_key: bytes, *, renewed: bool) -> bytes:
-    """The installation's master key, made where it is missing.
+    """Returns the installation's master key, which is made if it is missing.
 
     Raises `OperatorError`, `OSError`.
     """
@@ -245,7 +248,10 @@ def _own_key(root: Path, settings: Settings, saved_key: bytes, *, renewed: bool)
 
 @contextmanager
 def _noted(directory: DataDirectory, engine: Engine) -> Iterator[Callable[[str], None]]:
-    """Gives what notes the account of a plane that is restored; one that fails is removed."""
+    """Gives a function that notes the account of a plane under restore.
+
+    If the block raises, the noted planes are removed.
+    """
     directory.restoring.mkdir(mode=0o700, exist_ok=True)
     with held(directory.restoring / "lock", "another restore of a tenant is under way"):
         noted: list[str] = []
@@ -267,7 +273,10 @@ def _noted(directory: DataDirectory, engine: Engine) -> Iterator[Callable[[str],
 
 
 def _remove_unfinished(directory: DataDirectory, known: set[str]) -> None:
-    """Removes planes of restores that did not end. Raises `OperatorError` where one is at work."""
+    """Removes planes of restores that broke off.
+
+    Raises `OperatorError` if a restore is under way.
+    """
     if not directory.restoring.is_dir():
         return
     with held(directory.restoring / "lock", "another restore of a tenant is under way"):
@@ -281,7 +290,7 @@ def _remove_unfinished(directory: DataDirectory, known: set[str]) -> None:
 
 
 def _copy(folder: Path, file: SavedFile, path: Path) -> None:
-    """Copies a file of the backup. Raises `OperatorError` for a damaged one, `OSError`."""
+    """Copies a file of the backup. Raises `OperatorError` if it is damaged, `OSError`."""
     content = (folder / file.name).read_bytes()
     if hashlib.sha256(content).digest() != file.sha256:
         message = f"{folder / file.name} is damaged"

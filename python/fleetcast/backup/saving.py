@@ -1,7 +1,8 @@
-"""Saving of an installation into a folder, beside whatever else uses it.
+"""Saving of an installation into a folder, while the service and commands go on.
 
-Each tenant is saved as of one instant: all that was acknowledged as durable before is in it. What
-the backup before has is not written again, and that one stays valid until the new list is in place.
+Each tenant is saved as of one instant. The backup has every batch that was acknowledged as durable
+before this instant. Files that the previous backup has are not written again. The previous backup
+stays valid until the new list is in place.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 LOCK_FILE = "backup.lock"
 OWN_FILES = (SETTINGS_FILE, "audit.log", "tls/ca.pem", "tls/ca.key", "tls/server.pem")
-"""Files of a data directory that are saved; the authority's key is sealed by the master key."""
+"""Files of a data directory that are saved. The master key seals the authority's key."""
 _OWN = "installation"
 _PATIENCE_SECONDS = 600.0
 _RETRY_SECONDS = 0.05
@@ -41,7 +42,7 @@ _RETRY_SECONDS = 0.05
 
 @dataclass
 class Summary:
-    """Result of a backup. `failed` has why the planes of some tenants could not be saved."""
+    """Result of a backup. `failed` says by tenant why a plane could not be saved."""
 
     listing: Listing
     bytes_written: int = 0
@@ -52,8 +53,8 @@ class Summary:
 def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> Summary:
     """Saves the installation into `folder`, which is made, empty, or has an earlier backup.
 
-    Raises `OperatorError`, `ControlStoreUnavailable`, `StoreFull`, `OSError`: the backup before is
-    as it was then.
+    Raises `OperatorError`, `ControlStoreUnavailable`, `StoreFull`, `OSError`; the previous backup
+    is unchanged then.
     """
     _prepare(directory, folder)
     with held(folder / LOCK_FILE, f"another backup into {folder} is under way"):
@@ -67,7 +68,8 @@ def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> 
                     raise OperatorError(message)
                 return _Saving(directory, installation, folder, before, check).run()
         finally:
-            # A full disk is not to stay full, and what the new list dropped goes.
+            # Frees the room of unlisted files, on a full disk too, and of files that the new list
+            # dropped.
             with suppress(OSError, OperatorError):
                 _remove_unlisted(folder)
 
@@ -118,7 +120,7 @@ class _Saving:
     def _tenant(
         self, tenant: Tenant, keys: list[ApiKey], usage: UsageRecord | None
     ) -> SavedTenant | None:
-        """The saved tenant; the one of the backup before where its plane cannot be saved now."""
+        """Saves a tenant. Returns the previous backup's tenant if the plane cannot be saved."""
         known = self._known(tenant)
         try:
             plane = self._plane(tenant, known)
@@ -128,7 +130,7 @@ class _Saving:
             with self._installation.store.read() as view:
                 now = Tenant.get(view, tenant.name)
             if now is None or now.account_id != tenant.account_id:
-                return None  # deleted meanwhile
+                return None  # deleted in the meantime
             self._failed[tenant.name] = str(error)
             return known
         return SavedTenant(tenant, tuple(keys), usage, plane)
@@ -155,7 +157,7 @@ class _Saving:
             time.sleep(_RETRY_SECONDS)
 
     def _own_file(self, path: str) -> SavedFile | None:
-        """Saves a file of the installation, if it is another than the backup before has."""
+        """Saves a file of the installation, unless the previous backup has the same content."""
         try:
             content = (self._directory.root / path).read_bytes()
         except FileNotFoundError:
@@ -176,7 +178,7 @@ class _Saving:
 
 
 def _prepare(directory: DataDirectory, folder: Path) -> None:
-    """Makes the folder. Raises `OperatorError` where it is of another use, `OSError`."""
+    """Makes the folder. Raises `OSError`, and `OperatorError` if the folder has another use."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     here, data = folder.resolve(), directory.root.resolve()
@@ -192,7 +194,7 @@ def _prepare(directory: DataDirectory, folder: Path) -> None:
 
 
 def _remove_unlisted(folder: Path) -> None:
-    """Removes files that the list does not name, and folders that are empty then."""
+    """Removes files that the list does not name, and then empty folders."""
     listed: set[str] = set()
     if (folder / LISTING_FILE).exists():
         listing = Listing.read(folder)
@@ -200,7 +202,7 @@ def _remove_unlisted(folder: Path) -> None:
         for tenant in listing.tenants:
             listed.update(f"{tenant.folder}/{file.name}" for file in tenant.plane.files)
     for top in (folder / "planes", folder / _OWN):
-        for path in sorted(top.rglob("*"), reverse=True):  # what is in a folder before it
+        for path in sorted(top.rglob("*"), reverse=True):  # files before their folder
             if path.is_dir():
                 with suppress(OSError):  # not empty
                     path.rmdir()

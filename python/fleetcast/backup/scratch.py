@@ -1,4 +1,4 @@
-"""Folders for the time of a check. One whose process was killed is removed by the next check."""
+"""Temporary folders of a check. The next check removes the folder of a check that was killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "fleetcast-verify-"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A new folder among the temporary files, locked until it is removed. Raises `OSError`."""
+    """Gives a new temporary folder, locked until it is removed. Raises `OSError`."""
     _remove_abandoned(Path(tempfile.gettempdir()))
     folder, lock = _locked_folder()
     try:
@@ -29,7 +29,10 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _locked_folder() -> tuple[Path, int]:
-    """A folder and its lock. Another check may remove it before it is locked: then one more."""
+    """Returns a folder and its lock.
+
+    Tries again if another check removed it before it was locked.
+    """
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         with suppress(FileNotFoundError):
@@ -41,7 +44,7 @@ def _locked_folder() -> tuple[Path, int]:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Removes the folders that nobody holds. Those of other users are left to them."""
+    """Removes this user's folders whose lock is free."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):
             lock = _open(folder)

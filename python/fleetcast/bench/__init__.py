@@ -1,1 +1,1 @@
-"""`fleetcast bench`: one seeded fleet against several databases, a file in `drivers` each."""
+"""`fleetcast bench`: one seeded fleet against several databases, each a file in `drivers`."""

@@ -1,4 +1,4 @@
-"""A database as the measurement needs it."""
+"""The calls that the measurement needs of a database."""
 
 from __future__ import annotations
 
@@ -15,77 +15,83 @@ if TYPE_CHECKING:
 
 Fields = dict[str, float]
 Samples = dict[str, dict[int, Fields]]
-"""Rows by their time in seconds, of each entity."""
+"""Rows of each entity by their time in seconds since 1970."""
 
 
 class Session(Protocol):
-    """One connection. Not shared between threads."""
+    """One connection. Not safe to share between threads."""
 
-    def write(self, payload: Any) -> None:  # noqa: ANN401 - whatever `encode` made
-        """Writes a batch; when it returns, the database has acknowledged it."""
+    def write(self, payload: Any) -> None:  # noqa: ANN401 - the result of `encode`
+        """Writes a batch. The database has acknowledged the batch when this returns."""
 
     def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        """Time and fields of the newest row of every entity."""
+        """Returns time and fields of the newest row of every entity."""
 
     def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        """All rows of some entities in a window that ends before `end`."""
+        """Returns the rows of some entities from `start` to before `end`, in seconds since 1970."""
 
     def close(self) -> None:
         """Ends the connection."""
 
 
 class Driver(ABC):
-    """A database whose files lie in `folder`; what it does not say about itself is common."""
+    """A database whose files lie in `folder`.
+
+    A subclass says in which points its database differs.
+    """
 
     about: ClassVar[str]
     """One line for the report: version, durability, indexes."""
     reads: ClassVar[bool] = True
-    """False where it can only be written to."""
+    """False if the database can only be written to."""
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         self.folder = folder
         self.options = options
         self.helpers_cpu_seconds = 0.0
-        """CPU of commands that did the database's work and have ended."""
+        """CPU of commands that did work of the database and have ended."""
 
     @abstractmethod
     def start(self) -> None:
-        """Starts it; the second time, with what the first one left behind."""
+        """Starts the database. A second start finds the files of the first."""
 
     @abstractmethod
     def process(self) -> int | None:
-        """The process that all others of it descend from; `None` where that is not known."""
+        """Returns the process above all others of the database; `None` if it is unknown."""
 
     @abstractmethod
     def connect(self) -> Session:
-        """A new connection."""
+        """Opens a new connection."""
 
     @staticmethod
     @abstractmethod
     def encode(rows: Sequence[TruckRow]) -> object:
-        """A batch as `Session.write` takes it; not part of what is measured."""
+        """Returns a batch in the form that `Session.write` takes.
+
+        The measurement leaves this time out.
+        """
 
     @abstractmethod
     def settle(self) -> None:
-        """Has it do now what it would do later: compaction, checkpoint."""
+        """Lets the database do its postponed work now: compaction, checkpoint."""
 
     def stored_bytes(self) -> int | None:
-        """Bytes on disk; `None` where nobody knows."""
+        """Returns the database's bytes on disk; `None` if they are unknown."""
         return processes.bytes_below(self.folder)
 
     def cpu_seconds(self) -> float | None:
-        """CPU of all its processes so far, since its last start."""
+        """Returns the CPU of all processes of the database since its last start."""
         process = self.process()
         if process is None:
             return None
         return processes.cpu_seconds_below(process) + self.helpers_cpu_seconds
 
     def kill(self) -> None:
-        """`kill -9` of all its processes; returns when they have ended."""
+        """Ends all processes of the database by `kill -9`; returns when they have ended."""
         process = self.process()
         if process is not None:
             processes.kill_below(process)
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends it as its operator would."""
+        """Ends the database as its operator would."""

@@ -1,4 +1,4 @@
-"""Faults of databases and of their client libraries, in our words."""
+"""Faults of databases and of their client libraries, in the words of `bench`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fleetcast.errors import OperatorError, Refused, StoreError, reason
 
 
 class DatabaseFault(Exception):
-    """A database that is measured failed; the message says how."""
+    """A measured database failed; the message says how."""
 
 
 def fault_of(error: Exception) -> str:
-    """One line on what went wrong, with the code that the database gave it."""
+    """Describes a fault in one line, with the code that the database gave it."""
     if isinstance(error, DatabaseFault | OperatorError | Refused | StoreError):
         return str(error).partition("\n")[0]
     cause = error if isinstance(error, OSError) else error.__cause__
@@ -26,7 +26,7 @@ def fault_of(error: Exception) -> str:
 
 
 def _code_of(error: Exception) -> str | None:
-    """The SQLSTATE that pg8000 has among the parts of an answer, or SQLite's name of an error."""
+    """Returns the SQLSTATE in an answer that pg8000 read, or SQLite's name of the error."""
     parts = error.args[0] if error.args else None
     if isinstance(parts, dict) and "C" in parts:
         return f"SQLSTATE {parts['C']}"

@@ -1,4 +1,4 @@
-"""Figures of the machine itself, beside which those of a database are read."""
+"""Figures of the machine itself, for comparison with the figures of a database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _COPIES = 10
 
 
 def floors(folder: Path) -> dict[str, object]:
-    """A sync of 64 KiB that were appended to a file in `folder`, a copy in memory, the machine."""
+    """Measures a sync of 64 KiB appended to a file in `folder`, and a copy in memory.
+
+    Example: if a sync takes 2 ms, one connection cannot get more than 500 synced answers a second.
+    """
     return {
         "fdatasync_seconds": _sync_seconds(folder),
         "memcpy_bytes_per_second": _copied_per_second(),

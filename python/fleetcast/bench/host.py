@@ -16,7 +16,7 @@ from fleetcast.bench.faults import fault_of
 
 
 class _Host:
-    """Serves an engine to connections, each in a thread of its own."""
+    """Serves an engine to connections, each in its own thread."""
 
     def __init__(self, engine: Any) -> None:  # noqa: ANN401 - see `drivers.hosted`
         self._engine = engine
@@ -38,7 +38,7 @@ class _Host:
             answer: tuple[str | None, object]
             try:
                 answer = None, self._call(session, method, arguments)
-            except Exception as error:  # noqa: BLE001 - it is the caller's to know
+            except Exception as error:  # noqa: BLE001 - the caller gets every fault
                 answer = fault_of(error), None
             connection.send(answer)
 
@@ -53,7 +53,7 @@ class _Host:
 
 
 def main() -> None:
-    """Serves until standard input ends, that is, as long as whoever started it lives."""
+    """Serves until standard input ends, which happens when the parent process ends."""
     module, folder, address = sys.argv[1:]
     host = _Host(import_module(module).engine(Path(folder)))
     listener = Listener(address, "AF_UNIX", backlog=64)

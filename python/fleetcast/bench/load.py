@@ -1,4 +1,4 @@
-"""Batches over several connections at once, each as soon as the one before was answered."""
+"""Batches over several connections at once. Each waits for an answer before its next batch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def load(
     connections: int,
     answered: Callable[[int], object] = lambda _count: None,
 ) -> Loaded:
-    """Sends all batches; `answered` is called with the number of those that are acknowledged.
+    """Sends all batches; `answered` is called with the number of batches acknowledged so far.
 
-    A connection that fails sends no more.
+    A connection that fails sends no more batches.
+
+    Example: with 4 connections, the first connection sends the batches 0, 4, 8, ….
     """
     result, lock = Loaded(), threading.Lock()
     barrier = threading.Barrier(connections + 1)

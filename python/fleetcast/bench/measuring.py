@@ -1,4 +1,4 @@
-"""All that is measured of one database: load, rest, read, compare, watch, kill, compare again."""
+"""The measurement of one database: load, rest, read, compare, watch, kill, compare again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BUCKETS = [0.0001 * 10 ** (step / 5) for step in range(26)]  # to 10 seconds
 
 @dataclass(frozen=True)
 class Workload:
-    """Size and seed of the fleet."""
+    """Size and seed of the fleet; `joining` is the share of new trucks with each step."""
 
     rows: int = 200_000
     batch_rows: int = 1_000
@@ -41,7 +41,7 @@ class Workload:
     seed: int = 42
 
     def batches(self) -> tuple[list[list[TruckRow]], list[list[TruckRow]], list[list[TruckRow]]]:
-        """Batches to load, to be watched one by one, and to be killed in."""
+        """Returns the batches to load, to watch one by one, and to send during the kill."""
         fleet = Trucks(self.trucks, joining=self.joining, seed=self.seed).rows(START)
         count = max(self.rows // self.batch_rows, 1)
         made = [
@@ -52,7 +52,7 @@ class Workload:
 
 
 def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) -> dict[str, Any]:
-    """The figures of one database, whose folder is new."""
+    """Returns the figures of one database, whose folder is new."""
     loaded, watched, killed = workload.batches()
     truth = Truth()
     say("starts")
@@ -74,7 +74,7 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
             say("is killed")
             result["kill"] = _killed(driver, workload, killed, truth)
             if driver.reads:
-                # Rows that were missing before are not lost by this.
+                # Rows that were missing before the kill do not count as lost by the kill.
                 result["kill"]["lost_rows"] -= result["answers"]["missing"]
     finally:
         driver.stop()
@@ -122,7 +122,10 @@ def _share(rows: int, before: float | None, after: float | None) -> float | None
 
 
 def latency_of(seconds: list[float]) -> dict[str, Any]:
-    """Quantiles, and how many there are up to each of some bounds and above the one before."""
+    """Returns quantiles, and a count for each bucket.
+
+    Example: with bounds 1 and 2, latencies of 0.5, 1.5 and 3 s give the counts 1, 1, 1.
+    """
     ordered = sorted(seconds)
     counts, seen = [], 0
     for bound in _BUCKETS:
@@ -139,7 +142,7 @@ def latency_of(seconds: list[float]) -> dict[str, Any]:
 
 
 def _reads(session: Session, truth: Truth, workload: Workload) -> dict[str, Any]:
-    """The newest rows of all, and an hour of one entity, at a time."""
+    """Times reads of all newest rows, and reads of an hour of one entity."""
     dice = random.Random(workload.seed)  # noqa: S311 - no secret
     start, end = truth.span()
     names = {measurement: truth.entities(measurement) for measurement in FIELDS}
@@ -170,7 +173,10 @@ def _timed(read: Callable[[], int], count: int) -> dict[str, Any]:
 def _killed(
     driver: Driver, workload: Workload, batches: list[list[TruckRow]], truth: Truth
 ) -> dict[str, Any]:
-    """`kill -9` once a number of batches is acknowledged that the seed gives, others under way."""
+    """Kills the database by `kill -9` under load, restarts it, and compares it with the truth.
+
+    The seed decides after how many acknowledged batches the database is killed.
+    """
     dice = random.Random(workload.seed)  # noqa: S311 - no secret
     at = dice.randint(len(batches) // 4, len(batches) // 2)
     payloads = [driver.encode(rows) for rows in batches]

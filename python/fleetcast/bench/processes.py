@@ -1,4 +1,4 @@
-"""Processes of a database: their CPU, their end, and the bytes that they leave on disk."""
+"""Processes of a database: their CPU, their end, and the bytes of their files."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ _END_SECONDS = 60.0
 
 
 def with_children(process: int) -> list[int]:
-    """A process and all below it."""
+    """Returns a process and all processes below it."""
     found = [process]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            with contextlib.suppress(OSError):  # the thread has ended in the meantime
                 found += [int(child) for child in children.read_text().split()]
     return found
 
 
 def cpu_seconds_of(processes: Iterable[int]) -> float:
-    """CPU seconds, user and system, that living processes have used so far, to the nanosecond."""
+    """Returns the CPU seconds, user and system, of living processes, to the nanosecond."""
     return sum(time.clock_gettime(_cpu_clock(process)) for process in processes)
 
 
 def _cpu_clock(process: int) -> int:
-    """The clock of a process's CPU, as `clock_getcpuclockid` of POSIX makes it on Linux."""
+    """Returns the clock of a process's CPU, as `clock_getcpuclockid` of POSIX makes it on Linux."""
     return ~process << 3 | 2
 
 
 def cpu_seconds_below(process: int) -> float:
-    """CPU seconds of a process and all below it, those that it has seen end included."""
+    """Returns the CPU seconds of a process and all processes below it, ended children included."""
     living = with_children(process)
     return cpu_seconds_of(living) + _ended_seconds(process)
 
 
 def _ended_seconds(process: int) -> float:
-    """CPU seconds of its children that have ended, in ticks of the system."""
-    # The name in the second field may hold spaces; what follows its bracket does not.
+    """Returns the CPU seconds of the process's ended children, which the system counts in ticks."""
+    # The name in the second field may hold spaces. The fields after its bracket do not.
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     wanted = (_CHILDREN_USER, _CHILDREN_SYSTEM)
     return sum(int(fields[each]) for each in wanted) / _TICKS_PER_SECOND
 
 
 def kill_below(process: int) -> None:
-    """`kill -9` of a process and all below it; returns when all have ended."""
+    """Ends a process and all processes below it by `kill -9`; returns when all have ended."""
     descriptors = []
     for each in with_children(process):
         with contextlib.suppress(ProcessLookupError):
@@ -75,22 +75,22 @@ def kill_below(process: int) -> None:
 
 
 def bytes_below(folder: Path) -> int:
-    """Bytes that files take on disk."""
+    """Returns the bytes that files take on disk, in whole blocks."""
     found = 0
     for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # gone meanwhile
+        with contextlib.suppress(OSError):  # removed in the meantime
             found += path.lstat().st_blocks * _BLOCK_BYTES
     return found
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens on."""
+    """Returns a free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 
 
 def wait_until(is_there: Callable[[], bool], program: subprocess.Popen[bytes], log: Path) -> None:
-    """Waits until a program that was started answers. Raises `OperatorError` where it ends."""
+    """Waits until a started program answers. Raises `OperatorError` if the program ends."""
     deadline = time.monotonic() + _END_SECONDS
     while not is_there():
         if program.poll() is not None or time.monotonic() > deadline:

@@ -38,10 +38,10 @@ def measured(
     sizes: Mapping[str, Any],
     say: Callable[[str], object],
 ) -> dict[str, Any]:
-    """Measures databases one after the other, each in a folder of its own below `work`.
+    """Measures databases one after the other, each in its own folder below `work`.
 
-    One that fails is in the report with its fault. Raises `OperatorError` for a name or option that
-    is none.
+    A database that fails is in the report with its fault. Raises `OperatorError` for an unknown
+    name or option.
     """
     workload = Workload(
         rows=sizes["rows"],
@@ -70,7 +70,7 @@ def measured(
 
         try:
             document["databases"][title] = measure(each, workload, tell)
-        except Exception as error:  # noqa: BLE001 - the others go on
+        except Exception as error:  # noqa: BLE001 - the other databases go on
             fault = fault_of(error)
             say(f"{title}: {fault}")
             document["databases"][title] = {"about": each.about, "fault": fault}
@@ -78,7 +78,7 @@ def measured(
 
 
 def _named(text: str) -> tuple[str, dict[str, str]]:
-    """`name:key=value,key=value` taken apart. Raises `OperatorError`."""
+    """Splits `name:key=value,key=value` into name and options. Raises `OperatorError`."""
     name, _, given = text.partition(":")
     options = {}
     for part in given.split(",") if given else ():
@@ -91,7 +91,7 @@ def _named(text: str) -> tuple[str, dict[str, str]]:
 
 
 def rows_of(document: Mapping[str, Any]) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Header and lines of a table."""
+    """Returns header and lines of a table."""
     return _HEADER, [_cells(name, each) for name, each in document["databases"].items()]
 
 
@@ -113,7 +113,7 @@ def _cells(name: str, each: Mapping[str, Any]) -> list[str]:
 
 
 def answers_word(answers: Mapping[str, int] | None) -> str:
-    """`right`, or how many rows are not as they were written."""
+    """Returns `right`, or the number of rows that differ from the written rows."""
     if answers is None:
         return "not asked"
     off = sum(answers[name] for name in ("missing", "unknown", "wrong", "newest_wrong"))
@@ -125,7 +125,7 @@ def _or_unknown(value: float | None, form: str) -> str:
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The document as a page of its own: nothing is fetched to show it."""
+    """Returns the document as one page, which loads no other file."""
     template = files("fleetcast.bench").joinpath("page.html").read_text(encoding="utf-8")
-    # In a script, nothing may look like its end.
+    # Escapes `</`, so that the document cannot end the script that holds it.
     return template.replace("/*DOCUMENT*/ null", json.dumps(document).replace("</", "<\\/"))

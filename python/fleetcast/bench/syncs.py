@@ -1,4 +1,4 @@
-"""Syncs of the disk before an answer: the calls of a database, as strace sees them."""
+"""Syncs of the disk before an answer: the system calls of a database, as strace reports them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ if TYPE_CHECKING:
     from fleetcast.bench.driver import Driver, Session
 
 _CALLS = "fsync,fdatasync,msync,sync_file_range,sync,syncfs"
-# `123 1700000000.123456 fdatasync(5) = 0 <0.000123>`; the name is `<... fdatasync resumed>` where
-# another thread came between.
+# Example: `123 1700000000.123456 fdatasync(5) = 0 <0.000123>`. The name is `<... fdatasync
+# resumed>` if another thread's call came between.
 _DONE = re.compile(r"^\d+ +(\d+\.\d+) (.*?) += 0 <(\d+\.\d+)>$")
 _ATTACHED_SECONDS = 60.0
 
 
 class Synced(NamedTuple):
-    """Batches that were written one by one, and those with a sync between question and answer."""
+    """Batches that were written one by one, and batches with a sync before their answer.
+
+    A batch counts as synced if a sync that succeeded ended between its request and its answer.
+    """
 
     batches: int
     synced: int
     calls: int
     verdict: str
-    """`yes`, `no`, `some`, or why that is unknown."""
+    """`yes`, `no`, `some`, or why the answer is unknown."""
 
 
 def watch(driver: Driver, payloads: Sequence[object]) -> Synced:
@@ -68,7 +71,7 @@ def _span(session: Session, payload: object) -> tuple[float, float]:
 
 @contextlib.contextmanager
 def _traced(strace: str, process: int, output: Path) -> Iterator[bool]:
-    """Follows a process and all below it; gives whether that is allowed."""
+    """Follows a process and all processes below it; gives false if that is not allowed."""
     options = ["-f", "-ttt", "-T", "-e", f"trace={_CALLS}", "-o", str(output)]
     named = [part for each in with_children(process) for part in ("-p", str(each))]
     tracer = subprocess.Popen(  # noqa: S603 - found on the path
@@ -91,19 +94,19 @@ def _is_attached(tracer: subprocess.Popen[str], process: int) -> bool:
 
 
 def _statuses(process: int) -> Iterator[str]:
-    """State of every thread of a process and all below it."""
+    """Returns the state of every thread of a process and of all processes below it."""
     for each in with_children(process):
         for thread in Path(f"/proc/{each}/task").iterdir():
-            with contextlib.suppress(OSError):  # it has ended meanwhile
+            with contextlib.suppress(OSError):  # the thread has ended in the meantime
                 yield (thread / "status").read_text()
 
 
 def _ends(lines: Sequence[str]) -> Iterator[float]:
-    """The instants at which syncs were done that succeeded."""
+    """Returns the times at which successful syncs ended, in seconds since 1970."""
     for line in lines:
         done = _DONE.match(line)
         if done is None:
             continue
         at, call, spent = float(done[1]), done[2], float(done[3])
-        # A resumed call is written down at its end, any other at its beginning.
+        # strace writes the time at which a resumed call ended, but at which any other call began.
         yield at if call.startswith("<...") else at + spent

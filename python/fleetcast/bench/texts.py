@@ -17,7 +17,7 @@ NS_PER_SECOND = 1_000_000_000
 
 
 def json_text(row: TruckRow) -> str:
-    """One record of a JSON batch."""
+    """Returns one record of a JSON batch."""
     tags = ",".join(f'"{name}":"{value}"' for name, value in row.tags)
     fields = ",".join(f'"{name}":{value}' for name, value in row.fields)
     head = f'{{"measurement":"{row.measurement}","time":"{time_text(row.time)}"'
@@ -25,12 +25,12 @@ def json_text(row: TruckRow) -> str:
 
 
 def json_body(rows: Iterable[TruckRow]) -> bytes:
-    """A batch."""
+    """Returns a batch in JSON."""
     return ("[" + ",".join(map(json_text, rows)) + "]").encode()
 
 
 def lines(rows: Iterable[TruckRow]) -> bytes:
-    """A batch in line protocol, with times in nanoseconds."""
+    """Returns a batch in line protocol, with times in nanoseconds."""
     return "".join(
         f"{row.measurement},{','.join(f'{name}={value}' for name, value in row.tags)}"
         f" {','.join(f'{name}={value}' for name, value in row.fields)} {row.time}000000000\n"
@@ -40,10 +40,10 @@ def lines(rows: Iterable[TruckRow]) -> bytes:
 
 @lru_cache
 def time_text(seconds: int) -> str:
-    """ISO 8601 in UTC."""
+    """Returns a time as ISO 8601 in UTC. Example: 1,772,323,200 is `2026-03-01T00:00:00Z`."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def seconds_of(text: str) -> int:
-    """Whole seconds since 1970 of a time as the service answers it."""
+    """Returns the whole seconds since 1970 of a time in an answer of the service."""
     return parse_time(text) // NS_PER_SECOND

@@ -1,9 +1,9 @@
 """A fleet after the "iot" workload of the Time Series Benchmark Suite (TSBS).
 
-Trucks send two measurements in turn, of seven and of three fields. Some rows never come, some are
-overtaken, some come late; some lack a field or a tag; and trucks that were never seen take the
-places of others. The chances are those of TSBS; the measurements have names that fleetcast reads.
-The same seed gives the same rows.
+Trucks send two measurements in turn, one of seven fields and one of three. Some rows never come,
+some are overtaken and some come late. Some rows lack a field or a tag. New trucks take the places
+of others. The chances are those of TSBS; the measurements have names that fleetcast reads. The same
+seed gives the same rows.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TAGS = (
 )
 STEP_SECONDS = 10
 START = 1_772_323_200
-"""The first of March 2026: reads name their windows, so any time that has been will do."""
+"""The first of March 2026. Reads name their windows, so any past time will do."""
 
-# Rows in a batch that is missing or late as a whole, and how many steps it is late at most.
+# Rows in a batch that is missing or late as a whole, and the most steps that it is late.
 _BATCH_ROWS = 10
 _LATE_STEPS = 6
 _BATCH_MISSING, _BATCH_LATE = 0.01, 0.05
@@ -47,7 +47,7 @@ _VERSIONS = ("v1.0", "v1.5", "v2.0", "v2.3")
 
 
 class TruckRow(NamedTuple):
-    """One record; `time` is in whole seconds since 1970, the first tag is the entity."""
+    """One record. `time` is in whole seconds since 1970. The first tag is the entity."""
 
     measurement: str
     time: int
@@ -79,7 +79,7 @@ class _Truck:
         return min(max(value + width * (2 * self._dice.random() - 1), low), high)
 
     def readings(self) -> list[tuple[str, float]]:
-        """The fields of the next row of the first measurement."""
+        """Returns the fields of the next row of the first measurement."""
         latitude, longitude, elevation, velocity, heading, grade, consumption = self._readings
         self._readings = [
             self._walk(latitude, 0.005, -90, 90),
@@ -98,7 +98,7 @@ class _Truck:
         return list(zip(FIELDS[READINGS], values, strict=True))
 
     def diagnostics(self) -> list[tuple[str, float]]:
-        """The fields of the next row of the second measurement."""
+        """Returns the fields of the next row of the second measurement."""
         dice = self._dice
         self._fuel -= 0.001 * dice.random()
         if self._fuel <= 0:
@@ -111,7 +111,10 @@ class _Truck:
 
 
 class Trucks:
-    """A number of trucks, of which a share is replaced by new ones with each step."""
+    """A number of trucks. With each step, new trucks replace a share of them.
+
+    Example: with `joining=0.01`, 5 of 500 trucks are new at each step.
+    """
 
     def __init__(self, trucks: int, *, joining: float, seed: int) -> None:
         self._dice = random.Random(seed)  # noqa: S311 - no secret
@@ -121,7 +124,7 @@ class Trucks:
         self._joined = 0.0
 
     def rows(self, start: int) -> Iterator[TruckRow]:
-        """Records without end, in the order in which they arrive; `start` is in seconds."""
+        """Yields records without end, in their order of arrival; `start` is in seconds."""
         dice = self._dice
         late: list[tuple[int, list[TruckRow]]] = []
         for step in itertools.count():
@@ -139,7 +142,7 @@ class Trucks:
             yield from itertools.chain.from_iterable(due)
 
     def _step(self, time: int) -> Iterator[TruckRow]:
-        """The rows of one instant, less some, some of them overtaken by others."""
+        """Returns the rows of one time. Some rows are missing, and some are overtaken by others."""
         dice = self._dice
         self._replace()
         dice.shuffle(self._trucks)
@@ -178,7 +181,7 @@ class Trucks:
         if dice.random() < _FIELD_MISSING:
             fields.pop(dice.randrange(len(fields)))
         if dice.random() < _TAG_MISSING:
-            # Any but the entity's name.
+            # a tag other than the entity's name
             gap = dice.randrange(1, len(tags))
             tags = tags[:gap] + tags[gap + 1 :]
         return TruckRow(measurement, time, tags, fields)

@@ -1,4 +1,4 @@
-"""The rows that a database must have, and what its answers lack."""
+"""The rows that a database must have, and the rows that its answers lack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fleetcast.bench.driver import Fields, Samples, Session
     from fleetcast.bench.trucks import TruckRow
 
-_ENTITIES = 64  # of one question
+_ENTITIES = 64  # in one question
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Difference:
     compared: int = 0
     missing: int = 0
     unknown: int = 0
-    """Rows that nobody has written."""
+    """Rows that were never written."""
     wrong: int = 0
     newest_wrong: int = 0
 
     def document(self) -> dict[str, int]:
-        """As it stands in the report."""
+        """Returns the counts as the report has them."""
         return asdict(self)
 
 
@@ -39,28 +39,28 @@ class Truth:
         self._rows: dict[str, Samples] = {measurement: {} for measurement in FIELDS}
 
     def add(self, rows: Iterable[TruckRow]) -> None:
-        """Takes rows up."""
+        """Adds rows that were written."""
         for row in rows:
             fields = {name: float(value) for name, value in row.fields}
             self._rows[row.measurement].setdefault(row.entity, {})[row.time] = fields
 
     def entities(self, measurement: str) -> list[str]:
-        """Names of all that have rows."""
+        """Returns the names of all entities with rows."""
         return sorted(self._rows[measurement])
 
     def span(self) -> tuple[int, int]:
-        """The first time, and one after the last."""
+        """Returns the first time, and the last time plus one second."""
         times = [time for m in self._rows.values() for rows in m.values() for time in rows]
         return min(times), max(times) + 1
 
     def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        """Time and fields of the newest row of every entity."""
+        """Returns time and fields of the newest row of every entity."""
         return {
             entity: (max(rows), rows[max(rows)]) for entity, rows in self._rows[measurement].items()
         }
 
     def compare(self, session: Session) -> Difference:
-        """Asks for every row, and for every newest one."""
+        """Compares every row, and every newest row, with the answers of a database."""
         found = Difference()
         start, end = self.span()
         for measurement, rows in self._rows.items():
@@ -78,7 +78,7 @@ class Truth:
         return found
 
     def has(self, session: Session, rows: Iterable[TruckRow]) -> list[bool]:
-        """For each of some rows whether the database has it, with all its values."""
+        """Returns for each row whether the database has it with all its values."""
         asked = list(rows)
         wanted = {(row.measurement, row.entity) for row in asked}
         start, end = min(row.time for row in asked), max(row.time for row in asked) + 1

@@ -20,8 +20,10 @@ from fleetcast.cli.progress import progress, reads
 def backup(run: Run, folder: Path) -> int:
     """Save all tenants, their keys and the settings into DIR, whether the service runs or not.
 
-    A second backup into DIR adds what is new since the first. The master key is never in it: keep
-    a copy of that elsewhere.
+    A second backup into DIR adds only new files. The master key is never in a backup: keep a copy
+    of the key in another place.
+
+    Example: fleetcast backup /mnt/backup
     """
     folder = folder.absolute()
     new = _new_bytes(run.data.planes, folder)
@@ -56,10 +58,10 @@ def backup(run: Run, folder: Path) -> int:
 
 
 def _new_bytes(planes: Path, folder: Path) -> int:
-    """Bytes of the segments that the folder does not have: nearly all that a backup reads."""
+    """Returns the bytes of the segments that the folder lacks: nearly all that a backup reads."""
     known = {path.name for path in folder.glob("planes/*/segments/*")}
     size = 0
     for path in planes.glob("*/segments/*"):
-        with suppress(FileNotFoundError):  # compaction goes on
+        with suppress(FileNotFoundError):  # a compaction may remove a segment
             size += 0 if path.name in known else path.stat().st_size
     return size

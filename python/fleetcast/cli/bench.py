@@ -24,20 +24,20 @@ from fleetcast.output_file import output_file
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="Share of the trucks that are new with each ten seconds.",
+    help="Share of the trucks that are new every ten seconds.",
 )
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the databases are, on the disk that is measured; removed at the end.",
+    help="Folder of the databases, on the disk to measure; they are removed at the end.",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     default="bench.json",
     show_default=True,
-    help="The figures; a page beside it, .html, shows them.",
+    help="File for the figures; a page next to it (.html) shows them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def bench(
@@ -47,23 +47,24 @@ def bench(
     as_json: bool,
     **sizes: Any,
 ) -> None:
-    """Measure databases by one seeded fleet: load, read, kill -9, compare with the truth.
+    """Measure databases with one seeded fleet: load, read, kill -9, compare with the truth.
 
-    The exit status is 1 if one of them could not be measured.
+    The exit status is 1 if a database could not be measured.
 
     DATABASE is one of http, grpc, adapter, embedded (fleetcast), sqlite, duckdb, postgresql,
-    timescaledb, lines (line protocol over HTTP), with options after a colon, such as
-    lines:url=http://127.0.0.1:8086/write,command="influxd".
+    timescaledb, lines (line protocol over HTTP). Options follow a colon.
+
+    Example: fleetcast bench http sqlite lines:url=http://127.0.0.1:8086/write,command="influxd"
     """
     from fleetcast.bench.report import measured, page, rows_of
 
     with tempfile.TemporaryDirectory(prefix="fleetcast-bench-", dir=folder) as work:
-        # Servers that do not run as root have to get in.
+        # A server that does not run as root must be able to enter the folder.
         Path(work).chmod(0o755)
         document = measured(databases, Path(work), sizes, lambda line: click.echo(line, err=True))
     with output_file(output) as file:
         file.write(json.dumps(document, indent=1).encode() + b"\n")
-    if output.is_file():  # a device or a pipe gets no page beside it
+    if output.is_file():  # a device or a pipe gets no page
         with output_file(output.resolve().with_suffix(".html")) as file:
             file.write(page(document).encode())
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))

@@ -1,4 +1,4 @@
-"""Options and forms of all commands: `--data`, `--json`, durations, times and tables."""
+"""Options and forms that all commands share: `--data`, `--json`, durations, times and tables."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Run:
     json: bool
 
     def opened(self) -> AbstractContextManager[Installation]:
-        """The open data directory."""
+        """Opens the data directory."""
         return opened(self.data, os.environ)
 
     def opened_to_read(self, *, to_scan: bool = False) -> AbstractContextManager[Installation]:
-        """The open data directory, of which nothing is changed; planes are scanned by `to_scan`."""
+        """Opens the data directory to read only; set `to_scan` if planes are to be scanned."""
         return opened(self.data, os.environ, to_read=True, to_scan=to_scan)
 
     def answer(self, document: object, text: str) -> None:
-        """Prints one JSON document, or the text where people read it."""
+        """Prints one JSON document if `--json` was given, else the text."""
         click.echo(json.dumps(document) if self.json else text)
 
 
 def with_run(function: Callable[..., R]) -> Callable[..., R]:
-    """Adds `--data` and `--json` to a command, which takes them as its first argument."""
+    """Adds `--data` and `--json` to a command; its first argument becomes a `Run`."""
 
     @click.option(
         "--data",
@@ -75,7 +75,7 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
 
 
 class Duration(click.ParamType[int]):
-    """A duration such as `90d`, in seconds."""
+    """A duration, in seconds. Example: `90d` is 7,776,000."""
 
     name = "duration"
 
@@ -95,7 +95,10 @@ class Duration(click.ParamType[int]):
 
 
 class Instant(click.ParamType[int]):
-    """An ISO 8601 datetime, without an offset in UTC; in nanoseconds since 1970."""
+    """An ISO 8601 datetime, in nanoseconds since 1970; UTC if it has no offset.
+
+    Example: `2026-03-01` is 1,772,323,200,000,000,000.
+    """
 
     name = "time"
 
@@ -115,9 +118,9 @@ class Instant(click.ParamType[int]):
 
 
 def patiently(attempt: Callable[[], R | None]) -> R | None:
-    """Tries again while another compactor has the store; it has nearly always done within a minute.
+    """Tries again while another compactor has the store, which rarely takes longer than a minute.
 
-    `None` where it has not.
+    Returns `None` if the store is still busy then.
     """
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -128,14 +131,14 @@ def patiently(attempt: Callable[[], R | None]) -> R | None:
 
 
 def instant(seconds: int | None) -> str | None:
-    """A stored time as ISO 8601 in UTC."""
+    """Returns a stored time as ISO 8601 in UTC. Example: 0 is `1970-01-01T00:00:00Z`."""
     if seconds is None:
         return None
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns padded to their widest cell; `None` and empty text show as a hyphen."""
+    """Pads columns to their widest cell; shows `None` and empty text as a hyphen."""
     cells = [[str(cell) if cell not in {None, ""} else "-" for cell in row] for row in rows]
     lines = [[name.upper() for name in header], *cells]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]

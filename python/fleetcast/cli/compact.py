@@ -28,15 +28,17 @@ _HELD = (
 @click.option(
     "--trust-clock",
     is_flag=True,
-    help="Remove what is older than its retention, though the clock is more than a day ahead of "
+    help="Remove rows older than their retention, even if the clock is more than a day ahead of "
     "the newest write.",
 )
 @with_run
 def compact(run: Run, names: tuple[str, ...], *, trust_clock: bool) -> int:
     """Compact the stores of some tenants, or of all, now.
 
-    While `serve` runs this is hardly ever needed: it compacts by itself. Segments that are `held`
-    have rows that are older than their retention by a clock that may have jumped.
+    While `serve` runs this is rarely needed, because `serve` compacts too. Segments that are `held`
+    have rows older than their retention by a clock that may have jumped.
+
+    Example: fleetcast compact acme
     """
     rows: list[dict[str, object]] = []
     with run.opened() as installation:
@@ -68,7 +70,7 @@ def compact(run: Run, names: tuple[str, ...], *, trust_clock: bool) -> int:
 
 
 def _log_bytes(glance: Glance) -> int:
-    """Bytes that are not in segments yet; 0 where the store does not say, as opening it will."""
+    """Returns the bytes that are not in segments yet; 0 if the store cannot be read."""
     try:
         return glance.counts().log_bytes
     except StoreError:

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 @click.option("--tenant", required=True, metavar="NAME", help="Tenant of the rows.")
 @click.option("--entity", "entities", multiple=True, help="Only rows of this entity; repeatable.")
 @click.option(
-    "--measurement", "measurements", multiple=True, help="Only rows of this one; repeatable."
+    "--measurement",
+    "measurements",
+    multiple=True,
+    help="Only rows of this measurement; repeatable.",
 )
 @click.option("--start", type=Instant(), required=True, help="First time, UTC without an offset.")
-@click.option("--end", type=Instant(), required=True, help="Time after the last one.")
+@click.option("--end", type=Instant(), required=True, help="Time after the last rows.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", is_flag=True, help="Confirm: the rows cannot be brought back.")
 @with_run
@@ -36,10 +39,13 @@ def delete(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Delete the rows of a range that are stored by now.
+    """Delete the stored rows of a range.
 
-    They are hidden from every read at once, and gone from disk with the next compaction. Rows
-    written later are not touched: delete a range and import it again to correct it.
+    Reads do not see the rows from then on. The next compaction removes them from disk. Rows written
+    later are not touched. To correct a range, delete it and import it again.
+
+    Example: fleetcast delete --tenant acme --entity l1 --start 2026-03-01 --end 2026-03-02
+    --dry-run
     """
     if not (yes or dry_run):
         message = f"this deletes rows of {tenant}: look with --dry-run, then repeat with --yes"
@@ -59,7 +65,7 @@ def delete(
             )
             raise OperatorError(message)
         if not dry_run:
-            # The names of measurements and entities are sealed in the store: they stay out of here.
+            # The log does not name measurements and entities, because the store seals their names.
             installation.stores.audit()(
                 "rows deleted",
                 tenant=owner.name,

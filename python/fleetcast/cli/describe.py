@@ -17,14 +17,16 @@ _SHOWN_MAX = 5
 
 @click.command("describe")
 @click.argument("tenant")
-@click.option("--measurement", help="Only this one.")
-@click.option("--entity", help="Only what this entity_id has.")
+@click.option("--measurement", help="Only this measurement.")
+@click.option("--entity", help="Only this entity_id.")
 @with_run
 def describe(run: Run, tenant: str, measurement: str | None, entity: str | None) -> None:
     """Say what TENANT has stored: measurements, entities, tags, fields and times.
 
-    It reads no rows. Those that were deleted or are older than the retention count until the next
+    No rows are read. Rows that were deleted or are older than the retention count until the next
     compaction.
+
+    Example: fleetcast describe acme --measurement link
     """
     with run.opened_to_read() as installation:
         record = installation.tenants.get(tenant)
@@ -54,12 +56,12 @@ def _text(name: str, contents: Mapping[str, Any]) -> str:
         *[(f"tag {tag}", _some(values)) for tag, values in contents["tags"].items()],
         *[(f"field {field}", kind) for field, kind in contents["fields"].items()],
     ]
-    _, *lines = table(("", ""), rows).splitlines()  # less its header
+    _, *lines = table(("", ""), rows).splitlines()  # the first line is the header
     return "\n".join([name, *(f"  {line}" for line in lines)])
 
 
 def _some(values: Mapping[str, Any]) -> str:
-    """Number of values, and the first of them."""
+    """Returns the number of values, and the first values."""
     shown = ", ".join(values["first"][:_SHOWN_MAX])
     more = ", ..." if values["count"] > _SHOWN_MAX else ""
     return f"{values['count']}: {shown}{more}" if shown else str(values["count"])

@@ -13,7 +13,7 @@ from fleetcast.installation.diagnosis import Finding, diagnose
 @click.command()
 @with_run
 def doctor(run: Run) -> int:
-    """Check that this installation is sound, and say what to do where it is not."""
+    """Check that this installation is sound, and say how to mend it if it is not."""
     findings = diagnose(run.data, os.environ)
     sound = all(finding.ok for finding in findings)
     document = {"ok": sound, "checks": [finding._asdict() for finding in findings]}

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("file")
-@click.option("--tenant", required=True, help="Whose data it is.")
+@click.option("--tenant", required=True, help="Tenant whose rows are exported.")
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True)
 @click.option("--start", type=Instant(), required=True, help="Time of the first rows.")
-@click.option("--end", type=Instant(), required=True, help="Time before which rows are wanted.")
-@click.option("--measurement", "measurements", multiple=True, help="Only these; repeat it.")
-@click.option("--entity", "entities", multiple=True, help="Only these entity_id; repeat it.")
+@click.option("--end", type=Instant(), required=True, help="Time after the last rows.")
+@click.option(
+    "--measurement", "measurements", multiple=True, help="Only this measurement; repeatable."
+)
+@click.option("--entity", "entities", multiple=True, help="Only this entity_id; repeatable.")
 @with_run
 def export(
     run: Run,
@@ -41,8 +43,11 @@ def export(
 ) -> None:
     """Write every stored row, with all its tags and fields, to FILE; - is standard output.
 
-    The rows are those of one instant, whatever is written meanwhile. FILE appears when it is whole.
-    JSON lines and CSV are compressed where it ends in .gz or .zst. `import` takes it back.
+    The rows are those of one instant, so later writes do not appear. FILE appears when it is whole.
+    JSON lines and CSV are compressed if FILE ends in .gz or .zst. `import` reads the file again.
+
+    Example: fleetcast export rows.jsonl.zst --tenant acme --format jsonl --start 2026-03-01 --end
+    2026-04-01
     """
     from fleetcast.transfer.exporting import written
 
@@ -79,7 +84,7 @@ def export(
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, so that what was begun is cleared away."""
+    """Treats SIGTERM as Ctrl-C, so that a file that is not whole is removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -91,7 +96,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 
 def _tags(plane: Plane, measurements: tuple[str, ...]) -> list[str]:
-    """Names of all tags of some measurements, or of all."""
+    """Returns the names of all tags of some measurements, or of all."""
     found = plane.describe()["measurements"]
     chosen = measurements or tuple(found)
     names = {tag for name in chosen if name in found for tag in found[name]["tags"]}
@@ -124,6 +129,6 @@ def _write(
     if form == "parquet":
         table_export.export_parquet(stream, target, advance)
     else:
-        # After the scan that is exported: tags are never fewer later.
+        # Names are read after the scan began, because tags are never fewer later.
         names = _tags(plane, measurements)
         table_export.export_csv(stream, names, target, advance)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _When(TypedDict):
-    """Origins: nanoseconds since 1970, and seconds from one to the next."""
+    """Origins: nanoseconds since 1970, and seconds from an origin to the next."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ forecast.add_command(release)
 )
 @click.option("--start", type=Instant(), required=True, help="First origin, ISO 8601.")
 @click.option("--end", type=Instant(), required=True, help="Last origin, itself included.")
-@click.option("--every", type=Duration(), required=True, help="From origin to origin, as in 60m.")
+@click.option("--every", type=Duration(), required=True, help="Time between origins, such as 60m.")
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Parquet."
 )
@@ -67,12 +67,12 @@ forecast.add_command(release)
     "--threshold",
     type=click.FloatRange(min=0, min_open=True),
     metavar="DB",
-    help="Report outages: links so far below their median.",
+    help="Report outages: links this many dB below their median.",
 )
 @click.option(
     "--calibrate-until",
     type=Instant(),
-    help="Origins before it set the levels of alarm; the first half, if none is given.",
+    help="Earlier origins set the levels of alarm; by default the first half of the origins.",
 )
 @with_run
 def backtest_(
@@ -84,8 +84,8 @@ def backtest_(
     threshold: float | None,
     **when: Unpack[_When],
 ) -> None:
-    """Answer at every origin as the service would have, from rows before it."""
-    # Imported here: at the top of the file they would slow down all commands.
+    """Answer at every origin as the service would have, from earlier rows."""
+    # Imports at the top of the file would slow down all commands.
     from fleetcast.forecast.backtest import backtest, origins
     from fleetcast.forecast.history import read_history
     from fleetcast.forecast.model import Forecaster
@@ -128,7 +128,7 @@ def backtest_(
 
 
 def _refuse_no_folder(output: Path) -> None:
-    """Asked before the work, not after all of it."""
+    """Raises `OperatorError` before the long work if the output has no folder."""
     if not output.parent.is_dir():
         message = f"{output.parent}: no such directory"
         raise OperatorError(message)
@@ -149,7 +149,7 @@ def _refuse_no_folder(output: Path) -> None:
     default=".",
     show_default=True,
     metavar="DIR",
-    help="Where FAMILY.onnx and its card FAMILY.md are written.",
+    help="Folder for FAMILY.onnx and its card FAMILY.md.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")

@@ -50,7 +50,7 @@ class Pair(click.ParamType[tuple[str, str]]):
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--tenant", required=True, help="Whose data it becomes.")
+@click.option("--tenant", required=True, help="Tenant that gets the rows.")
 @click.option(
     "--format",
     "form",
@@ -87,19 +87,22 @@ class Pair(click.ParamType[tuple[str, str]]):
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Rejected records above which the status is 1.",
+    help="Exit with status 1 if more records are rejected.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File that lets the same command go on after it was stopped, no record stored twice.",
+    help="File by which the same command goes on after a stop, without storing a record twice.",
 )
 @with_run
 def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
-    """Load FILES, beside a running server if you like; - is standard input.
+    """Load FILES, also while the service runs; - is standard input.
 
-    Names may end in .gz or .zst. Of CSV and Parquet the columns `measurement`, `entity_id` and
-    `entity_type` are what their names say, and all that are not named by an option are fields.
+    Names may end in .gz or .zst. In CSV and Parquet the columns `measurement`, `entity_id` and
+    `entity_type` have the meaning of their names. All columns without an option are fields.
+
+    Example: fleetcast import links.csv.gz --tenant acme --format csv --measurement link --tag
+    site=Haifa
     """
     from fleetcast.transfer.importing import Import
     from fleetcast.transfer.resume import Resume
@@ -136,18 +139,21 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
 
 
 def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Files and options, as they must be when an import goes on. Raises `OSError`."""
+    """Returns files and options, which must be the same when an import goes on.
+
+    Raises `OSError`.
+    """
     from fleetcast.transfer.opening import size_of
 
     names = ["tenant", "form", "measurement", "tags", "tag_columns", "renames"]
     names += ["time_column", "time_unit", "entity_column"]
-    sizes = [[name, size_of(name)] for name in files]  # a missing file stops us before any write
+    sizes = [[name, size_of(name)] for name in files]  # a missing file stops before any write
     request = {name: options[name] for name in names} | {"files": sizes}
     return cast("dict[str, Any]", json.loads(json.dumps(request)))
 
 
 def _columns(options: dict[str, Any]) -> ColumnOptions:
-    """Options of columns. Raises `OperatorError` where the format has none."""
+    """Returns the options of columns. Raises `OperatorError` if the format has no columns."""
     from fleetcast.transfer.mapping import ColumnOptions
 
     form, unit = options["form"], options["time_unit"]
@@ -170,7 +176,7 @@ def _columns(options: dict[str, Any]) -> ColumnOptions:
 def _reader(
     options: dict[str, Any], columns: ColumnOptions, plane: Plane
 ) -> Callable[[str, Callable[[int], object]], Reader]:
-    """Makes the reader of a file."""
+    """Returns the function that makes the reader of a file."""
     from fleetcast.transfer.csv_reader import CsvReader
     from fleetcast.transfer.readers import JsonReader, ProtocolReader
 
@@ -196,7 +202,7 @@ def _opened(rejects: Path | None) -> Iterator[BinaryIO | None]:
     if rejects is None:
         yield None
         return
-    # An import that goes on keeps what it wrote before, as far as it knows of it.
+    # An import that goes on keeps the rejects of its earlier run, up to its last saved position.
     if not rejects.exists() or rejects.is_file():
         with rejects.open("r+b" if rejects.exists() else "w+b") as file:
             yield file
@@ -211,7 +217,7 @@ def _run(
     reader: Callable[[str, Callable[[int], object]], Reader],
     size: int,
 ) -> BaseException | None:
-    """Runs the import and gives what ended it before its end."""
+    """Runs the import. Returns the error that stopped it, or `None`."""
     report = work.report
     with rate("importing", size, lambda: report.accepted) as advance:
         try:
@@ -245,7 +251,7 @@ def _text(report: Report, verb: str) -> str:
 
 
 def _warnings(report: Report) -> Iterator[str]:
-    """Facts on what was taken that its owner may not expect."""
+    """Yields facts about the import that the tenant's owner may not expect."""
     if report.no_entity:
         yield (
             f"warning: {report.no_entity} records have no entity_id: they are stored, and nothing"
@@ -262,7 +268,7 @@ def _warnings(report: Report) -> Iterator[str]:
 
 
 def _ending(stopped: BaseException, work: Import, options: dict[str, Any]) -> str:
-    """The end of an import that was stopped: what is stored, and how to go on."""
+    """Says how an import was stopped, which records are stored, and how to go on."""
     if isinstance(stopped, KeyboardInterrupt):
         cause = "interrupted"
     elif isinstance(stopped, OSError) and stopped.filename:

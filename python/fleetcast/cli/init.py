@@ -27,7 +27,7 @@ from fleetcast.installation.making import make_data_directory
     type=click.Choice(BACKENDS),
     default=EMBEDDED,
     show_default=True,
-    help="Where telemetry, tenants and forecasts are kept: here, or shared by many nodes.",
+    help="Store of telemetry, tenants and forecasts: on this machine, or shared by many nodes.",
 )
 @click.option("--database", metavar="URL", help="PostgreSQL, with all hosts (store.database).")
 @click.option("--objects", metavar="URL", help="Object store of segments (store.objects).")
@@ -36,7 +36,7 @@ from fleetcast.installation.making import make_data_directory
     "key_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Take a copy of this master key instead of a new one: to join an installation.",
+    help="Copy this master key instead of making a new one, to join an installation.",
 )
 @with_run
 def init(
@@ -50,8 +50,10 @@ def init(
 ) -> None:
     """Make a data directory: settings, master key, certificate, empty stores.
 
-    With the backend postgresql the stores are in a database, and the directory is one node of an
-    installation: its first, or one that joins it.
+    With --backend postgresql the stores are in a database, and the directory is one node of an
+    installation. The first `init` makes the installation, later nodes join it.
+
+    Example: fleetcast init --environment production --host telemetry.example.com
     """
     given = {"backend": backend, "database": database, "objects": objects}
     store = [Override(f"store.{name}", text, f"--{name}") for name, text in given.items() if text]

@@ -26,8 +26,8 @@ def key() -> None:
     "--scope", "scopes", multiple=True, required=True, help=f"One of {', '.join(SCOPES)}."
 )
 @click.option("--expires", type=Duration(), help="Lifetime, such as 90d; unlimited by default.")
-@click.option("--name", default="", help="What the key is for.")
-@click.option("--environment", help="Environment the key is good in; this one by default.")
+@click.option("--name", default="", help="Name that tells the purpose of the key.")
+@click.option("--environment", help="Environment of the key; by default this installation's.")
 @with_run
 def create(
     run: Run,
@@ -37,7 +37,10 @@ def create(
     name: str,
     environment: str | None,
 ) -> None:
-    """Issue a key; its text is shown this once."""
+    """Issue a key; its text is shown only now.
+
+    Example: fleetcast key create acme --scope telemetry:write --expires 90d
+    """
     with run.opened() as installation:
         issued = installation.keys.create(
             tenant,
@@ -53,7 +56,7 @@ def create(
 @click.argument("tenant")
 @with_run
 def list_(run: Run, tenant: str) -> None:
-    """List a tenant's keys, the ended ones too."""
+    """List a tenant's keys, also ended keys."""
     with run.opened_to_read() as installation:
         rows = [_document(each) for each in installation.keys.all(tenant)]
     header = ("key_id", "name", "status", "environment", "scopes", "created_at", "expires_at")
@@ -82,7 +85,12 @@ def revoke(run: Run, key_id: str) -> None:
 )
 @with_run
 def rotate(run: Run, key_id: str, overlap: int) -> None:
-    """Issue a successor with the same rights; its text is shown this once."""
+    """Issue a key with the same rights; its text is shown only now.
+
+    The old key stays valid for the overlap, so that clients can change to the new key.
+
+    Example: fleetcast key rotate uwqpcooqs74v --overlap 24h
+    """
     with run.opened() as installation:
         issued = installation.keys.rotate(key_id, overlap_seconds=overlap)
     _print_issued(run, issued)

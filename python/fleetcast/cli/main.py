@@ -1,4 +1,4 @@
-"""The group of all commands, and how a run of one ends: status 0, 1 or 2, never a traceback."""
+"""The group of all commands. A run ends with status 0, 1 or 2, never with a traceback."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fleetcast.security.core_files import leave_no_core
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# Files below `cli` and the command in each. One is loaded when it is called, or when all are
-# listed, so that no command waits for the libraries of another.
+# File below `cli` and name of each command. A file is loaded when its command is called, or when
+# all are listed. So no command waits for the libraries of another.
 _COMMANDS = {
     "backup": ("backup", "backup"),
     "bench": ("bench", "bench"),
@@ -48,7 +48,7 @@ _INTERRUPTED = 130
 
 
 class _Commands(click.Group):
-    """Commands by name, each loaded when somebody asks for it."""
+    """Commands by name, each loaded on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Called by click."""
@@ -57,7 +57,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Called by click."""
         if cmd_name not in _COMMANDS:
-            if cmd_name.isidentifier():  # not what a completion or an option asks about
+            if cmd_name.isidentifier():  # a completion or an option may ask for other texts
                 raise click.exceptions.NoSuchCommand(cmd_name, possibilities=_COMMANDS, ctx=ctx)
             return None
         file, command = _COMMANDS[cmd_name]
@@ -71,8 +71,8 @@ def fleetcast() -> None:
 
 
 def main() -> None:
-    """Runs the command line of this process and ends it."""
-    gc.freeze()  # what is imported stays: no collection has to go through it, nor the end
+    """Runs the command line of this process and ends the process."""
+    gc.freeze()  # collections then skip all imported objects, also at the end
     leave_no_core()
     sys.exit(run(sys.argv[1:]))
 
@@ -94,7 +94,8 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; without this the interpreter complains at its end.
+        # The reader of our output has gone. Without this, the interpreter would complain at its
+        # end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: one line, never a traceback
@@ -104,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _texts(arguments: Sequence[str]) -> list[str]:
-    """The arguments, which must be text: names are written to stores and answers in UTF-8."""
+    """Returns the arguments, which must be UTF-8, because names in them are stored and answered."""
     for argument in arguments:
         if argument != argument.encode(errors="replace").decode():
             message = f"{argument!a} is no UTF-8"
@@ -113,8 +114,8 @@ def _texts(arguments: Sequence[str]) -> list[str]:
 
 
 def _problems(error: Exception) -> Iterator[str]:
-    """Lines on what an operator can mend, as it says itself; all else is a fault of ours."""
-    # Not at the top of the file: they load the engine, which help and versions do without.
+    """Returns the lines of an error that an operator can mend; other errors are internal errors."""
+    # Imports at the top would load the engine, which `--help` and `--version` do not need.
     from fleetcast.accounts import ControlStoreUnavailable
     from fleetcast.errors import OperatorError, SettingsError, StoreError, reason
 

@@ -20,10 +20,10 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
 class _Lines(logging.Handler):
-    """One JSON object a line on stderr, as the service writes them."""
+    """Writes one JSON object per line to stderr, as the service does."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record, with the names that its `extra` has."""
+        """Writes a record, with the names of its `extra`."""
         from fleetcast.log_lines import timestamp, write_line
 
         own = {name: value for name, value in vars(record).items() if name not in _STANDARD}
@@ -34,11 +34,13 @@ class _Lines(logging.Handler):
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--check", is_flag=True, help="Only look if the settings are sound.")
+@click.option("--check", is_flag=True, help="Only check the settings.")
 def mqtt(file: Path, check: bool) -> None:
-    """Store what an MQTT broker has for this bridge, until SIGTERM.
+    """Store an MQTT broker's messages for this bridge, until SIGTERM.
 
-    FILE is TOML: integrations/mqtt/bridge.toml is one to begin with.
+    FILE is TOML. Begin with a copy of integrations/mqtt/bridge.toml.
+
+    Example: fleetcast mqtt bridge.toml --check
     """
     from fleetcast.mqtt.reading import SettingsFault, read_settings
 
@@ -67,7 +69,8 @@ def _run(settings: BridgeSettings) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[_Lines()])
     try:
         bridge = Bridge(settings)
-        # No handler: one may run where the main thread holds the lock that it would need.
+        # No signal handler: it may run while the main thread holds the lock that the handler would
+        # need.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         threading.Thread(target=_stop_at_signal, args=(bridge,), daemon=True).start()
         bridge.run()

@@ -21,17 +21,20 @@ def operator() -> None:
 
 
 @operator.command()
-@click.option("--name", default="", help="Who the token is for.")
+@click.option("--name", default="", help="Name of the person who gets the token.")
 @click.option(
     "--expires", type=Duration(), default="30d", show_default=True, help="Lifetime, such as 8h."
 )
 @with_run
 def token(run: Run, name: str, expires: int) -> None:
-    """Issue a token for the console; its text is shown this once."""
+    """Issue a token for the console; its text is shown only now.
+
+    Example: fleetcast operator token --name dana --expires 8h
+    """
     with run.opened() as installation:
         issued = installation.operators.create(name=name, lifetime_seconds=expires)
         address = installation.settings.admin.address
-    running = seen(run.data.lock)  # the service may have been started with another address
+    running = seen(run.data.lock)  # the service may run with another address than the settings name
     is_known = running.held and "admin" in running.note
     url = running.note["admin"] if is_known else address != "off" and f"http://{address}"
     text = str(issued.text)
@@ -46,7 +49,7 @@ def token(run: Run, name: str, expires: int) -> None:
 @operator.command("list")
 @with_run
 def list_(run: Run) -> None:
-    """List all tokens, the ended ones too."""
+    """List all tokens, also ended tokens."""
     with run.opened_to_read() as installation:
         rows = [_document(each) for each in installation.operators.all()]
     header = ("token_id", "name", "status", "created_at", "expires_at")
@@ -67,7 +70,7 @@ def revoke(run: Run, token_id: str) -> None:
 @click.option("--end", metavar="ID", help="End the session of this id at once.")
 @with_run
 def sessions(run: Run, end: str | None) -> None:
-    """List the sessions that are open at the console, or end one."""
+    """List the sessions that are open at the console, or end a session."""
     with run.opened_to_read() if end is None else run.opened() as installation:
         if end is not None:
             ended = installation.sessions.end(end)

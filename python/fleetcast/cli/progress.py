@@ -1,4 +1,4 @@
-"""Bars for long work: on a terminal only, and on standard error."""
+"""Progress bars for long work. They show only on a terminal, on standard error."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class Progress:
         self._advance = advance
 
     def step(self, work: Callable[[], R], size: int, done: Callable[[], int]) -> R:
-        """Result of `work`, which fills `size` of the bar.
+        """Runs `work`, which fills `size` of the bar, and returns its result.
 
-        While it goes on, in a thread, `done` says how far it is; without a terminal nobody asks.
+        The work runs in a thread, and `done` says how far it is. Without a terminal the work runs
+        here and `done` is not called.
         """
         if self._advance is None:
             return work()
@@ -46,20 +47,20 @@ class Progress:
 
 @contextmanager
 def progress(label: str, length: int) -> Iterator[Progress]:
-    """A bar of `length` where standard error is a terminal."""
+    """A bar of `length`, shown if standard error is a terminal."""
     hidden = not sys.stderr.isatty()
     with click.progressbar(length=length, label=label, file=sys.stderr, hidden=hidden) as bar:
         yield Progress(None if hidden else bar.update)
 
 
 def _started(work: Callable[[], R]) -> Future[R]:
-    """Starts the work. Its thread keeps nobody who interrupts the command from ending it."""
+    """Starts the work in a daemon thread, so that Ctrl-C can end the command during the work."""
     future: Future[R] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
@@ -70,7 +71,7 @@ def _started(work: Callable[[], R]) -> Future[R]:
 def rate(label: str, length: int, done: Callable[[], int]) -> Iterator[Callable[[int], None]]:
     """A bar of `length` with time left and the rate of `done`, a number of records.
 
-    It gives what moves the bar on. Without a length, as of a pipe, there is no time left to show.
+    Gives a function that advances the bar. If the length is 0, as of a pipe, no time left is shown.
     """
     began = time.monotonic()
 
@@ -92,7 +93,7 @@ def rate(label: str, length: int, done: Callable[[], int]) -> Iterator[Callable[
 
 
 def reads() -> Callable[[], int]:
-    """Counts the bytes that this process reads from now on; 0 where the system does not say."""
+    """Returns a counter of the bytes read by this process from now on; 0 if unknown."""
     start = _bytes_read()
     return lambda: _bytes_read() - start
 

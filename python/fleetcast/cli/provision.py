@@ -15,7 +15,10 @@ from fleetcast.cli.common import Run, with_run
 @click.argument("file", type=click.Path(path_type=Path))
 @with_run
 def provision(run: Run, file: Path) -> None:
-    """Make the tenants and keys that FILE declares; repeat it as often as you like."""
+    """Make the tenants and keys that FILE declares; repeat it as often as you like.
+
+    Example: fleetcast provision tenants.toml
+    """
     declared = read_declaration(file)
     with run.opened() as installation:
         environment = installation.settings.service.environment

@@ -35,10 +35,10 @@ def release() -> None:
 
 
 @release.command("list")
-@click.option("--family", type=click.Choice(FAMILIES), help="Of one family only.")
+@click.option("--family", type=click.Choice(FAMILIES), help="Only this family.")
 @with_run
 def list_(run: Run, family: str | None) -> None:
-    """List every change, the newest last: it is the one in force."""
+    """List every change; the newest is last and in force."""
     families = FAMILIES if family is None else (family,)
     with _releases(run, to_read=True) as releases:
         rows = [row for each in families for row in _rows(each, releases)]
@@ -50,8 +50,8 @@ def list_(run: Run, family: str | None) -> None:
 @click.option(
     "--model",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="An ONNX file of `forecast train`, or as canary or shadow one of your own; without it, the"
-    " model of this version.",
+    help="ONNX file of `forecast train`; for canary and shadow also a file of your own. By default"
+    " the model of this version.",
 )
 @click.option(
     "--role",
@@ -69,7 +69,11 @@ def list_(run: Run, family: str | None) -> None:
 )
 @with_run
 def promote(run: Run, family: str, model: Path | None, role: str, percent: int) -> None:
-    """Have a model answer from now on. A new primary ends canary and shadow."""
+    """Let a model answer from now on. A new primary ends canary and shadow.
+
+    Example: fleetcast forecast release promote --family snr --model snr.onnx --role canary
+    --percent 5
+    """
     with _releases(run) as releases:
         rollout = releases.promote(family, model, Role(role), percent)
     _tell(run, family, rollout)

@@ -13,23 +13,25 @@ from fleetcast.cli.common import Run, table, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.security.master_key import read_master_key
 
-_READS = 5  # of each byte: to restore it, and, here and in the backup, its hash and its answers
+_READS = 5  # of each byte: to restore it, and hash and answers both here and in the backup
 _HEADER = ("tenant", "saved_as", "rows", "values", "answers", "keys")
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
-@click.option("--tenant", metavar="NAME", help="Add this tenant alone to a data directory.")
+@click.option(
+    "--tenant", metavar="NAME", help="Add only this tenant to an existing data directory."
+)
 @click.option("--as", "new_name", metavar="NEW", help="Name that the tenant gets.")
 @click.option(
     "--master-key",
     "key_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Master key that the backup was made with, where the data directory has another or none.",
+    help="Master key of the backup, if the data directory has another key or none.",
 )
 @click.option(
-    "--new-master-key", is_flag=True, help="Give an empty data directory a key of its own."
+    "--new-master-key", is_flag=True, help="Make a new master key for an empty data directory."
 )
 @with_run
 def restore(
@@ -40,11 +42,13 @@ def restore(
     key_file: Path | None,
     new_master_key: bool,
 ) -> None:
-    """Fill an empty data directory out of the backup in DIR, or add one tenant to another.
+    """Fill an empty data directory from the backup in DIR, or add one tenant to a directory.
 
-    It reads again all that it restored and compares it with the backup: rows, values, every sealed
-    byte, and a hash over all answers. Keys come back into an empty directory with the same
-    master key; otherwise make new ones.
+    All restored data is read again and compared with the backup: rows, values, every sealed byte,
+    and a hash over all answers. Keys are restored into an empty directory with the same master key.
+    Otherwise make new keys.
+
+    Example: fleetcast restore /mnt/backup --tenant acme --as acme-restored
     """
     if new_name is not None and tenant is None:
         message = "--as needs --tenant"

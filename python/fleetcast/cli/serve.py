@@ -32,8 +32,11 @@ def serve(
     threads: int | None,
     assignments: tuple[str, ...],
 ) -> None:
-    """Run the service until SIGTERM or Ctrl-C."""
-    # Imported here: at the top of the file it would slow down the list of commands.
+    """Run the service until SIGTERM or Ctrl-C.
+
+    Example: fleetcast serve --http 0.0.0.0:8080
+    """
+    # An import at the top of the file would slow down the list of commands.
     from fleetcast.supervisor.supervisor import serve as run_service
 
     given = {

@@ -16,7 +16,10 @@ SET_OPTION = "--set"
 
 
 def read_assignments(assignments: tuple[str, ...]) -> list[Override]:
-    """The values of `--set`. Raises `SettingsError` for texts without an equals sign."""
+    """Reads the values of `--set`. Raises `SettingsError` for texts without an equals sign.
+
+    Example: `http.workers=4`.
+    """
     malformed = [text for text in assignments if "=" not in text]
     if malformed:
         raise SettingsError([f"--set {text}: must be SECTION.NAME=VALUE" for text in malformed])
@@ -33,7 +36,10 @@ def config() -> None:
 @click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
 @with_run
 def print_(run: Run, assignments: tuple[str, ...]) -> None:
-    """Print every setting in force and where it comes from."""
+    """Print every setting in force and its source.
+
+    Example: fleetcast config print --set http.workers=4
+    """
     resolved = run.data.settings(os.environ, read_assignments(assignments))
     rows = list(resolved.rows())
     document = {name: {"value": value, "source": source} for name, value, source in rows}
@@ -45,7 +51,7 @@ def print_(run: Run, assignments: tuple[str, ...]) -> None:
 @click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
 @with_run
 def check(run: Run, assignments: tuple[str, ...]) -> None:
-    """Check all settings, and adapters.toml where there is one, and list every fault."""
+    """Check all settings, and adapters.toml if it exists, and list every fault."""
     run.data.settings(os.environ, read_assignments(assignments))
     read_names(run.data.adapters)
     run.answer({"ok": True}, "All settings are good.")

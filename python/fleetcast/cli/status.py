@@ -16,7 +16,7 @@ _NOTED = ("version", *_LISTENERS, "grpc_ca")
 def status(run: Run) -> int:
     """Say if the service runs, since when and on which addresses.
 
-    The exit status is 0 while it runs, and 1 while it does not, starts or stops.
+    The exit status is 0 if the service runs, and 1 if it is stopped, starts or stops.
     """
     run.data.require()
     lock = seen(run.data.lock)
@@ -42,6 +42,6 @@ def _text(run: Run, document: dict[str, object]) -> str:
         return f"{run.data.root}: not running"
     head = f"{run.data.root}: {document['state']} since {document['since']}"
     lines = [f"{head}, process {document['pid']}, version {document['version']}"]
-    if document["http"] is not None:  # they are known from the moment that everything serves
+    if document["http"] is not None:  # the addresses are known once everything serves
         lines += [f"  {name.ljust(8)}  {document[name] or 'off'}" for name in _LISTENERS]
     return "\n".join(lines)

@@ -45,7 +45,10 @@ def tenant() -> None:
 @click.option("--retention", type=Duration(), help="Keep rows this long, such as 400d.")
 @with_run
 def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int | None) -> None:
-    """Make a tenant and its store."""
+    """Make a tenant and its store.
+
+    Example: fleetcast tenant create acme --retention 400d
+    """
     with run.opened() as installation:
         created = installation.tenants.create(
             name, plan=plan, live_ingest=not no_live_ingest, retention_seconds=retention
@@ -86,7 +89,10 @@ def set_(
     plan: str | None,
     retention: int | str | None,
 ) -> None:
-    """Change a tenant."""
+    """Change a tenant.
+
+    Example: fleetcast tenant set acme --retention off
+    """
     changes: dict[str, object] = {}
     if live_ingest is not None:
         changes["live_ingest"] = live_ingest == "on"
@@ -136,7 +142,10 @@ def delete(run: Run, name: str, yes: bool) -> None:
 
 
 def _forget(stores: Stores, account_id: str) -> None:
-    """Deletes what nobody can read any more; where that fails it stays, sealed."""
+    """Deletes forecasts and usage, which cannot be read any more.
+
+    If that fails they stay, sealed.
+    """
     try:
         stores.forget(account_id)
     except (ControlStoreUnavailable, PredictionStoreUnavailable) as error:

@@ -21,13 +21,15 @@ def tls() -> None:
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="Name or IP address to be good for, beside this machine's; as before without it.",
+    help="Further name or IP address of this machine; without it the names stay as they were.",
 )
 @with_run
 def renew(run: Run, hosts: tuple[str, ...]) -> None:
-    """Make a new certificate by the same authority, so that clients need nothing new.
+    """Make a new certificate by the same authority, so that clients need no new file.
 
-    A running service takes it with the next connection.
+    A running service uses it for new connections.
+
+    Example: fleetcast tls renew --host telemetry.example.com
     """
     with run.opened() as installation:
         if not run.data.has_own_certificate(installation.settings):

@@ -18,26 +18,28 @@ if TYPE_CHECKING:
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
 _FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
-_READS = 2  # of each byte: what it says, and what it answers
+_READS = 2  # of each byte: its content, and its answers
 _COUNTS = ("blocks", "segments", "rows", "values")
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TENANT]...")
-@click.option("--backup", type=_FOLDER, metavar="DIR", help="Look at the backup in DIR instead.")
+@click.option("--backup", type=_FOLDER, metavar="DIR", help="Check the backup in DIR instead.")
 @click.option(
     "--master-key",
     type=_FILE,
     metavar="FILE",
-    help="Master key that the backup was made with, where the data directory has another or none.",
+    help="Master key of the backup, if the data directory has another key or none.",
 )
 @with_run
 def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Path | None) -> int:
-    """Look at every stored byte of some tenants, or of all, whether the service runs or not.
+    """Check every stored byte of some tenants, or of all, whether the service runs or not.
 
-    Nothing is changed. Accounts are looked at as well, and forecasts unless tenants are named.
-    Where something is damaged there is a line for each damage, and the exit status is 1. Of a
-    backup each file is compared with its SHA-256, and all that it holds is opened and counted.
+    No file is changed. Accounts are checked as well, and forecasts if no tenant is named. If data
+    is damaged, a line names each damage and the exit status is 1. For a backup, each file is
+    compared with its SHA-256, and all planes are opened and counted.
+
+    Example: fleetcast verify --backup /mnt/backup --master-key master.key
     """
     if backup is not None:
         from fleetcast.cli.verify_backup import verify_backup
@@ -82,7 +84,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
 
 
 def _size(glance: Glance) -> int:
-    """Bytes of the segments, nearly all that a look goes through; 0 where nobody knows."""
+    """Returns the bytes of the segments, nearly all that a check reads; 0 if they are unknown."""
     try:
         return glance.counts().segment_bytes
     except StoreError:

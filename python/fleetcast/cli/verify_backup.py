@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COUNTS = ("rows", "values")
-_READS = 4  # of each byte, where it is opened: two hashes, what it says, what it answers
+_READS = 4  # of each byte, if planes are opened: two hashes, its content, its answers
 
 
 def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path | None) -> int:
-    """Prints what is in a backup and what is damaged; 1 where something is.
+    """Prints the content of a backup and its damages; returns 1 if a part is damaged.
 
-    Without a master key of the backup its files are compared with their hashes, and nothing is
-    opened. Raises `OperatorError`.
+    Without the backup's master key only the hashes of files are compared. Raises `OperatorError`.
     """
     listing = Listing.read(folder)
     chosen = {listing.tenant(name).record.name for name in names}
@@ -54,14 +53,14 @@ def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path
 
 
 def _sizes(listing: Listing, names: set[str], reads_each: int) -> list[int]:
-    """Bytes that each step of the check reads: the installation's, then each chosen tenant's."""
+    """Returns the bytes that each step reads: own files first, then each chosen tenant."""
     own = sum(file.length for file in listing.installation.values())
     tenants = (saved for saved in listing.tenants if not names or saved.record.name in names)
     return [own, *(reads_each * saved.plane.length for saved in tenants)]
 
 
 def _master_key(run: Run, key_file: Path | None) -> bytes | None:
-    """The key of the file, or else of the data directory, `None` where there is none."""
+    """Returns the key in `key_file`, else of the data directory, else `None`."""
     if key_file is not None:
         return read_master_key(key_file)
     try:

@@ -1,6 +1,7 @@
 """Clients of the service: `GatewayWriter` sends over gRPC, `Client` writes and reads over HTTP.
 
-Only `GatewayWriter` needs another package, that of gRPC: it is loaded when it is first asked for.
+`GatewayWriter` needs the gRPC package (extra `client`), which is loaded on the first use of the
+class. `Client` needs no other package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of one record for all that would make the service refuse its whole batch."""
+"""Checks of single records, so that a faulty record does not make the service refuse its batch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
     from fleetcast.client.records import Record
 
 _ENTITY_ID = "entity_id"
-_STAMPED_TAGS = frozenset({"tenant", "tenant_id", "tenant_key"})  # the service's own do not count
+_STAMPED_TAGS = frozenset({"tenant", "tenant_id", "tenant_key"})  # the service sets these itself
 _YEAR_1_SECONDS = -62_135_596_800
 _YEAR_10000_SECONDS = 253_402_300_800
 _SHOWN_CHARACTERS_MAX = 80
 
 
 def encode_checked(record: Record, *, tags_max: int, fields_max: int) -> bytes:
-    """One record as a field of a `WriteRequest` that the service takes, by the engine's own rules.
+    """Encodes a record as a field of a `WriteRequest`, if the service would take the record.
 
-    Raises `ValueError` as `check_record` does, which looks for the part that is at fault.
+    Uses the engine's own rules. Raises the `ValueError` of `check_record`, which names the faulty
+    part.
     """
     try:
         encoded = encode_record(record)
@@ -37,9 +38,10 @@ def encode_checked(record: Record, *, tags_max: int, fields_max: int) -> bytes:
 
 
 def check_record(record: Record, *, tags_max: int, fields_max: int) -> None:
-    """Raises `ValueError` that begins with the name of what no record can hold.
+    """Raises `ValueError` if a part of `record` is faulty; the message begins with its name.
 
-    A record without fields or from before 2000 passes: the service rejects it by itself.
+    A record without fields or from before 2000 passes, because the service rejects such a record
+    without refusing its batch. Example: `fields.snr_db: nan is not finite`.
     """
     if not isinstance(record, Mapping):
         _fail("record", "is no mapping")

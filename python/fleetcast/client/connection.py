@@ -1,4 +1,4 @@
-"""One HTTP connection to the service, which may have ended while it rested."""
+"""One HTTP connection to the service, which the service may end while it is idle."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ _SUCCESS = 2  # first digit of the status
 
 
 class ApiError(Exception):
-    """An answer that is no success of the service: its status, its body, and when to come back.
+    """An answer that is not a success of the service: `status`, `body` and `retry_after_seconds`.
 
-    A redirect, and a success whose body is not the service's, come from something between client
-    and service: the request was not done, or nobody knows.
+    A redirect, or a success with a foreign body, comes from something between client and service.
+    The request was then not done, or its fate is unknown.
+
+    Example: 429 with `code` "rate_limited" and `retry_after_seconds` 12 means: try again in 12 s.
     """
 
     def __init__(self, status: int, body: object, retry_after_seconds: int | None) -> None:
@@ -36,7 +38,10 @@ class ApiError(Exception):
 
 
 class RestingConnection:
-    """Requests with a key to `base_url`, one after the other. Not to be shared by threads."""
+    """Sends requests with a key to `base_url`, one after the other.
+
+    Not safe to share between threads.
+    """
 
     def __init__(self, base_url: str, key: str, timeout_seconds: float) -> None:
         url = urlsplit(base_url)
@@ -58,9 +63,12 @@ class RestingConnection:
     def exchange(
         self, method: str, path: str, body: bytes | None, *, has: tuple[str, type] | None = None
     ) -> dict[str, Any]:
-        """The document of one answer. Raises `ApiError`, `OSError`.
+        """Sends a request and returns the JSON document of its answer.
 
-        `has` is a member, and its type, without which a success is not the service's.
+        Raises `ApiError`, `OSError`.
+
+        `has` is the name and type of a member that every success of the service has. A success
+        without this member raises `ApiError`.
         """
         headers = dict(self._headers)
         if body is not None:
@@ -69,7 +77,7 @@ class RestingConnection:
             response = self._answer(method, self._prefix + path, body, headers)
             content = response.read()
         except BaseException as error:
-            # Half an exchange must not be taken for the beginning of the next.
+            # The rest of a broken answer must not be read as the beginning of the next answer.
             self._http.close()
             if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
                 message = "the answer is cut off, or is not one of HTTP"
@@ -91,8 +99,8 @@ class RestingConnection:
     ) -> http.client.HTTPResponse:
         """Sends a request and waits for the head of its answer.
 
-        A connection that rested may end between the look at it and the request. To read again does
-        no harm then; a write may have been stored.
+        An idle connection may end between the check and the request. A read is then sent again,
+        which does no harm. A write is not, because it may have been stored.
         """
         if self._is_ended():
             self._http.close()  # the request opens another
@@ -108,9 +116,10 @@ class RestingConnection:
         return self._http.getresponse()
 
     def _is_ended(self) -> bool:
-        """True where an idle connection has something to read: its end, or bytes nobody asked for.
+        """Returns true if an idle connection has something to read: its end, or unexpected bytes.
 
-        Nothing has been sent on it then, so even a write can go over another one.
+        No request has been sent on the connection at that time, so even a write can use another
+        connection.
         """
         if self._http.sock is None:
             return False

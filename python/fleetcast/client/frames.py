@@ -1,6 +1,6 @@
 """Answers of the API as polars frames; times are `Datetime("ns", "UTC")`.
 
-Slow to load, as polars is: for those only who ask for frames.
+The module imports polars, which is slow to load. Only the methods that return frames import it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def topology(answer: dict[str, Any]) -> pl.DataFrame:
-    """A row per entity: `entity_id`, `observed_at`, `tags` (JSON), then a column per field."""
+    """Makes a row per entity: `entity_id`, `observed_at`, `tags` (JSON), and each field."""
     entities = answer["entities"]
     names = sorted({name for entity in entities for name in entity["fields"]})
     columns: dict[str, Any] = {
@@ -31,7 +31,7 @@ def topology(answer: dict[str, Any]) -> pl.DataFrame:
 
 
 def series(pages: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """A row per entity and instant of all pages: `entity_id`, `time`, then a column per channel."""
+    """Makes a row per entity and instant of all pages: `entity_id`, `time`, and each channel."""
     parts = [
         pl.DataFrame(
             {
@@ -50,7 +50,7 @@ def series(pages: Sequence[dict[str, Any]]) -> pl.DataFrame:
 
 
 def predictions(answer: dict[str, Any]) -> pl.DataFrame:
-    """A row per item: `link_id`, `horizon_minutes`, `predicted_at`, then a column per quantile."""
+    """Makes a row per item: `link_id`, `horizon_minutes`, `predicted_at`, and each quantile."""
     items = answer["items"]
     names = list(dict.fromkeys(name for item in items for name in item["value"]))
     columns: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`GatewayWriter`: one warm channel that takes records one by one and sends them in batches."""
+"""`GatewayWriter`: takes records one by one and sends them in batches over one open channel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a writer batches and waits; `tags_max` and `fields_max` are the service's limits."""
+    """Sizes and waits of a writer; `tags_max` and `fields_max` are the limits of the service.
+
+    `timeout_seconds` bounds a call. `memory_bytes_max` and `spool_bytes_max` bound the batches that
+    wait.
+
+    Example: `Options(age_seconds=0.2)` sends a record after 0.2 s at the latest, in smaller
+    batches.
+    """
 
     records_max: int = 1000
     bytes_max: int = 1_048_576
@@ -45,18 +52,27 @@ class GatewayWriter:
     """Sends records in the order in which they were written. Safe to share between threads.
 
     A batch is sent when it has `records_max` records or `bytes_max` bytes, or when its first record
-    is `age_seconds` old. While the server is away, batches wait in memory, then in the folder
-    `spool`, which the next writer on it sends first.
+    is `age_seconds` old. While the server is away, batches wait in memory, and then in the folder
+    `spool`. The next writer on this folder sends the batches in it first.
 
-    Batches that the server refuses for good go to `on_refused`, in the thread that sends; those
-    after it go on. Where the content of a batch is refused, halves of it are sent until the records
-    at fault are found: only those are handed back, the others are stored.
+    Batches that the server refuses for good go to `on_refused`, which the sending thread calls.
+    Later batches are still sent. If the server refuses the content of a batch, the writer sends
+    halves of the batch until it has found the faulty records. Only the faulty records go to
+    `on_refused`; all other records are stored.
 
-    A call whose end is not known (connection lost, time out, cut off by `close`) is sent again, so
-    its records may be there twice; with `resend_uncertain=False` it is handed to `on_refused`
-    instead, to be reconciled.
+    The fate of a call is unknown if the connection is lost, the time runs out, or `close` ends the
+    call. The writer sends such a batch again, so its records may be stored twice. With
+    `resend_uncertain=False` the batch goes to `on_refused` instead, and `Client.was_stored` can
+    tell if it was stored.
 
-    Raises `SpoolInUse` if another writer has the folder, `OSError` if it cannot be used.
+    Raises `SpoolInUse` if another writer has the folder, `OSError` if the folder cannot be used.
+
+    Example:
+        authority = Path("fleetcast-data/tls/ca.pem").read_bytes()
+        with GatewayWriter("127.0.0.1:8443", key, authority=authority, on_refused=print) as writer:
+            tags, fields = {"entity_id": "l1"}, {"snr_db": 12.5}
+            writer.write({"measurement": "link", "time": now, "tags": tags, "fields": fields})
+            writer.flush(10.0)  # true: stored, or given to `on_refused`
     """
 
     def __init__(
@@ -103,15 +119,16 @@ class GatewayWriter:
 
     @property
     def tally(self) -> Tally:
-        """Fate of all records written so far."""
+        """Counts of the records written so far, by their fate."""
         return replace(self._tally, unreadable_batches=self._spool.unreadable_count)
 
     def write(self, record: Record) -> None:
-        """Takes one record. It is sent soon, not now.
+        """Takes one record, which is sent later in a batch (see `Options.age_seconds`).
 
-        Raises `SpoolFull` where the server has been away for too long, `OSError` where the spool
-        cannot be written; the record is not taken then. Raises `ValueError` for what the service
-        would refuse, with the name of the part that is at fault, and when the writer is closed.
+        Raises `ValueError` if the service would refuse the record, with the name of the faulty
+        part, or if the writer is closed. Raises `SpoolFull` if the server has been away for too
+        long, and `OSError` if the spool cannot be written. The record was not taken if `write`
+        raises.
         """
         options = self._options
         encoded = encode_checked(record, tags_max=options.tags_max, fields_max=options.fields_max)
@@ -130,7 +147,7 @@ class GatewayWriter:
             self._changed.notify_all()
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Waits until all records written so far are stored or handed back; false out of time."""
+        """Waits until all records are stored or handed back. Returns false if time runs out."""
         with self._changed:
             self._flushing += 1
             self._changed.notify_all()
@@ -140,9 +157,10 @@ class GatewayWriter:
                 self._flushing -= 1
 
     def close(self, timeout_seconds: float = 10.0) -> int:
-        """Sends what it can in that time and keeps the rest in the spool.
+        """Sends batches for at most `timeout_seconds`, then keeps the unsent batches in the spool.
 
-        Returns how many batches could neither be sent nor kept: none where a spool can be written.
+        Returns the number of batches that were neither sent nor kept. The number is 0 if the spool
+        can be written.
         """
         self.flush(timeout_seconds)
         with self._changed:
@@ -169,7 +187,7 @@ class GatewayWriter:
 
     def _run(self) -> None:
         failures = 0
-        parts: list[bytes] = []  # the rest of the oldest batch, from the last to the first
+        parts: list[bytes] = []  # unsent parts of the oldest batch, the last part first
         while not self._closed.is_set():
             if not parts:
                 request = self._next()
@@ -195,7 +213,7 @@ class GatewayWriter:
             self._forget_all_but(parts)
 
     def _forget_all_but(self, parts: list[bytes]) -> None:
-        """Shortens the oldest batch to the parts that are still to be sent."""
+        """Shortens the oldest batch to the parts that are not sent yet."""
         with self._changed:
             if not parts:
                 self._spool.drop_first()
@@ -207,13 +225,13 @@ class GatewayWriter:
             self._changed.notify_all()
 
     def _next(self) -> bytes | None:
-        """The oldest batch, when there is one and it is due; `None` when the writer is closed."""
+        """Waits for the oldest batch to be due; returns `None` if the writer is closed."""
         with self._changed:
             while not self._closed.is_set():
                 first = self._spool.first()
                 if first is not None:
                     return first.request
-                self._changed.notify_all()  # the last files may have been set aside
+                self._changed.notify_all()  # `first` may have set the last files aside
                 wait = None
                 if self._open:
                     due = self._open_since + self._options.age_seconds - time.monotonic()
@@ -226,7 +244,7 @@ class GatewayWriter:
         return None
 
     def _settle(self, request: bytes, outcome: Outcome) -> None:
-        """Counts records that are done with, or hands them back."""
+        """Counts the records of a batch that is done with, or gives them to `on_refused`."""
         if outcome.verdict is Verdict.WRITTEN:
             self._count(accepted=outcome.accepted_count, rejected=outcome.rejected_count)
             return
@@ -243,13 +261,16 @@ class GatewayWriter:
 
 
 def _halves(request: bytes) -> list[bytes]:
-    """The records of a batch as two batches, none where there is only one."""
+    """Splits a batch into two batches; returns an empty list if it has only one record."""
     records = split(request)
     middle = len(records) // 2
     return [b"".join(part) for part in (records[:middle], records[middle:])] if middle else []
 
 
 def _delay(failures: int, asked_seconds: float | None) -> float:
-    """Seconds before the next attempt: as the server asks, and longer each time."""
+    """Seconds before the next attempt: twice as long each time, and at least `asked_seconds`.
+
+    Example: without `asked_seconds` the waits are 0.2 s, 0.4 s, 0.8 s, … and 30 s at most.
+    """
     own = min(_BACKOFF_FIRST_SECONDS * 2.0 ** min(failures - 1, 16), _BACKOFF_MAX_SECONDS)
     return own if asked_seconds is None else max(asked_seconds, own)

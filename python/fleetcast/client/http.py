@@ -24,9 +24,17 @@ Time = datetime | str
 
 
 class Client:
-    """A key's view of the service at `base_url`. One connection; not to be shared by threads.
+    """Writes and reads with one key at `base_url`, over one connection.
 
-    The service closes a connection that rests for a minute: the next request opens another.
+    Not safe to share between threads.
+
+    The service closes a connection that is idle for a minute; the next request opens another.
+
+    Example:
+        with Client("http://127.0.0.1:8080", key) as client:
+            tags, fields = {"entity_id": "l1"}, {"snr_db": 12.5}
+            client.write([{"measurement": "link", "time": now, "tags": tags, "fields": fields}])
+            print(client.topology_frame("link"))
     """
 
     def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 30.0) -> None:
@@ -43,12 +51,12 @@ class Client:
         self._connection.close()
 
     def write(self, records: Iterable[Record]) -> dict[str, Any]:
-        """Writes one batch and gives the acknowledgment.
+        """Writes one batch and returns the acknowledgment, such as `{"accepted_count": 2, …}`.
 
-        Raises `KeyError`, `TypeError` or `ValueError` for what is no record. Raises `ApiError` for
-        every answer that is no acknowledgment, such as a proxy's. Raises `OSError` where the
-        connection is lost: then nobody knows whether the batch was stored, and it must be looked
-        up before it is sent again, see `was_stored`.
+        Raises `KeyError`, `TypeError` or `ValueError` if a record cannot be written as JSON. Raises
+        `ApiError` if the answer is not an acknowledgment, such as an error of the service or of a
+        proxy. Raises `OSError` if the connection is lost. The batch may then be stored: ask
+        `was_stored` before you send the batch again.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
         body = encode_json(batch, datetimes=False)
@@ -57,14 +65,17 @@ class Client:
         return self._connection.exchange("POST", "/telemetry", body, has=("accepted_count", int))
 
     def was_stored(self, records: Iterable[Record]) -> bool:
-        """True where a batch was stored whose write ended without an answer.
+        """Returns true if a batch is stored whose `write` raised `OSError`.
 
-        For a whole batch as it was sent, and only when its writer has given up: one that the
-        service still works on is not seen, and in asynchronous mode none before it is flushed.
-        Up to three records are looked up, a request each.
+        Give the whole batch as it was sent. Ask only when the service has given up the write: a
+        write that is still under way looks as if it was not stored. In asynchronous mode a batch
+        can be seen only after its flush. Up to three records are looked up, with one request each.
 
-        Raises `ValueError` where no record can be found again: each of them has no entity or no
-        field, or a time before 2000 or to come. Raises `ApiError`, `OSError`.
+        Raises `ValueError` if no record can be looked up. A record cannot be looked up without an
+        entity or a field, or with a time before 2000 or in the future. Raises `ApiError`,
+        `OSError`.
+
+        Example: `if not client.was_stored(batch.records): client.write(batch.records)`.
         """
         chosen = probes(records)
         if not chosen:
@@ -73,7 +84,7 @@ class Client:
         return any(holds(self._at_instant(record), record) for record in chosen)
 
     def _at_instant(self, record: Record) -> list[dict[str, Any]]:
-        """Entities as of the second that ends with the record's instant."""
+        """Returns the entities of the second that ends just after the record's time."""
         just_after = time_text(time_ns(record["time"]) + 1)
         entities: list[dict[str, Any]] = self.topology(as_of=just_after, freshness_seconds=1)[
             "entities"
@@ -87,7 +98,10 @@ class Client:
         as_of: Time | None = None,
         freshness_seconds: int | None = None,
     ) -> dict[str, Any]:
-        """The newest sample of every entity. Raises `ApiError`, `OSError`."""
+        """Returns the newest sample of every entity. Raises `ApiError`, `OSError`.
+
+        `as_of` reads the state at a past time. `freshness_seconds` leaves out older samples.
+        """
         chosen = {
             "measurement": measurement,
             "as_of_utc": as_of,
@@ -102,7 +116,10 @@ class Client:
         as_of: Time | None = None,
         freshness_seconds: int | None = None,
     ) -> pl.DataFrame:
-        """As `topology`: `entity_id`, `observed_at`, `tags` (JSON), then a column per field."""
+        """Returns `topology` as a frame: `entity_id`, `observed_at`, `tags`, and each field.
+
+        `tags` is JSON text. Raises `ApiError`, `OSError`.
+        """
         from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         answer = self.topology(measurement, as_of=as_of, freshness_seconds=freshness_seconds)
@@ -119,7 +136,12 @@ class Client:
         interval: str | None = None,
         agg: str | None = None,
     ) -> dict[str, Any]:
-        """One page of channels over time. Raises `ApiError`, `OSError`."""
+        """Returns one page of channels over time. Raises `ApiError`, `OSError`.
+
+        If the page is `truncated`, the next page starts at its `next_start`.
+
+        Example: `series(["l1"], start=start, measurement="link", interval="1h", agg="mean")`.
+        """
         chosen = {
             "entity_id": list(entity_ids),
             "start": start,
@@ -138,7 +160,7 @@ class Client:
         start: Time,
         **chosen: Any,  # noqa: ANN401 - as `series`
     ) -> pl.DataFrame:
-        """As `series`, all pages: `entity_id`, `time`, then a column per channel."""
+        """Returns all pages of `series` as a frame: `entity_id`, `time`, and each channel."""
         from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         pages = []
@@ -152,9 +174,10 @@ class Client:
     def predictions(
         self, entity_ids: Sequence[str], *, family: str = "snr", horizon_minutes: int | None = None
     ) -> dict[str, Any]:
-        """Forecasts of links (`snr`) or pools (`demand`). Raises `ApiError`, `OSError`.
+        """Returns forecasts of links (`snr`) or pools (`demand`). Raises `ApiError`, `OSError`.
 
-        An entity without a new one is in `entity_errors`, and may be in `items` as well.
+        An entity that has no new forecast is in `entity_errors`. An older forecast of the entity
+        may be in `items` as well.
         """
         chosen = {
             "model_family": family,
@@ -166,18 +189,21 @@ class Client:
     def predictions_frame(
         self, entity_ids: Sequence[str], *, family: str = "snr", horizon_minutes: int | None = None
     ) -> pl.DataFrame:
-        """The `items` of `predictions`: `link_id`, `horizon_minutes`, `predicted_at`, quantiles."""
+        """Returns the `items` of `predictions` as a frame, with a column for each quantile."""
         from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         answer = self.predictions(entity_ids, family=family, horizon_minutes=horizon_minutes)
         return frames.predictions(answer)
 
     def account(self) -> dict[str, Any]:
-        """The account's state, entitlements and usage. Raises `ApiError`, `OSError`."""
+        """Returns the account's state, entitlements and usage. Raises `ApiError`, `OSError`."""
         return self._get("/account/state", {})
 
     def health(self, subsystem: str | None = None) -> bool:
-        """True while the service, or its `telemetry`, `topology` or `predictions`, is well."""
+        """Returns true if the service is well, or its `subsystem`. Raises `ApiError`, `OSError`.
+
+        `subsystem` is `telemetry`, `topology` or `predictions`.
+        """
         try:
             answer = self._get("/health" if subsystem is None else f"/health/{subsystem}", {})
         except ApiError as error:

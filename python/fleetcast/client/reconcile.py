@@ -1,8 +1,9 @@
-"""Reconciliation of a batch whose acknowledgment never came: it is looked up.
+"""Look-up of a batch that was never acknowledged, to learn if the batch is stored.
 
-A batch is stored whole or not at all, so a few of its records stand for all. They are looked up
-as the newest sample of their entity just after their instant, which shows every type of field and
-every measurement. Later writes of that instant may have changed it, so more than one is asked for.
+A batch is stored whole or not at all, so a few of its records stand for all records. Each record is
+looked up as the newest sample of its entity just after its time. This shows every measurement and
+every type of field. A later write at the same time may have replaced a record, so up to three
+records are looked up.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ _YEAR_2000_NS = 946_684_800 * SECOND_NS
 
 
 def probes(records: Iterable[Record]) -> list[Record]:
-    """The first, the middle and the last of the records that can be found again, if there are any.
+    """Returns the first, the middle and the last of the records that can be looked up.
 
-    Not among them are those without an entity or fields, those before 2000, and those to come,
-    which are stored at another time. Of several at one instant of an entity the last counts.
+    A record cannot be looked up if it has no entity or no field, or a time before 2000 or in the
+    future. The service stores a future record at another time. If an entity has several records at
+    the same time, the last record counts.
+
+    Example: of 1,000 records the first, the 501st and the last are looked up.
     """
     now_ns = time.time_ns()
     found: dict[tuple[str, str, int], Record] = {}
@@ -38,7 +42,7 @@ def probes(records: Iterable[Record]) -> list[Record]:
 
 
 def holds(entities: Iterable[dict[str, Any]], record: Record) -> bool:
-    """True where the entities of a `GET /topology` answer show the record."""
+    """Returns true if the entities of a `GET /topology` answer show the record."""
     at_ns, fields = time_ns(record["time"]), record["fields"]
     return any(
         entity["measurement"] == record["measurement"]
@@ -51,5 +55,5 @@ def holds(entities: Iterable[dict[str, Any]], record: Record) -> bool:
 
 def _same(stored: object, sent: object) -> bool:
     if isinstance(sent, int) and not isinstance(sent, bool):
-        sent = float(sent)  # numbers are stored as doubles
+        sent = float(sent)  # the service stores numbers as doubles
     return type(stored) is type(sent) and stored == sent

@@ -11,8 +11,14 @@ from fleetcast.engine import encode_protobuf
 from fleetcast.protobuf import delimited, fields, integers, messages, signed, texts
 
 Record = Mapping[str, Any]
-"""`measurement`, `time`, `tags`, `fields`: as the JSON of `POST /telemetry`. `time` is a `datetime`
-(UTC where it has no zone), its ISO 8601 text, or nanoseconds since 1970 as `int`."""
+"""A mapping with `measurement`, `time`, `tags` and `fields`, as in the JSON of `POST /telemetry`.
+
+`time` is a `datetime` (UTC if it has no zone), its ISO 8601 text, or nanoseconds since 1970 as
+`int`.
+
+Example: `{"measurement": "link", "time": "2026-03-01T00:00:00Z", "tags": {"entity_id": "l1"},
+"fields": {"snr_db": 12.5}}`.
+"""
 
 _RECORDS = 1
 _MEASUREMENT, _TIME, _TAGS, _FIELDS = 1, 2, 3, 4
@@ -23,21 +29,21 @@ _DOUBLE = struct.Struct("<d")
 
 
 def encode_record(record: Record) -> bytes:
-    """One record as a field of a `WriteRequest`: requests are made by joining them.
+    """Encodes a record as a field of a `WriteRequest`. Joined fields make a request.
 
-    Raises `KeyError` where something is missing, `TypeError` and `ValueError` for values that no
-    record can hold.
+    Raises `KeyError` if a part is missing, `TypeError` or `ValueError` if no record can hold a
+    value.
     """
     return encode_protobuf((record,))[0]
 
 
 def split(request: bytes) -> list[bytes]:
-    """The records of a `WriteRequest`, each as `encode_record` gives it."""
+    """Splits a `WriteRequest` into its records, each as `encode_record` returns it."""
     return [delimited(_RECORDS, record) for record in messages(request, _RECORDS)]
 
 
 def is_request(data: bytes) -> bool:
-    """True for a `WriteRequest` of some records, whatever is in those."""
+    """Returns true if the bytes are a `WriteRequest` with records. The records are not decoded."""
     try:
         return bool(data) and b"".join(split(data)) == data
     except ValueError:
@@ -45,15 +51,15 @@ def is_request(data: bytes) -> bool:
 
 
 def decode_records(request: bytes) -> list[dict[str, Any]]:
-    """The records of a `WriteRequest`; times in nanoseconds since 1970.
+    """Decodes the records of a `WriteRequest`; times are nanoseconds since 1970.
 
-    Raises `ValueError` where the bytes are no `WriteRequest`.
+    Raises `ValueError` if the bytes are not a `WriteRequest`.
     """
     return [_record(message) for message in messages(request, _RECORDS)]
 
 
 def _record(message: bytes) -> dict[str, Any]:
-    # Messages that come in parts are merged by joining their bytes.
+    # Protobuf merges the parts of a message by joining their bytes.
     time = integers(b"".join(messages(message, _TIME)))
     tags = messages(message, _TAGS)
     entries = messages(message, _FIELDS)
@@ -72,7 +78,7 @@ def _last_text(message: bytes, number: int) -> str:
 
 
 def _value(message: bytes) -> bool | int | float | str | None:
-    """The value of a `FieldValue`, which is the last of those that it holds."""
+    """Returns the value of a `FieldValue`; if the message holds several values, the last value."""
     value: bool | int | float | str | None = None
     for number, read in fields(message):
         if isinstance(read, int):

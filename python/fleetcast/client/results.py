@@ -10,10 +10,12 @@ from fleetcast.client.records import decode_records
 
 @dataclass(frozen=True)
 class RefusedBatch:
-    """Records that the server will never take as they are, and why.
+    """Records that the server will never take as they are, and the reason.
 
-    `status` and `details` are the server's: `INVALID_ARGUMENT`, `invalid_input:tags`. `uncertain`
-    says that they may have been stored, see `GatewayWriter(resend_uncertain=False)`.
+    `status` and `details` are from the server. If `uncertain` is true, the records may be stored:
+    see `GatewayWriter` and `Options.resend_uncertain`.
+
+    Example: `status` is `INVALID_ARGUMENT` and `details` is `invalid_input:tags`.
     """
 
     request: bytes
@@ -23,18 +25,21 @@ class RefusedBatch:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The records, times as nanoseconds since 1970.
+        """The records; times are nanoseconds since 1970.
 
-        Raises `ValueError` where a file of the spool was damaged.
+        Raises `ValueError` if the batch comes from a damaged file of the spool.
         """
         return decode_records(self.request)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Fate of all records written so far, by count; `resent_batches` counts sendings.
+    """Counts of all records written so far, by their fate.
 
-    `unreadable_batches` counts files of the spool that were set aside.
+    `resent_batches` counts how often a batch was sent again. `unreadable_batches` counts the files
+    of the spool that were set aside.
+
+    Example: `accepted=990, rejected=7, refused=3` accounts for 1,000 records.
     """
 
     accepted: int = 0

@@ -1,9 +1,11 @@
-"""Batches that wait to be sent: the oldest ones in memory, the rest on disk, in order.
+"""Batches that wait to be sent, in order: the oldest batches in memory, the rest on disk.
 
-On disk a batch is a file named by its number. What is there when the program starts is older than
-anything new, so it goes first. A file is there whole or not at all while the machine runs; it is
-not synced, so a power cut may take the last ones. A file that cannot be read, or holds no batch, is
-set aside under another name, and those after it go on.
+Each batch on disk is a file named by its number. Files that are there when the program starts are
+older than any new batch, so they are sent first. A file appears whole or not at all while the
+machine runs. Files are not synced, so a power cut may take the newest files. A file that cannot be
+read or holds no batch is renamed and passed over.
+
+Example: batch 7 is the file whose name is 7 with 20 digits.
 """
 
 from __future__ import annotations
@@ -26,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 
 class SpoolFull(Exception):
-    """There is no room for another batch: the server has been away for too long."""
+    """The spool has no room for another batch, because the server has been away for too long."""
 
 
 class SpoolInUse(Exception):
-    """Another writer has the folder: each needs a folder of its own."""
+    """Another writer has the folder of the spool. Each writer needs its own folder."""
 
 
 class Batch(NamedTuple):
@@ -41,9 +43,9 @@ class Batch(NamedTuple):
 
 
 class Spool:
-    """A queue of batches. Not safe to share between threads: its owner has a lock.
+    """A queue of batches. Not safe to share between threads: the writer guards it with a lock.
 
-    Raises `SpoolInUse`, and `OSError` if the folder cannot be used.
+    Raises `SpoolInUse` if another spool has the folder, `OSError` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path | None, *, memory_bytes_max: int, disk_bytes_max: int) -> None:
@@ -53,18 +55,18 @@ class Spool:
         self._memory_bytes = 0
         self._memory_bytes_max = memory_bytes_max
         self._disk: deque[tuple[int, int]] = deque()
-        """Number and size of each."""
+        """Number and bytes of each batch on disk."""
         self._disk_bytes = 0
         self._disk_bytes_max = disk_bytes_max
         self.unreadable_count = 0
-        """Files that were set aside since this was made."""
+        """Files that this spool has set aside."""
         found: list[tuple[int, int]] = []
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _locked(folder)
             try:
                 self._disk.extend(_numbered(folder, _SUFFIX))
-                # A file that was set aside takes its part of the room until somebody removes it.
+                # Files that were set aside use room of the spool until a person removes them.
                 found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
             except BaseException:
                 self._let_go()
@@ -76,7 +78,7 @@ class Spool:
         return len(self._memory) + len(self._disk)
 
     def add(self, request: bytes) -> None:
-        """Takes a batch as the newest. Raises `SpoolFull`, `OSError`, and has not taken it."""
+        """Adds the newest batch. Raises `SpoolFull`, `OSError`; the batch is not added then."""
         size = len(request)
         in_memory = not self._disk and self._memory_bytes + size <= self._memory_bytes_max
         if in_memory or not (self._memory or self._disk):
@@ -92,7 +94,7 @@ class Spool:
         self._next += 1
 
     def first(self) -> Batch | None:
-        """The oldest batch that can be read, which stays."""
+        """Returns the oldest batch that can be read, without removing it."""
         while not self._memory and self._disk:
             number, _ = self._disk[0]
             try:
@@ -107,7 +109,10 @@ class Spool:
         return self._memory[0] if self._memory else None
 
     def shorten_first(self, request: bytes) -> None:
-        """Replaces the oldest batch by what is left of it. Raises `OSError`: it is as before."""
+        """Replaces the oldest batch by its unsent rest.
+
+        Raises `OSError`; the batch is then unchanged.
+        """
         if self._memory:
             first = self._memory[0]
             self._memory[0] = first._replace(request=request)
@@ -119,7 +124,7 @@ class Spool:
             self._disk_bytes += len(request) - size
 
     def drop_first(self) -> None:
-        """Forgets the oldest batch."""
+        """Removes the oldest batch."""
         if self._memory:
             self._memory_bytes -= len(self._memory.popleft().request)
         else:
@@ -131,9 +136,9 @@ class Spool:
                 logger.exception("a batch of the spool was sent, but cannot be removed")
 
     def close(self) -> int:
-        """Puts what is in memory on disk, before the rest, and gives up the folder.
+        """Writes the batches in memory to disk, before the newer batches, and unlocks the folder.
 
-        Returns how many batches could not be kept.
+        Returns the number of batches that could not be kept.
         """
         while self._memory and self._folder is not None:
             batch = self._memory[-1]
@@ -151,7 +156,7 @@ class Spool:
 
     def _let_go(self) -> None:
         if self._held is not None:
-            # A process that was forked meanwhile has the descriptor too, and would keep the lock.
+            # A forked process shares the descriptor, so closing it here would not release the lock.
             fcntl.flock(self._held, fcntl.LOCK_UN)
             os.close(self._held)
             self._held = None
@@ -161,7 +166,7 @@ class Spool:
         path = self._path(number)
         try:
             path.rename(path.with_suffix(_UNREADABLE_SUFFIX))
-        except OSError:  # it is passed over all the same, and tried again by the next writer
+        except OSError:  # passed over all the same; the next writer tries again
             logger.exception("a batch of the spool cannot be read (%s): %s", problem, path)
         else:
             logger.error(
@@ -180,7 +185,10 @@ class Spool:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor of the folder, locked until it is unlocked, or all who have it end."""
+    """Returns a locked descriptor of the folder. Raises `SpoolInUse`, `OSError`.
+
+    The lock ends when it is released, or when all processes that have the descriptor have ended.
+    """
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,6 +203,6 @@ def _locked(folder: Path) -> int:
 
 
 def _numbered(folder: Path, suffix: str) -> list[tuple[int, int]]:
-    """Number and size of the files that a spool has named, in order."""
+    """Number and bytes of the files that a spool has named, in order."""
     sizes = {path.stem: path.stat().st_size for path in folder.glob(f"*{suffix}")}
     return sorted((int(name), size) for name, size in sizes.items() if name.isdecimal())

@@ -14,9 +14,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_text(time: object) -> str:
-    """ISO 8601 text, to the nanosecond, of a time as `time_ns` takes it; a text as it is.
+    """Returns a time, as `time_ns` takes it, as ISO 8601 text; a text is returned unchanged.
 
-    Raises `OverflowError` where the year has no four digits.
+    Raises `OverflowError` if the year does not have four digits.
+
+    Example: 1,772,323,200,000,000,001 becomes `2026-03-01T00:00:00.000000001Z`.
     """
     if isinstance(time, str):
         return time

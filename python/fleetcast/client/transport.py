@@ -1,4 +1,4 @@
-"""One call over the one channel, and the meaning of its outcome: the contract's retry table."""
+"""One gRPC call, and the next step that its outcome asks for: the contract's retry table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _RETRY_INFO = "google.rpc.RetryInfo"
 _ACCEPTED_COUNT, _REJECTED_COUNT = 2, 3
 # Fields of google.rpc.Status, google.protobuf.Any and RetryInfo.
 _STATUS_DETAILS, _ANY_TYPE_URL, _ANY_VALUE, _RETRY_DELAY = 3, 1, 2, 1
-_MESSAGE_BYTES_MAX = -1  # the server has the say
-# Half of a call's time: a connection that cannot be made has failed before the call's time is over,
-# which would leave open if it was sent. The name is older than the meaning.
+_MESSAGE_BYTES_MAX = -1  # only the server bounds messages
+# A connection gets half of a call's time, so that a failed connection ends before the call times
+# out. After a time-out it would be unknown if the request was sent. gRPC's name of the option is
+# misleading.
 _CONNECT_TIMEOUT = "grpc.min_reconnect_backoff_ms"
 _OPTIONS = (
     ("grpc.max_send_message_length", _MESSAGE_BYTES_MAX),
@@ -30,17 +31,17 @@ _OPTIONS = (
 
 
 class Verdict(Enum):
-    """Next step with a batch."""
+    """Next step for a batch."""
 
     WRITTEN = "written"
     AGAIN = "again"
-    """Nothing was stored: back off, then send the same again."""
+    """The batch was not stored. Wait, then send the same batch again."""
     SPLIT = "split"
-    """Nothing was stored: send it in two, which finds the record that is refused, or fits."""
+    """The batch was not stored. Send it in two halves, to fit a limit or find a refused record."""
     UNCERTAIN = "uncertain"
-    """It may have been stored: the connection was lost, or time ran out."""
+    """The batch may be stored: the connection was lost, or time ran out."""
     REFUSED = "refused"
-    """It will never be taken."""
+    """The server will never take the batch."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Outcome:
 
 
 class Transport(Protocol):
-    """Sends batches; replaced by a double in tests."""
+    """Sends batches; tests replace it."""
 
     def send(self, request: bytes) -> Outcome:
         """Sends one batch and waits for its outcome."""
@@ -66,7 +67,7 @@ class Transport(Protocol):
 
 
 class Channel:
-    """One TLS channel; the first call connects it."""
+    """One TLS channel, which connects at the first call."""
 
     def __init__(self, target: str, key: str, authority: bytes | None, timeout: float) -> None:
         credentials = grpc.ssl_channel_credentials(authority)
@@ -89,7 +90,7 @@ class Channel:
         return Outcome(Verdict.WRITTEN, accepted_count=accepted, rejected_count=rejected)
 
     def close(self) -> None:
-        """Ends the connection; a call under way is cancelled."""
+        """Ends the connection and cancels a call that is under way."""
         self._channel.close()
 
 
@@ -106,12 +107,14 @@ def _failure(error: grpc.RpcError) -> Outcome:
     return Outcome(Verdict.REFUSED, status.name, details)
 
 
-# Too many records or bytes, or a record that is none: the rest of the batch can be stored. So can
-# what is beside a value of another type than its field has, which is the one INTERNAL with a name.
+# Statuses of a batch with too many records or bytes, or with a faulty record: the other records of
+# the batch can be stored. The same holds for a value whose type differs from its field's type,
+# which is the only INTERNAL error with a name.
 _OF_A_PART = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INVALID_ARGUMENT)
 _CONFLICT = "field_type_conflict:"
-# The words of gRPC's C core for a call that got no connection. The state of the channel cannot tell
-# that: it is reported late, so a connection may have come and gone with the call.
+# Words of gRPC's C core for a call that got no connection. The state of the channel is reported
+# late, so a connection may have come and gone during the call. The words are therefore the only
+# proof.
 _NEVER_SENT = ("failed to connect to all addresses", "errors resolving ")
 _UNCERTAIN = (
     grpc.StatusCode.UNAVAILABLE,
@@ -122,7 +125,7 @@ _UNCERTAIN = (
 
 
 def _retry_seconds(status: bytes | str | None) -> float | None:
-    """The delay of a `google.rpc.RetryInfo` inside a `google.rpc.Status`."""
+    """Returns the delay of a `google.rpc.RetryInfo` inside a `google.rpc.Status`, in seconds."""
     if not isinstance(status, bytes):
         return None
     try:
@@ -134,6 +137,6 @@ def _retry_seconds(status: bytes | str | None) -> float | None:
                 seconds, nanos = delay.get(1, 0), delay.get(2, 0)
                 if isinstance(seconds, int) and isinstance(nanos, int):
                     return seconds + nanos / 1e9
-    except (ValueError, IndexError):  # no message, or one without the fields
+    except (ValueError, IndexError):  # not a message, or a message without these fields
         return None
     return None

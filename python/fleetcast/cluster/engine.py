@@ -1,4 +1,4 @@
-"""The planes of an installation of many nodes: opened on first use, one per tenant and process."""
+"""Planes of an installation of many nodes: a process opens a tenant's plane on its first use."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _IDLE_SECONDS = 600.0
 
 
 def open_cluster(settings: Store, cache: Path) -> Cluster:
-    """The database and the objects of the settings, which are asked for nothing yet.
+    """Opens the database and the objects of the settings, without a connection yet.
 
-    Copies of objects go to the folder `cache`. Raises `OperatorError` for an address that is none,
-    and where this build cannot use it.
+    Copies of objects go to the folder `cache`. Raises `OperatorError` if an address is malformed,
+    or if this build cannot use it.
     """
     try:
         return Cluster(
@@ -41,7 +41,7 @@ def open_cluster(settings: Store, cache: Path) -> Cluster:
 
 
 class CountsGlance:
-    """Looks at a plane in a database: its counts are asked for every quarter of a minute."""
+    """Looks at a plane in a database; its counts are read again every 15 seconds."""
 
     __slots__ = ("_clock_ns", "counts")
 
@@ -50,7 +50,7 @@ class CountsGlance:
         self._clock_ns = clock_ns
 
     def state(self) -> State:
-        """The quarter of a minute."""
+        """Returns the start of the present 15 seconds, so that counts are read again after it."""
         now_ns = self._clock_ns()
         return now_ns - now_ns % _GLANCE_NS, 0, 0
 
@@ -58,7 +58,7 @@ class CountsGlance:
 class ClusterEngine(Engine):
     """Planes in PostgreSQL and an object store.
 
-    `accounts` gives the accounts of all tenants, `None` where they cannot be known now.
+    `accounts` returns the accounts of all tenants, or `None` if they cannot be read now.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class ClusterEngine(Engine):
         )
 
     def folder(self, account_id: str) -> Path:
-        """Raises `OperatorError`: there is none."""
+        """Raises `OperatorError`, because the plane is not in a folder."""
         message = f"the store of {account_id} is in PostgreSQL, not in a folder"
         raise OperatorError(message)
 
     def glance(self, account_id: str) -> Glance:
-        """Looks at an account's plane that do not open it."""
+        """Returns looks at an account's plane, which do not open the plane."""
         return CountsGlance(partial(self._planes.counts, account_id), time.time_ns)

@@ -1,1 +1,1 @@
-"""Puts services together for a process, and the work beside the requests."""
+"""Puts services together for a process, and the work that goes on next to its requests."""

@@ -1,4 +1,4 @@
-"""Work beside the requests: a thread that lives as long as a block."""
+"""Work next to the requests: a thread that lives as long as a block."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 def background(
     name: str, work: Callable[[threading.Event], None], *, patience_seconds: float | None = None
 ) -> Iterator[None]:
-    """Runs `work` in a thread until the end of the block; it returns soon after its event is set.
+    """Runs `work` in a thread until the end of the block.
 
-    The block waits for that, `patience_seconds` at most where they are given.
+    `work` must return soon after its event is set. The end of the block waits for the thread, at
+    most `patience_seconds` if they are given.
     """
     stopped = threading.Event()
     thread = threading.Thread(target=work, args=(stopped,), name=name, daemon=True)

@@ -1,4 +1,4 @@
-"""Closing of planes that a process no longer needs: idle ones, and those of deleted tenants."""
+"""Closing of planes that a process no longer needs: idle planes, and planes of deleted tenants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def closing_unused(engine: Engine) -> AbstractContextManager[None]:
-    """Closes unused planes, until the end of the block."""
+    """Closes unused planes until the end of the block."""
 
     def run(stopped: threading.Event) -> None:
         while not stopped.wait(_ROUND_SECONDS):

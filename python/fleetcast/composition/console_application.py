@@ -53,7 +53,7 @@ def console_application(
     readiness: Readiness,
     gauges: TenantGauges,
 ) -> Iterator[ConsoleApp]:
-    """The console, which looks at the counters until the end of the block."""
+    """Makes the console, which reads the counters until the end of the block."""
     records = History(record_counts(shared), _MOMENTS_OF_RECORDS)
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
     surface = SurfaceServices(
@@ -92,7 +92,7 @@ def _looking(*histories: History) -> AbstractContextManager[None]:
 
 
 def _hindsight(store: PredictionStore) -> Callable[[], Hindsight]:
-    """Loaded by the first request that needs it: its libraries take the better part of a second."""
+    """Loads on the first request that needs it, because its libraries take nearly a second."""
 
     def load() -> Hindsight:
         from fleetcast.forecast.serving.hindsight import Hindsight  # noqa: PLC0415 - slow to load

@@ -1,7 +1,7 @@
 """Forecasts as a worker answers them.
 
-The libraries that compute take the better part of a second to load, so they are loaded by the first
-request that needs them, and by nobody where nothing is predicted.
+The numeric libraries take nearly a second to load. The first request that needs them loads them, so
+a service without predictions never does.
 """
 
 from __future__ import annotations
@@ -45,6 +45,6 @@ class Forecasting:
         entity_ids: Sequence[str],
         horizon_minutes: int | None,
     ) -> dict[str, object]:
-        """The body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
+        """Returns the body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
         predictions = self._predictions()
         return predictions.answer(plane, account_id, family_name, entity_ids, horizon_minutes)

@@ -1,4 +1,4 @@
-"""Parts that are loaded by the first request that needs them."""
+"""Parts that the first request that needs them loads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def loaded_once(load: Callable[[], T]) -> Callable[[], T]:
-    """A function with the result of `load`, which its first call makes while others wait for it.
+    """Returns a function with the result of `load`. The first call loads while other calls wait.
 
-    The next call tries again if `load` raises.
+    If `load` raises, the next call tries again.
     """
     lock = threading.Lock()
     loaded: list[T] = []

@@ -35,7 +35,7 @@ def private_application(
     settings: SharedSettings,
     shared: Shared,
 ) -> Iterator[WSGIApplication]:
-    """Probes, metrics and the description of the API; below `/console`, the console."""
+    """Makes probes, metrics and the description of the API, and below `/console` the console."""
     engine = stores.engine
     totals = Totals(shared, "fleetcast_")
     limits = Live(settings, lambda settings: settings.limits)
@@ -60,7 +60,7 @@ def private_application(
 
 
 def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplication:
-    """The console has what lies below its path, and the other all the rest."""
+    """Sends requests below the console's path to the console, and all others to `admin`."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         is_console = f"{environ['PATH_INFO']}/".startswith(f"{MOUNTED_AT}/")
@@ -70,7 +70,7 @@ def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplicatio
 
 
 def _hosts(settings: Settings) -> tuple[str, ...]:
-    """Names of the listener beside those of loopback."""
+    """Names of the listener in addition to the loopback names."""
     return (settings.admin.address, *settings.admin.hosts)
 
 

@@ -1,6 +1,6 @@
-"""Checks behind the health endpoints and `/readyz`; one that raises has failed.
+"""Checks behind the health endpoints and `/readyz`. A check fails if it raises.
 
-They cover what all tenants share: a health answer says nothing about a single tenant.
+The checks cover the parts that all tenants share, and no single tenant.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def http_probes(stores: Stores) -> Mapping[str, Mapping[str, Probe]]:
-    """Checks by subsystem, then by dependency."""
+    """Returns checks by subsystem, then by dependency."""
     return {
         "telemetry": telemetry_probes(stores),
         "topology": {"timeseries_store": stores.probe_reads},
@@ -26,7 +26,7 @@ def http_probes(stores: Stores) -> Mapping[str, Mapping[str, Probe]]:
 
 
 def readiness_probes(stores: Stores, families: Callable[[], Sequence[str]]) -> Mapping[str, Probe]:
-    """Checks that must pass for the service to be ready, by dependency."""
+    """Returns the checks that must pass for the service to be ready, by dependency."""
 
     def forecasts() -> None:
         if families():
@@ -36,7 +36,7 @@ def readiness_probes(stores: Stores, families: Callable[[], Sequence[str]]) -> M
 
 
 def telemetry_probes(stores: Stores) -> Mapping[str, Probe]:
-    """Checks that must pass for writes to be accepted, by dependency."""
+    """Returns the checks that must pass for writes to be accepted, by dependency."""
 
     def accounts() -> None:
         with stores.control.read() as view:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """All that a worker of an HTTP listener opens its application with, after the fork."""
+    """Everything from which a worker of an HTTP listener makes its application after the fork."""
 
     directory: DataDirectory
     stores: Stores
@@ -45,11 +45,11 @@ class Opening:
     settings: SharedSettings
     counters: Counters
     run: str
-    """Names this run of the service."""
+    """Name of this run of the service."""
 
 
 class HttpParts(NamedTuple):
-    """Parts of a listener that are made anew for changed settings."""
+    """Parts of a listener that are made again when settings change."""
 
     service: Service
     """Decides about requests."""
@@ -58,11 +58,11 @@ class HttpParts(NamedTuple):
 
 @contextmanager
 def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
-    """The service and the WSGI application of one worker, and the stores they stand on.
+    """Opens the service and the WSGI application of one worker, and their stores.
 
-    Enter it in every worker after the fork, never before: no store survives one.
-    Changed settings make a new application on the same stores; each request is served by the one
-    that was current when it began.
+    Enter it in every worker after the fork, never before, because an open store does not survive a
+    fork. Changed settings make a new application on the same stores. The application that was
+    current when a request began answers the request.
     """
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
@@ -96,7 +96,7 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
 
 @contextmanager
 def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
-    """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
+    """Opens the adapter listener as `http_application` does. Raises `OperatorError`."""
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
@@ -122,7 +122,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
 def grpc_services(
     directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[GrpcServices]:
-    """The services of one gRPC process, and the stores they stand on."""
+    """Opens the services of one gRPC process, and their stores."""
     stores = stores_of(directory, shared.read(), master_key, follow=True)
     with _opened(stores, master_key, shared, counters) as authenticator:
         yield GrpcServices(

@@ -1,9 +1,11 @@
 """Settings in force, written by the supervisor and read by every child.
 
-Anonymous shared memory: a version, and two halves of which the version says which one counts. The
-supervisor alone writes, always into the other half, so a reader that finds the version unchanged
-has read a whole text. Asking for the version costs one read of memory, so children ask at every
-request, and settings are in force for all requests that begin after they were published.
+The anonymous shared memory has a version and two halves. The version says which half counts. Only
+the supervisor writes, always into the other half. A reader that finds the version unchanged has
+therefore read a whole text. Reading the version costs one read of memory, so children ask at every
+request. Settings are in force for all requests that begin after they were published.
+
+Example: version 7 reads half 1; the next settings go to half 0 and get version 8.
 """
 
 from __future__ import annotations
@@ -49,11 +51,14 @@ class SharedSettings:
 
     @property
     def version(self) -> int:
-        """Grows with every publication."""
+        """Number of publications so far."""
         return self._words[0]
 
     def publish(self, settings: Settings) -> None:
-        """Puts settings in force; for the supervisor. Raises `ValueError` for a text too long."""
+        """Puts settings in force; only the supervisor calls it.
+
+        Raises `ValueError` for a text too long.
+        """
         text = settings_to_json(settings).encode()
         if len(text) > _HALF_BYTES:
             message = f"settings of {len(text)} bytes"
@@ -65,11 +70,11 @@ class SharedSettings:
         self._words[0] = version
 
     def read(self) -> Settings:
-        """The settings in force."""
+        """Returns the settings in force."""
         return self.read_versioned()[1]
 
     def read_versioned(self) -> tuple[int, Settings]:
-        """The settings in force, and their version."""
+        """Returns the version and the settings in force."""
         while True:
             version = self.version
             start = _start(version)
@@ -79,7 +84,7 @@ class SharedSettings:
 
 
 class Live(Generic[T]):
-    """An object built from the settings, and built anew when they change. Safe between threads."""
+    """An object built from the settings, and built again when they change. Safe between threads."""
 
     def __init__(self, shared: SharedSettings, build: Callable[[Settings], T]) -> None:
         self._shared = shared
@@ -89,7 +94,7 @@ class Live(Generic[T]):
         self._built = build(settings)
 
     def current(self) -> T:
-        """The object for the settings in force."""
+        """Returns the object for the settings in force."""
         if self._shared.version != self._version:
             with self._lock:
                 if self._shared.version != self._version:

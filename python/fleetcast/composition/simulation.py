@@ -18,9 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def simulated(directory: Path) -> Simulate:
-    """Answers with a simulated topology.
+    """Returns a function that answers with a simulated topology, or `None`.
 
-    A tenant who has ever written a simulated measurement has a fleet, which is merely silent.
+    A tenant that has ever written a simulated measurement has a real fleet, which may be silent.
+    Such a tenant gets no simulated topology.
     """
     loaded: Simulation | None = None
 

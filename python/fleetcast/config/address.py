@@ -8,7 +8,7 @@ PORT_MAX = 65_535
 
 
 class Address(NamedTuple):
-    """Host and port of a listener; port 0 lets the system pick a free one."""
+    """Host and port of a listener. The system picks a free port if the port is 0."""
 
     host: str
     port: int

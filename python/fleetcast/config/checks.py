@@ -1,4 +1,4 @@
-"""Checks of single values. A check returns the problem with a value, or nothing."""
+"""Checks of single values. A check returns the problem with a value, or `None`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEDICATED = re.compile(r"dedicated-[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
 def between(low: float, high: float) -> Check:
-    """A number within bounds, both included."""
+    """Checks that a number is within bounds, both included."""
 
     def check(value: float) -> str | None:
         return None if low <= value <= high else f"must be between {low} and {high}"
@@ -27,7 +27,7 @@ def between(low: float, high: float) -> Check:
 
 
 def zero_or_between(low: float, high: float) -> Check:
-    """A number within bounds, both included, or 0, which turns something off."""
+    """Checks that a number is 0, which turns a limit off, or within bounds, both included."""
 
     def check(value: float) -> str | None:
         is_good = value == 0 or low <= value <= high
@@ -37,7 +37,7 @@ def zero_or_between(low: float, high: float) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """One of a few words."""
+    """Checks that a text is one of a few words."""
 
     def check(value: str) -> str | None:
         return None if value in choices else f"must be one of {', '.join(choices)}"
@@ -46,7 +46,7 @@ def one_of(*choices: str) -> Check:
 
 
 def distinct(choices: tuple[str, ...]) -> Check:
-    """A list of a few words, each at most once."""
+    """Checks that a list has only the given words, each at most once."""
 
     def check(values: tuple[str, ...]) -> str | None:
         unknown = [value for value in values if value not in choices]
@@ -58,14 +58,17 @@ def distinct(choices: tuple[str, ...]) -> Check:
 
 
 def environment(value: str) -> str | None:
-    """The environments of the contract; no name holds an underscore (keys carry it)."""
+    """Checks for an environment of the contract.
+
+    No name holds an underscore, because keys carry it.
+    """
     if value in ENVIRONMENTS or _DEDICATED.fullmatch(value):
         return None
     return f"must be one of {', '.join(ENVIRONMENTS)}, dedicated-NAME"
 
 
 def address(value: str) -> str | None:
-    """A listening address."""
+    """Checks for a listening address."""
     try:
         parse_address(value)
     except ValueError as error:
@@ -74,12 +77,12 @@ def address(value: str) -> str | None:
 
 
 def address_or_off(value: str) -> str | None:
-    """A listening address, or no listener at all."""
+    """Checks for a listening address, or `off` for no listener."""
     return None if value == "off" or address(value) is None else f'{address(value)}, or "off"'
 
 
 def origins(values: tuple[str, ...]) -> str | None:
-    """Browser origins, each in full: a wildcard or `null` would let any page in."""
+    """Checks for browser origins, each in full: a wildcard or `null` would let any page in."""
     for value in values:
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or value != f"{parts.scheme}://{parts.netloc}":
@@ -90,7 +93,7 @@ def origins(values: tuple[str, ...]) -> str | None:
 
 
 def networks(values: tuple[str, ...]) -> str | None:
-    """IP addresses or networks."""
+    """Checks for IP addresses or networks."""
     for value in values:
         try:
             ipaddress.ip_network(value, strict=False)
@@ -100,7 +103,7 @@ def networks(values: tuple[str, ...]) -> str | None:
 
 
 def host_names(values: tuple[str, ...]) -> str | None:
-    """Names of hosts, in full: a wildcard would let the name of any site in."""
+    """Checks for full names of hosts: a wildcard would let the name of any site in."""
     for value in values:
         if not _HOST_NAME.fullmatch(value):
             return f"has {value!r}, each must be a name such as metrics.example.com, without a port"
@@ -108,14 +111,17 @@ def host_names(values: tuple[str, ...]) -> str | None:
 
 
 def database(value: str) -> str | None:
-    """A PostgreSQL URL, or nothing. No message repeats it: it may hold a password."""
+    """Checks for a PostgreSQL URL or an empty text.
+
+    The problem does not repeat the URL, which may hold a password.
+    """
     if not value or urlsplit(value).scheme in {"postgresql", "postgres"}:
         return None
     return "must be a URL such as postgresql://user@host1,host2/fleetcast"
 
 
 def objects(value: str) -> str | None:
-    """A URL of an object store, or nothing."""
+    """Checks for a URL of an object store, or an empty text."""
     scheme = urlsplit(value).scheme
     if not value or scheme in {"s3", "gs", "az"} or (scheme == "file" and value[5:8] == "///"):
         return None
@@ -123,5 +129,5 @@ def objects(value: str) -> str | None:
 
 
 def not_empty(value: str) -> str | None:
-    """Some text."""
+    """Checks that a text is not empty."""
     return None if value.strip() else "must not be empty"

@@ -1,4 +1,12 @@
-"""`adapters.toml`: under which names records of other protocols are stored."""
+"""`adapters.toml`: the names under which records of other protocols are stored.
+
+Example: Telegraf's `modem` becomes `link`, and its tag `site` names the entity.
+
+    [[map]]
+    from = "modem"
+    to = "link"
+    entity = "site"
+"""
 
 from __future__ import annotations
 
@@ -18,7 +26,7 @@ Rule = tuple[str | None, str, str | None]
 
 
 def read_names(path: Path) -> NameMapping:
-    """The mapping of a file, or of none where it is missing. Raises `OperatorError`."""
+    """Reads the mapping of a file; a missing file maps no names. Raises `OperatorError`."""
     try:
         document = read_toml(path)
     except FileNotFoundError:
@@ -39,7 +47,7 @@ def read_names(path: Path) -> NameMapping:
 
 
 def _rule(table: object, place: str) -> tuple[str, Rule]:
-    """The source and the rule of one table. Raises `OperatorError`."""
+    """Returns the source and the rule of one table. Raises `OperatorError`."""
     if not isinstance(table, dict):
         message = f"{place} is no table"
         raise OperatorError(message)

@@ -1,7 +1,10 @@
 """Puts the settings together: `fleetcast.toml`, then the environment, then the command line.
 
-All sources are checked whole, also values that a later source replaces, so that one run shows all
+Every source is checked whole, also values that a later source replaces. So one run shows all
 problems.
+
+Example: `workers = 4` under `[http]`, `FLEETCAST_HTTP__WORKERS=4` and `--set http.workers=4` mean
+the same, and the command line wins.
 """
 
 from __future__ import annotations
@@ -37,13 +40,13 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True)
 class Resolved:
-    """Settings, and for every `section.name` the source of its value."""
+    """Settings, and the source of the value of every `section.name`."""
 
     settings: Settings
     origins: Mapping[str, str]
 
     def rows(self) -> Iterator[tuple[str, object, str]]:
-        """Name, value with secrets masked, and source of every setting."""
+        """Yields name, value and source of every setting; secrets are masked."""
         for section, kind in _SECTIONS.items():
             values = getattr(self.settings, section)
             for item in fields(kind):
@@ -62,7 +65,10 @@ class _Given(NamedTuple):
 def resolve(
     directory: Path, environ: Mapping[str, str], overrides: Iterable[Override] = ()
 ) -> Resolved:
-    """The settings of a data directory. Raises `SettingsError` with every fault of every source."""
+    """Resolves the settings of a data directory.
+
+    Raises `SettingsError` with every fault of every source.
+    """
     problems: list[str] = []
     given = [
         *_from_file(directory / SETTINGS_FILE, problems),
@@ -102,7 +108,7 @@ def resolve(
 def _without_forecasts(
     values: dict[str, dict[str, object]], origins: dict[str, str]
 ) -> Iterator[str]:
-    """Nothing is predicted unless it is asked for, which is a problem."""
+    """Turns forecasts off by default; yields a problem if the settings ask for them."""
     if origins["forecast.families"] == DEFAULT:
         values["forecast"]["families"] = ()
         origins["forecast.families"] = "default without the extra forecast"
@@ -113,12 +119,12 @@ def _without_forecasts(
 
 
 def settings_to_json(settings: Settings) -> str:
-    """The settings as text that `settings_from_json` reads back."""
+    """Returns the settings as text that `settings_from_json` reads."""
     return json.dumps(asdict(settings))
 
 
 def settings_from_json(text: str) -> Settings:
-    """The settings that `settings_to_json` wrote, for a child process."""
+    """Reads the text of `settings_to_json`, in a child process."""
     return _built(
         {
             section: {name: _retupled(value) for name, value in values.items()}
@@ -143,7 +149,7 @@ def _retupled(value: object) -> object:
 
 
 def _checked(name: str, value: object) -> object:
-    """The value as its setting holds it. Raises `Unfit`."""
+    """Returns the value in the type of its setting. Raises `Unfit`."""
     section, _, item = name.partition(".")
     kind = _kind(name)
     if kind is None:
@@ -159,13 +165,13 @@ def _checked(name: str, value: object) -> object:
 
 
 def _kind(name: str) -> object:
-    """Type of a setting, `None` where there is none of that name."""
+    """Returns the type of a setting, or `None` if there is no such setting."""
     section, _, item = name.partition(".")
     return get_type_hints(_SECTIONS[section]).get(item) if section in _SECTIONS else None
 
 
 def _word(name: str, text: str) -> object:
-    """The value of a word; where the setting is a text, one that looks like a number is as well."""
+    """Returns the value of a word. If the setting is a text, `8080` stays a text."""
     value = read_word(text)
     return text if _kind(name) is str and not isinstance(value, str) else value
 
@@ -187,7 +193,11 @@ def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
-    """Names without `__` are not ours: an orchestrator sets `FLEETCAST_PORT` for its own ends."""
+    """Yields `FLEETCAST_SECTION__NAME` values.
+
+    Names without `__` are skipped, because an orchestrator may set `FLEETCAST_PORT` for its own
+    use.
+    """
     for variable in sorted(environ):
         if variable.startswith(_PREFIX) and "__" in variable:
             name = variable.removeprefix(_PREFIX).lower().replace("__", ".", 1)

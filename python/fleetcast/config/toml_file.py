@@ -15,7 +15,7 @@ _PLACE = re.compile(r"\(at (line \d+, column \d+)\)$")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The document in a file. Raises `FileNotFoundError`, and `OperatorError` if it is not TOML."""
+    """Reads a TOML file. Raises `FileNotFoundError`, and `OperatorError` if it is not TOML."""
     try:
         return parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -26,7 +26,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """The document in a text. Raises `OperatorError`, which names line and column."""
+    """Parses a TOML text. Raises `OperatorError`, which names line and column."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

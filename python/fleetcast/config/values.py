@@ -1,4 +1,4 @@
-"""From the values of TOML and of bare words to the types that settings hold."""
+"""Conversion of TOML values and of bare words to the types of settings."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ if TYPE_CHECKING:
 
 
 class Unfit(Exception):
-    """A value its setting cannot hold; the message continues the setting's name."""
+    """A value that its setting cannot hold; the message continues the setting's name."""
 
 
 def read_word(text: str) -> object:
-    """A TOML value, or where the text is none, the text itself."""
+    """Returns a text as a TOML value, or unchanged if it is not a TOML value.
+
+    Example: `4` is a number, `0.0.0.0:80` stays a text.
+    """
     if "\n" in text:
         return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # also of a number of thousands of digits
+    except (ValueError, RecursionError):  # also raised by a number of thousands of digits
         return text
 
 
 def fit(value: object, kind: object) -> object:
-    """The value as the type of its setting. Raises `Unfit`."""
+    """Returns the value in the type of its setting. Raises `Unfit`."""
     reader = _READERS.get(kind)
     assert reader is not None, f"no reader for settings of type {kind}"  # noqa: S101 - a mistake of ours
     return reader(value)

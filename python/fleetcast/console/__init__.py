@@ -1,6 +1,6 @@
-"""The console: pages for people who run the service, on the private listener, reading only.
+"""The console: pages for people who run the service, on the private listener, read-only.
 
-`app` takes a request, `sessions` says whose it is, `pages` has the files of the browser's side in
-`static/`, `views/` a file for what each view shows, and `tenant_reads` keeps a store that hangs
-from holding up the others.
+`app` takes a request, and `sessions` finds its session. `pages` serves the browser's files in
+`static/`. `views/` has a file for each view. `tenant_reads` keeps a store that hangs from delaying
+the others.
 """

@@ -1,4 +1,4 @@
-"""Answers of the console, and the fields that all of them carry."""
+"""Answers of the console, and the header fields that all of them carry."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 JSON_TYPE = "application/json"
 
-# Everything comes from this listener, in files: no inline script or style has any effect, and
-# nothing that a tenant named can become markup.
+# Everything comes from this listener, in files. Inline scripts and styles have no effect, so a name
+# that a tenant chose cannot become markup.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -30,7 +30,7 @@ SECURITY_FIELDS = (
 
 
 class Answer(NamedTuple):
-    """Status, body in pieces, type, and header fields of its own."""
+    """An answer: status, body in pieces, type, and its particular header fields."""
 
     status: int
     body: Sequence[bytes | memoryview] = ()
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Status and phrase."""
+        """Status and phrase, such as `200 OK`."""
         return f"{self.status} {HTTPStatus(self.status).phrase}"
 
     @property
@@ -51,13 +51,13 @@ class Answer(NamedTuple):
 
 
 def document(content: object, status: int = 200, *fields: tuple[str, str]) -> Answer:
-    """A JSON document, which nobody keeps."""
+    """Makes an answer with a JSON document, which no cache keeps."""
     body = json.dumps(content, separators=(",", ":")).encode()
     return Answer(status, (body,), fields=(("Cache-Control", "no-store"), *fields))
 
 
 class ConsoleRefused(Exception):
-    """A request that the console does not answer: status, code, and what to do about it."""
+    """A request that the console refuses: status, code, and what to do about it."""
 
     def __init__(
         self, status: int, code: str, message: str, *fields: tuple[str, str], **context: object

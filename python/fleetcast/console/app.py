@@ -63,7 +63,7 @@ class _Request(NamedTuple):
 
 
 class ConsoleApp:
-    """Serves the page to anybody, and what is on it to operators who have signed in."""
+    """Serves the page to everyone, and its data to operators who have signed in."""
 
     def __init__(self, services: ConsoleServices) -> None:
         self._sessions = services.sessions
@@ -82,7 +82,7 @@ class ConsoleApp:
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """One request."""
+        """Answers one request."""
         request = _Request.of(environ)
         try:
             answer = self._answer(request)

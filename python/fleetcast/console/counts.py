@@ -23,13 +23,13 @@ _NAMES_KEPT = 100_000  # a series of each tenant, transport and outcome
 
 
 def record_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
-    """Records over all transports, as `accepted TENANT`, `rejected …` and `unreadable …`."""
+    """Counts records of all transports, as `accepted TENANT`, `rejected …` and `unreadable …`."""
     totals = [Totals(shared, f"fleetcast_{name}_") for name in ("records", "unreadable_records")]
     return _counts(_RECORDS, totals)
 
 
 def refusal_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
-    """Requests and calls, as `SURFACE CODE`."""
+    """Counts refused requests and calls, as `SURFACE CODE`. Example: `http rate_limited`."""
     return _counts(
         _REFUSED, [Totals(shared, f"fleetcast_{surface}_refused_total") for surface in _SURFACES]
     )

@@ -1,4 +1,4 @@
-"""Guesses of tokens: few a minute from one address, counted before any token is looked at."""
+"""Limit of wrong tokens: few a minute from an address, checked before a token is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCKOUT_SECONDS = 300
 
 
 class Guesses:
-    """Failed tokens by address, in a file of a bounded size that outlives the process."""
+    """Counts of wrong tokens by address, in a file of bounded size that outlives the process."""
 
     def __init__(self, path: Path) -> None:
         self._name = path.name
@@ -30,9 +30,9 @@ class Guesses:
         )
 
     def check(self, address: str) -> None:
-        """Raises `ConsoleRefused` for an address that has guessed too often.
+        """Raises `ConsoleRefused` if an address has sent too many wrong tokens.
 
-        Nobody comes in while guesses cannot be counted.
+        Every address is refused while wrong tokens cannot be counted.
         """
         try:
             seconds = self._file.lockout(address)
@@ -45,5 +45,5 @@ class Guesses:
             raise ConsoleRefused(429, "auth_lockout", message, field, retry_after_seconds=seconds)
 
     def failed(self, address: str) -> None:
-        """Counts a token that is not good."""
+        """Counts a wrong token."""
         self._file.record_failure(address)

@@ -1,4 +1,4 @@
-"""The last minutes of some counters, so that a rate is known as soon as somebody looks."""
+"""The last minutes of some counters, so that the console's first page already has rates."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ class _Moment(NamedTuple):
 
 
 class History:
-    """Sums of counters as they were every ten seconds, at most `moments_max` times.
+    """Sums of counters, taken every ten seconds and kept for the last `moments_max` moments.
 
-    `totals` gives all of them, each a number that never falls.
+    `totals` returns all sums, none of which ever falls.
+
+    Example: 91 moments span 90 steps of 10 s, which is 15 minutes.
     """
 
     def __init__(
@@ -38,14 +40,14 @@ class History:
         self.look()
 
     def look(self) -> None:
-        """Adds the present moment, if the last one is ten seconds old."""
+        """Adds the present moment, if the last moment is ten seconds old."""
         with self._lock:
             now = self._clock()
             if not self._moments or now - self._moments[-1].at >= STEP_SECONDS:
                 self._moments.append(_Moment(now, self._totals()))
 
     def since(self, seconds: float) -> tuple[float, Mapping[str, int], Mapping[str, int]]:
-        """Seconds that the oldest moment within `seconds` is ago, its sums, and those of now."""
+        """Returns the age of the oldest moment within `seconds`, its sums, and the present sums."""
         now, totals = self._clock(), self._totals()
         with self._lock:
             moments = list(self._moments)
@@ -54,7 +56,7 @@ class History:
         return max(now - first.at, 0.0), first.totals, totals
 
     def steps(self, name: str) -> list[int]:
-        """Growth of a counter from moment to moment, the oldest first."""
+        """Returns the growth of a counter from moment to moment, oldest first."""
         with self._lock:
             values = [moment.totals.get(name, 0) for moment in self._moments]
         return [after - before for before, after in pairwise(values)]

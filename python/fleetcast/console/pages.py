@@ -1,8 +1,8 @@
-"""Files of the browser's side: read once, served under a name that changes with any of them.
+"""Files of the browser's side, read once and served under a name that changes with any file.
 
-The page asks for `static/HASH/…`, where HASH is of all files together. So a browser may keep each
-for ever, and a new version never meets a file of an old one. No file is built: they are served as
-they lie here.
+The page asks for `static/HASH/…`, in which HASH is the hash of all files together. A browser may
+therefore keep each file for ever, and a new version never meets an old file. The files are served
+as they are, without a build.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _PageFile(NamedTuple):
 
 
 class Pages:
-    """The page and what it loads."""
+    """The page and the files that it loads."""
 
     def __init__(self) -> None:
         found = dict(sorted(_found(files("fleetcast.console") / "static")))
@@ -50,11 +50,11 @@ class Pages:
         }
 
     def page(self, if_none_match: str) -> Answer:
-        """The page."""
+        """Answers with the page."""
         return _answer(self._files[_PAGE], if_none_match, _ASK_AGAIN)
 
     def file(self, path: str, if_none_match: str) -> Answer:
-        """A file that the page loads, `HASH/NAME`. Raises `ConsoleRefused`."""
+        """Answers with a file that the page loads, `HASH/NAME`. Raises `ConsoleRefused`."""
         version, _, name = path.partition("/")
         file = self._files.get(name)
         if file is None or version != self.version or name == _PAGE:

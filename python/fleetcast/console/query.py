@@ -1,4 +1,4 @@
-"""Parameters of a request, each bounded before anything is done with it."""
+"""Parameters of a request. Each is bounded before it is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIGITS_MAX = 12
 
 
 class ConsoleQuery:
-    """The parameters of one request; of one that is given twice, the last counts."""
+    """The parameters of one request. If a parameter is given twice, the last value counts."""
 
     def __init__(self, query_string: str) -> None:
         try:
@@ -32,25 +32,25 @@ class ConsoleQuery:
         self._values = dict(pairs)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text without control characters."""
+        """Returns a text without control characters."""
         text = self._values.get(name, default)
         if len(text) > _CHARACTERS_MAX or any(character < " " for character in text):
             raise _bad(name, f"{name} is too long, or has characters that no name has.")
         return text
 
     def needed(self, name: str) -> str:
-        """A text that must be there."""
+        """Returns a text; refuses the request if it is missing."""
         return self.text(name) or self.refuse(name, f"{name} is missing.")
 
     def choice(self, name: str, allowed: Collection[str], default: str) -> str:
-        """One of a few words."""
+        """Returns one of a few words."""
         text = self.text(name, default)
         if text not in allowed:
             raise _bad(name, f"{name} must be one of {', '.join(sorted(allowed))}.")
         return text
 
     def whole(self, name: str, default: int, value_max: int) -> int:
-        """A number from 0 on."""
+        """Returns a whole number from 0 to `value_max`."""
         text = self.text(name, str(default))
         if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
             raise _bad(name, f"{name} must be a whole number.")
@@ -59,7 +59,7 @@ class ConsoleQuery:
         return int(text)
 
     def time_ns(self, name: str) -> int | None:
-        """Nanoseconds since 1970 of an ISO 8601 datetime."""
+        """Returns nanoseconds since 1970 of an ISO 8601 datetime."""
         text = self.text(name)
         if not text:
             return None

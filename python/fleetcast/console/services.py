@@ -1,4 +1,4 @@
-"""Everything that the console looks at, none of which it opens or changes by itself."""
+"""Everything that the console reads. The console itself opens and changes none of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConsoleServices:
     stores: TenantStores
     reads: TenantReads
     stats: Callable[[], Mapping[str, Stats | None]]
-    """Counts of each tenant's store, by name; `None` of one that cannot be read."""
+    """Counts of each tenant's store by name; `None` for a store that cannot be read."""
     records: History
     """Records accepted and rejected, named `accepted TENANT` and `rejected TENANT`."""
     refusals: History
@@ -36,9 +36,9 @@ class ConsoleServices:
     totals: Totals
     """All counters of the service."""
     readiness: Callable[[], tuple[bool, Mapping[str, object]]]
-    """True where the service is ready, and the checks that say so."""
+    """Returns true if the service is ready, and the checks."""
     processes: Callable[[], Sequence[Mapping[str, object]]]
-    """Each process of the service."""
+    """Returns each process of the service."""
     settings: Callable[[], Settings]
     hindsight: Callable[[], Hindsight] | None
-    """`None` where the libraries of forecasts are not installed."""
+    """`None` if the libraries of forecasts are not installed."""

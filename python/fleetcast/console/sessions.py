@@ -1,6 +1,6 @@
-"""Signing in and out: a token is given once, and a cookie stands for the session it opens.
+"""Signing in and out. A token is given once, and a cookie stands for the session that it opens.
 
-Browsers take a `Secure` cookie over TLS, and over plain HTTP from loopback alone. The token itself
+Browsers take a `Secure` cookie over TLS, and over plain HTTP only from loopback. The token itself
 is in no cookie and no page.
 """
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from fleetcast.accounts import ConsoleSessions, OpenSession, Operators
     from fleetcast.console.guesses import Guesses
 
-# The prefix tells browsers to take the cookie only as set here: no page of another port, of plain
-# HTTP or of a sister domain can put its own in place.
+# The prefix tells browsers to take the cookie only as set here. A page of another port, of plain
+# HTTP or of a sister domain cannot replace the cookie.
 COOKIE = "__Host-fleetcast_console"
 _FLAGS = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
@@ -33,9 +33,10 @@ class Sessions:
         self._guesses = guesses
 
     def open(self, authorization: str, address: str) -> tuple[OpenSession, str]:
-        """A session for the token in an `Authorization` field, and the cookie to set.
+        """Opens a session for the token in an `Authorization` field.
 
-        Raises `ConsoleRefused`, `ControlStoreUnavailable`.
+        Returns the session with the cookie to set. Raises `ConsoleRefused`,
+        `ControlStoreUnavailable`.
         """
         self._guesses.check(address)
         scheme, _, text = authorization.partition(" ")
@@ -50,17 +51,17 @@ class Sessions:
         return session, f"{COOKIE}={text}; {_FLAGS}; Max-Age={lifetime_seconds}"
 
     def find(self, cookies: str) -> OpenSession | None:
-        """The session of a `Cookie` field. Raises `ControlStoreUnavailable`."""
+        """Returns the session of a `Cookie` field. Raises `ControlStoreUnavailable`."""
         return self._kept.find(_cookie(cookies))
 
     def end(self, cookies: str) -> str:
-        """Ends the session of a `Cookie` field, and gives a cookie that takes the other one away.
+        """Ends the session of a `Cookie` field. Returns a cookie that removes the browser's cookie.
 
         Raises `ControlStoreUnavailable`.
         """
         session = self.find(cookies)
         if session is not None:
-            with suppress(OperatorError):  # somebody else has ended it just now
+            with suppress(OperatorError):  # another request has ended it just now
                 self._kept.end(session.record.session_id)
         return f"{COOKIE}=; {_FLAGS}; Max-Age=0"
 

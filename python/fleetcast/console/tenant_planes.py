@@ -1,4 +1,4 @@
-"""A tenant's store, as the console reads it: through the stores of the surfaces, with patience."""
+"""Reads of a tenant's store for the console, through the surfaces' stores and with a time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def known_tenant(services: ConsoleServices, name: str) -> Tenant:
-    """The tenant of a name. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    """Returns the tenant of a name. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     with services.control.read() as view:
         tenant = Tenant.get(view, name)
     if tenant is None:
@@ -27,9 +27,9 @@ def known_tenant(services: ConsoleServices, name: str) -> Tenant:
 
 
 def read_plane(services: ConsoleServices, name: str, read: Callable[[Plane], T]) -> T:
-    """Result of a read of a tenant's store.
+    """Runs a read of a tenant's store and returns its result.
 
-    Raises `ConsoleRefused`, `Refused` for what the contract refuses, `ControlStoreUnavailable`.
+    Raises `ConsoleRefused`, `ControlStoreUnavailable`, and `Refused` for a refusal of the contract.
     """
     tenant = known_tenant(services, name)
 

@@ -1,8 +1,8 @@
-"""Reads of tenants' stores, so that one that hangs delays no other view.
+"""Reads of tenants' stores, so that a store that hangs delays no other view.
 
-Each read runs in a thread of a pool and is waited for a few seconds. While a tenant has a read that
-is overdue, its others are refused at once; no tenant has more than a few threads, nor all together
-more than the pool.
+Each read runs in a thread of a pool, and the view waits a few seconds for it. While a tenant has an
+overdue read, the tenant's other reads are refused at once. A tenant has few threads, and all
+tenants together have no more than the pool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Read(NamedTuple):
 
 
 class TenantReads:
-    """Reads under way, by tenant; each is waited for `patience_seconds`."""
+    """Reads under way, by tenant. The console waits `patience_seconds` for each read."""
 
     def __init__(
         self, patience_seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
@@ -43,7 +43,10 @@ class TenantReads:
         self._under_way: dict[str, list[_Read]] = {}
 
     def run(self, tenant: str, read: Callable[[], T]) -> T:
-        """Result of a read of a tenant's store. Raises `ConsoleRefused`, and what `read` raises."""
+        """Runs a read of a tenant's store and returns its result.
+
+        Raises `ConsoleRefused`, and the errors of `read`.
+        """
         future = self._begin(tenant, read)
         try:
             return future.result(self._patience_seconds)

@@ -1,7 +1,7 @@
 """Audit log of the command line: `audit.log` in the data directory, JSON, one line per change.
 
-A command ends with its terminal, so its changes are written to a file; a running service repeats
-each new line in its own log.
+The output of a command is gone with its terminal, so its changes are written to a file. A running
+service repeats each new line in its own log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def audit_line(event: str, details: Mapping[str, object]) -> bytes:
-    """One line of JSON about a change, made by whoever runs this process."""
+    """Returns one line of JSON about a change, with the user who runs this process."""
     document = {
         **details,
         "audit": True,
@@ -36,13 +36,13 @@ def audit_line(event: str, details: Mapping[str, object]) -> bytes:
 
 
 class AuditLog:
-    """The file, to be added to."""
+    """The audit log's file, to which lines are added."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def record(self, event: str, **details: object) -> None:
-        """Adds a line. Where that fails the change stands all the same, with a warning."""
+        """Adds a line. If that fails the change stands all the same, with a warning."""
         try:
             self._append(audit_line(event, details))
         except OSError as error:
@@ -58,16 +58,19 @@ class AuditLog:
 
 
 class AuditLogFollower:
-    """Repeats lines that others add from now on."""
+    """Repeats the lines that commands add from now on."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file, self._offset = self._status()
 
     def follow(self) -> None:
-        """Writes the new lines to the log. Raises `OSError`, `ValueError` for a line not ours."""
+        """Writes the new lines to the log.
+
+        Raises `OSError`, and `ValueError` for a malformed line.
+        """
         file_number, size = self._status()
-        if file_number != self._file or size < self._offset:  # another file, moved here or begun
+        if file_number != self._file or size < self._offset:  # the file was replaced or truncated
             self._file, self._offset = file_number, 0
         if size == self._offset:
             return
@@ -80,7 +83,7 @@ class AuditLogFollower:
             write_line(json.loads(line))
 
     def _status(self) -> tuple[int, int]:
-        """Number and size of the file; 0 where there is none."""
+        """Returns number and size of the file, or 0 and 0 if there is no file."""
         try:
             status = self._path.stat()
         except OSError:

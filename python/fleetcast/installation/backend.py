@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def stores_of(
     directory: DataDirectory, settings: Settings, master_key: bytes, *, follow: bool = False
 ) -> Stores:
-    """The stores that the settings name.
+    """Opens the stores that the settings name.
 
-    With `follow`, for processes that serve, changes of accounts by other nodes are heard of within
-    a second, and looking at accounts costs no round trip. Raises `OperatorError` where this build
-    cannot have them.
+    Processes that serve set `follow`. They then hear of other nodes' changes of accounts within a
+    second, and need no round trip to read accounts. Raises `OperatorError` if this build lacks the
+    backend.
     """
     if settings.store.backend == POSTGRESQL:
         from fleetcast.installation.cluster_stores import ClusterStores  # noqa: PLC0415 - few need it

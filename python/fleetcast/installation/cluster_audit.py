@@ -1,4 +1,4 @@
-"""Audit log of an installation of many nodes: a record per change, repeated by one node."""
+"""Audit log of an installation of many nodes: a record per change, which one node repeats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClusterAudit:
         self._version: int | None = None
 
     def record(self, event: str, **details: object) -> None:
-        """Adds a record. Where that fails the change stands all the same, with a warning."""
+        """Adds a record. If that fails the change stands all the same, with a warning."""
         line = audit_line(event, {**details, "host": socket.gethostname()})
         try:
             with self._records.begin(write=True) as view:
@@ -40,9 +40,10 @@ class ClusterAudit:
             sys.stderr.write(f"fleetcast: warning: the audit log has no line of this: {error}\n")
 
     def follow(self) -> None:
-        """Writes those to the log that no node has written; a crash may have some written twice.
+        """Writes the changes that no node has written yet to the log.
 
-        Raises `ControlStoreUnavailable`, `ValueError` for a record not ours.
+        A crash may repeat some of them. Raises `ControlStoreUnavailable`, and `ValueError` for a
+        malformed record.
         """
         try:
             with self._records.begin(write=False) as view:

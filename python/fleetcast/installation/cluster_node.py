@@ -1,4 +1,4 @@
-"""One node among those that share an installation: its id, its clock, the planes it prefers."""
+"""One node among the nodes of an installation: its id, its clock, the planes it prefers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from fleetcast.installation.directory import DataDirectory
 
 ALIVE_SECONDS = 10.0
-"""Time since its last beat for which a node counts as alive, as the database has it, too."""
+"""Seconds for which a node counts as alive after a beat; the database has the same number."""
 _CLAIM_SECONDS = ALIVE_SECONDS + 1.0
 _RETRY_SECONDS = 0.5
 _CLOCK_WARNING_SECONDS = 0.5
 CLOCK_SECONDS_MAX = 5.0
-"""Greatest difference to the database's clock: a fast one would push all readers' instant ahead."""
+"""Most seconds between this clock and the database's.
+
+A fast clock would push the time of all readers ahead.
+"""
 _WARNING_SECONDS = 60.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -31,7 +34,7 @@ logger = structlog.get_logger(__name__)
 
 
 class ClusterNode:
-    """This node. Copies of a data directory have one id, and are told apart by where they lie."""
+    """This node. Copies of a data directory share an id, and differ in the place of their files."""
 
     def __init__(self, cluster: Cluster, directory: DataDirectory) -> None:
         self._cluster = cluster
@@ -40,10 +43,10 @@ class ClusterNode:
         self._warned_at = float("-inf")
 
     def claim(self) -> None:
-        """Takes the node's id, as nobody else serves by it.
+        """Takes the node's id, if no other process serves with it.
 
-        One that died elsewhere is waited for. Raises `OperatorError` for one that goes on,
-        `StoreError`.
+        Waits for an id whose process has died. Raises `StoreError`, and `OperatorError` if another
+        process goes on with the id.
         """
         until = time.monotonic() + _CLAIM_SECONDS
         while not self._noted():
@@ -56,9 +59,9 @@ class ClusterNode:
             time.sleep(_RETRY_SECONDS)
 
     def beat(self) -> None:
-        """Notes that this node serves, and which others do.
+        """Notes that this node serves, and learns which other nodes do.
 
-        Raises `StoreError`, and `OperatorError` where another process serves as this node.
+        Raises `StoreError`, and `OperatorError` if another process serves as this node.
         """
         if not self._noted():
             message = f"another process serves as this node, by a copy of {self._directory.root}"
@@ -70,7 +73,7 @@ class ClusterNode:
             logger.warning("the clock differs from the database's", ahead_seconds=round(ahead, 3))
 
     def check(self) -> None:
-        """Fails where this node must not serve: its clock is off, or another one has its id.
+        """Raises if this node must not serve: its clock is off, or another process has its id.
 
         Raises `StoreError`, `OperatorError`.
         """
@@ -84,10 +87,12 @@ class ClusterNode:
             raise StoreUnavailable(message)
 
     def prefers(self, account_id: str) -> bool:
-        """True where this node comes first for the account's plane, of all that are alive.
+        """Returns true if this node comes first for the account's plane among the nodes alive.
 
-        Each draws a number for it (rendezvous hashing), so one that comes or goes changes the
-        preference for its own planes alone.
+        Each node gets a number for each account (rendezvous hashing), and the greatest number comes
+        first. A node that comes or goes changes the preference for its own planes only.
+
+        Example: if one of three nodes ends, the others take over its planes and keep their own.
         """
         own = self._directory.node_id()
         numbers = {node: sha256(f"{node} {account_id}".encode()).digest() for node in self._alive}
@@ -98,14 +103,14 @@ class ClusterNode:
         return self._cluster.beat(self._directory.node_id(), self._place(), *names)
 
     def _look(self) -> tuple[float, str | None]:
-        """Seconds that the clock is ahead of the database's for sure, and where the node serves."""
+        """Returns the seconds that the clock is ahead for sure, and the node's place."""
         before = time.time()
         now_us, place = self._cluster.look(self._directory.node_id())
         after, now = time.time(), now_us / 1e6
         return max(before - now, 0.0) + min(after - now, 0.0), place
 
     def _place(self) -> str:
-        """Name of the file of the id on all machines since they were started."""
+        """Returns a name of the id's file that is unique over machines and their starts."""
         status = self._directory.node.stat()
         return f"{_BOOT.read_text().strip()}/{status.st_dev}/{status.st_ino}"
 

@@ -64,7 +64,7 @@ class ClusterStores:
 
     @cached_property
     def predictions(self) -> PredictionStore:
-        """Forecasts and what serves them."""
+        """Forecasts, and the records and models that serve them."""
         models = RecordModels(
             self._records("models", (MODELS,)), ModelFiles(self._directory.cache / "models")
         )
@@ -81,7 +81,7 @@ class ClusterStores:
             raise OperatorError(str(error)) from None
         if not self.control.is_sealed():
             for account_id in self.control.unsealed_accounts():
-                with suppress(StoreMissing, StoreDamaged):  # whoever opens it says so
+                with suppress(StoreMissing, StoreDamaged):  # opening the plane reports it
                     self.engine.bind_plane(account_id)
             self.predictions.take_over()
             self._records("models", (MODELS,)).take_over([])
@@ -91,19 +91,19 @@ class ClusterStores:
         self.control.check()
 
     def usage(self, counted: Counted, run: str) -> Usage:
-        """Requests of accounts on all nodes, with those that `counted` has of the run here."""
+        """Returns the requests of accounts on all nodes; `counted` has the requests of this run."""
         return Usage(self._usage, counted, run, self._directory.node_id())
 
     def audit(self) -> Audit:
-        """Notes changes as records."""
+        """Returns a function that notes changes as records."""
         return self._audit.record
 
     def follower(self) -> Follower:
-        """Repeats those that no node has repeated."""
+        """Returns a follower that repeats the changes that no node has repeated."""
         return self._audit
 
     def forget(self, account_id: str) -> None:
-        """Deletes forecasts and usage.
+        """Deletes forecasts and usage of a deleted account.
 
         Raises `ControlStoreUnavailable`, `PredictionStoreUnavailable`.
         """
@@ -113,19 +113,19 @@ class ClusterStores:
                 UsageRecord.delete(view, key)
 
     def probe_reads(self) -> None:
-        """Raises `StoreError`."""
+        """Raises `StoreError` if the database does not answer."""
         self.cluster.database_now_us()
 
     def probe_writes(self) -> None:
-        """Raises `RecordsUnavailable`, and `StoreError` where this node must not serve."""
+        """Raises `RecordsUnavailable`, and `StoreError` if this node must not serve."""
         with self._probe.begin(write=True):
             pass
         self._node.check()
 
     def claim(self) -> None:
-        """Takes this node's id, as it begins to serve.
+        """Takes this node's id when the service begins to serve.
 
-        Raises `OperatorError` where another process serves by it, `StoreError`.
+        Raises `StoreError`, and `OperatorError` if another process serves with the id.
         """
         self._node.claim()
 
@@ -134,23 +134,23 @@ class ClusterStores:
         self._node.beat()
 
     def prefers(self, account_id: str) -> bool:
-        """True where this node comes first at the upkeep of an account's plane."""
+        """Returns true if this node comes first for the upkeep of an account's plane."""
         return self._node.prefers(account_id)
 
     def sweep(self) -> None:
-        """Removes log, objects and names that are over. Raises `StoreError`."""
+        """Removes log, objects and names that no node needs. Raises `StoreError`."""
         hours, objects = self.cluster.sweep()
         if hours or objects:
             logger.info("swept", hours=hours, objects=objects)
 
     def close(self) -> None:
-        """Closes planes, and asks for no more news."""
+        """Closes planes and stops listening for changes."""
         if "engine" in self.__dict__:
             self.engine.close()
         self.control.close()
 
     def _accounts_known(self) -> set[str] | None:
-        """Accounts of all tenants; `None` where that cannot be known now."""
+        """Returns the accounts of all tenants, or `None` if they cannot be read now."""
         try:
             return {tenant.account_id for tenant in self.control.tenants()}
         except ControlStoreUnavailable:
@@ -169,9 +169,9 @@ class ClusterStores:
 
 
 def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:
-    """Makes an installation in the database, or joins the one that is there: false.
+    """Makes an installation in the database. Returns false if it joins an existing installation.
 
-    Raises `OperatorError` where that has another environment or master key, `StoreError`.
+    Raises `StoreError`, and `OperatorError` if the other has another environment or master key.
     """
     cluster = open_cluster(settings.store, directory.cache / "objects")
     try:
@@ -185,5 +185,5 @@ def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> 
 
 
 def _master_key_check(master_key: bytes) -> bytes:
-    """A hash of the master key that tells it from others, and nothing else."""
+    """Returns a hash that differs between master keys and reveals no part of a key."""
     return derive(master_key, _MASTER_KEY_LABEL)

@@ -1,4 +1,4 @@
-"""Data directory of an installation: its parts."""
+"""Data directory of an installation: the paths of its parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """Paths of the parts of an installation."""
+    """Paths of the parts of an installation.
+
+    Example: for the root `/data`, `planes` is `/data/planes`.
+    """
 
     root: Path
 
@@ -27,7 +30,7 @@ class DataDirectory:
         return self.root / "control"
 
     def accounts_revision(self, settings: Settings) -> Path:
-        """Tells if an older copy of the control store was put back."""
+        """File that shows if an older copy of the control store was put back."""
         return self.root / settings.security.accounts_revision_file
 
     @property
@@ -52,32 +55,32 @@ class DataDirectory:
 
     @property
     def adapters(self) -> Path:
-        """Names of other protocols as they are stored, if an operator put some there."""
+        """Names for records of other protocols, if an operator put some there."""
         return self.root / "adapters.toml"
 
     @property
     def lock(self) -> Path:
-        """Held by the one `serve` of this directory."""
+        """Lock that the one `serve` of this directory holds."""
         return self.root / "serve.lock"
 
     @property
     def run(self) -> Path:
-        """Files of a running service; of no use after it."""
+        """Files of a running service, which are of no use after the service ends."""
         return self.root / "run"
 
     @property
     def limiter(self) -> Path:
-        """Counts that the workers of a running service share; of no use after it."""
+        """Counts that the workers of a running service share."""
         return self.run / "limiter"
 
     @property
     def adapter_limiter(self) -> Path:
-        """As `limiter`, of the requests to the adapters."""
+        """Counts as in `limiter`, of the requests to the adapters."""
         return self.run / "adapters"
 
     @property
     def console_limiter(self) -> Path:
-        """Failed operator tokens by address; of no use after the service."""
+        """Wrong operator tokens by address."""
         return self.run / "console"
 
     @property
@@ -92,16 +95,16 @@ class DataDirectory:
 
     @property
     def cache(self) -> Path:
-        """Copies of what an object store and a database have."""
+        """Copies of data in an object store and a database."""
         return self.root / "cache"
 
     @property
     def node(self) -> Path:
-        """Id of this node among those of an installation."""
+        """Id of this node among the nodes of an installation."""
         return self.root / "node"
 
     def node_id(self) -> str:
-        """The id of this node. Raises `OperatorError` where it has none."""
+        """Returns the id of this node. Raises `OperatorError` if the node has no id."""
         try:
             return self.node.read_text().strip()
         except OSError as error:
@@ -110,16 +113,16 @@ class DataDirectory:
 
     @property
     def unfinished_restore(self) -> Path:
-        """Lock of a restore into an empty directory; it goes when that is done."""
+        """Lock of a restore into an empty directory, removed when the restore is done."""
         return self.root / "restore.unfinished"
 
     @property
     def restoring(self) -> Path:
-        """Locks of restores of single tenants, each named by an account; they go when done."""
+        """Locks of restores of single tenants, each named by an account and removed when done."""
         return self.root / "restoring"
 
     def require(self) -> None:
-        """Raises `OperatorError` where `init` has not been, or a restore did not end."""
+        """Raises `OperatorError` if `init` did not run, or if a restore did not end."""
         if self.unfinished_restore.exists():
             message = f"a restore into {self.root} has not ended: wait for it, or run it again"
             raise OperatorError(message)
@@ -128,9 +131,10 @@ class DataDirectory:
             raise OperatorError(message)
 
     def grpc_authority(self, settings: Settings) -> Path | None:
-        """The authority that clients trust for `init`'s own certificate, `None` for another one.
+        """Returns the authority that clients trust for the certificate of `init`.
 
-        Raises `OperatorError` where the server's certificate or key cannot be read.
+        Returns `None` for a certificate from elsewhere. Raises `OperatorError` if the server's
+        certificate or key cannot be read.
         """
         for name in (settings.grpc.certificate, settings.grpc.private_key):
             try:
@@ -141,10 +145,10 @@ class DataDirectory:
         return self.tls / "ca.pem" if self.has_own_certificate(settings) else None
 
     def has_own_certificate(self, settings: Settings) -> bool:
-        """True for the certificate that `init` made, false for one from elsewhere."""
+        """Returns true if `init` made the certificate, false if it is from elsewhere."""
         return (self.root / settings.grpc.certificate).parent == self.tls
 
     def settings(self, environ: Mapping[str, str], overrides: Iterable[Override] = ()) -> Resolved:
-        """The settings in force. Raises `OperatorError` where `init` has not been."""
+        """Returns the settings in force. Raises `OperatorError` if `init` did not run."""
         self.require()
         return resolve(self.root, environ, overrides)

@@ -1,4 +1,4 @@
-"""Stores in a data directory: those of one machine."""
+"""Stores of one machine, in its data directory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EmbeddedStores:
 
     @cached_property
     def predictions(self) -> EmbeddedPredictions:
-        """Forecasts and what serves them."""
+        """Forecasts, and the records and models that serve them."""
         return EmbeddedPredictions(self._directory.forecast, self._master_key)
 
     def prepare(self) -> None:
@@ -48,53 +48,53 @@ class EmbeddedStores:
         self.control.verify_master_key()
         if not self.control.is_sealed():
             for account_id in self.control.unsealed_accounts():
-                with suppress(StoreMissing, StoreDamaged):  # whoever opens it says so
+                with suppress(StoreMissing, StoreDamaged):  # opening the plane reports it
                     self.engine.bind_plane(account_id)
             self.predictions.take_over()
             self.control.take_over()
         self.control.check()
 
     def usage(self, counted: Counted, run: str) -> Usage:
-        """Requests of accounts, with those that `counted` has of the run."""
+        """Returns the requests of accounts; `counted` has the requests of this run."""
         return Usage(self.control, counted, run)
 
     def audit(self) -> Audit:
-        """Notes changes in a file."""
+        """Returns a function that notes changes in a file."""
         return AuditLog(self._directory.audit_log).record
 
     def follower(self) -> Follower:
-        """Repeats new lines of that file."""
+        """Returns a follower that repeats new lines of the file."""
         return AuditLogFollower(self._directory.audit_log)
 
     def forget(self, account_id: str) -> None:
-        """Deletes the forecasts. Raises `PredictionStoreUnavailable`."""
+        """Deletes the forecasts of a deleted account. Raises `PredictionStoreUnavailable`."""
         self.predictions.forget(account_id)
 
     def probe_reads(self) -> None:
-        """Raises `OSError`."""
-        with os.scandir(self._directory.planes) as entries:  # one of them: there may be thousands
+        """Raises `OSError` if the folder of planes cannot be read."""
+        with os.scandir(self._directory.planes) as entries:  # one entry: there may be thousands
             next(entries, None)
 
     def probe_writes(self) -> None:
-        """Fails on a full disk, which stops writes but not reads. Raises `OSError`."""
+        """Raises `OSError` if the disk is full, which stops writes but not reads."""
         check_room(self._directory.planes)
 
     def claim(self) -> None:
-        """Nothing: the lock of the data directory does it."""
+        """Does no work: the lock of the data directory keeps a second service out."""
 
     def beat(self) -> None:
-        """Nothing: nobody listens."""
+        """Does no work: there are no other nodes."""
 
     def prefers(self, account_id: str) -> bool:
-        """True: there is no other node."""
+        """Returns true, because there are no other nodes."""
         del account_id
         return True
 
     def sweep(self) -> None:
-        """Nothing: upkeep of each plane does it."""
+        """Does no work: upkeep of each plane removes old data."""
 
     def close(self) -> None:
-        """Closes all that was opened."""
+        """Closes all open stores."""
         if "predictions" in self.__dict__:
             self.predictions.close()
         if "engine" in self.__dict__:

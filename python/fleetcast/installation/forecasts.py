@@ -1,4 +1,4 @@
-"""Forecasts of an installation: the models it begins with."""
+"""Models that an installation begins with."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def lacks_models(store: PredictionStore) -> bool:
-    """Makes the prediction store; true if a family never had a model, and could have one.
+    """Makes the prediction store. Returns true if a family never had a model, and could have one.
 
-    There are none to release without the extra `forecast`. Raises `OSError`,
+    Without the extra `forecast` there are no models to release. Raises `OSError`,
     `PredictionStoreUnavailable`.
     """
     store.ensure()
@@ -22,7 +22,7 @@ def lacks_models(store: PredictionStore) -> bool:
 
 
 def provide_models(store: PredictionStore) -> None:
-    """Makes the prediction store, and releases this version's models where none ever was.
+    """Makes the prediction store, and releases this version's models if a family has none.
 
     Raises `OperatorError`, `OSError`, `PredictionStoreUnavailable`.
     """

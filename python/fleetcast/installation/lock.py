@@ -1,7 +1,7 @@
-"""Exclusive lock of a data directory, held by the one `serve` of it, with a note of what it does.
+"""Exclusive lock of a data directory, held by its one `serve`, with a note about the service.
 
-The file has the holder's process id in its first line and a JSON document in its second. It is
-emptied at a clean end, so one that has a text while nobody holds it was left by a crash.
+The first line of the file has the holder's process id, the second line has a JSON document. A clean
+end empties the file. If the file has text and its lock is free, the last holder crashed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NOTE_BYTES_MAX = 65_536
-_PATIENCE_SECONDS = 0.5  # a look by `seen` holds the file for microseconds
+_PATIENCE_SECONDS = 0.5  # `seen` holds the file for microseconds
 _RETRY_SECONDS = 0.01
 
 
@@ -30,27 +30,27 @@ class HeldLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.crashed = bool(os.pread(descriptor, 1, 0))
-        """The last holder ended without letting go of it."""
+        """True if the last holder ended without releasing the lock."""
         self.note({})
 
     def note(self, document: Mapping[str, object]) -> None:
-        """Leaves a document for `seen`. Raises `OSError`."""
+        """Writes a document for `seen`. Raises `OSError`."""
         content = f"{os.getpid()}\n{json.dumps(document)}\n".encode()
-        # Over what is there, so that a full disk has room for it.
+        # The new text overwrites the old, so that a full disk has room for it.
         os.pwrite(self._descriptor, content, 0)
         os.ftruncate(self._descriptor, len(content))
 
     def clear(self) -> None:
-        """Leaves nothing. Raises `OSError`."""
+        """Removes the document. Raises `OSError`."""
         os.ftruncate(self._descriptor, 0)
 
 
 class Seen(NamedTuple):
-    """Outcome of a look at a lock."""
+    """State of a lock."""
 
     held: bool
     pid: int | None
-    """Process that holds it or, where nobody does, that crashed with it."""
+    """Process that holds the lock or, if the lock is free, that crashed with it."""
     note: dict[str, object]
 
 
@@ -58,7 +58,7 @@ class Seen(NamedTuple):
 def exclusive(path: Path) -> Iterator[HeldLock]:
     """Holds the lock.
 
-    Raises `OperatorError` where another process holds it. The lock ends with the process.
+    Raises `OperatorError` if another process holds it. The lock ends with the process.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -78,7 +78,7 @@ def exclusive(path: Path) -> Iterator[HeldLock]:
 
 
 def seen(path: Path) -> Seen:
-    """Looks at a lock without waiting for its holder. Raises `OSError`."""
+    """Reads the state of a lock without waiting for its holder. Raises `OSError`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _content(descriptor: int) -> tuple[int | None, dict[str, object]]:
-    """Process and note; what is being written, or was by an earlier version, counts as absent."""
+    """Returns process and note. A note that is half written or malformed counts as empty."""
     pid, note, *_ = [*os.pread(descriptor, _NOTE_BYTES_MAX, 0).split(b"\n"), b""]
     try:
         document = json.loads(note)

@@ -40,11 +40,11 @@ def make_data_directory(
     store: Sequence[Override] = (),
     master_key_file: Path | None = None,
 ) -> bool:
-    """Makes everything that `serve` needs; its certificate is good for `hosts` as well.
+    """Makes everything that `serve` needs; its certificate is valid for `hosts` as well.
 
-    `store` has settings of that section. The master key is a copy of that in `master_key_file`, or
-    a new one. False where the directory joins an installation that was there already. Raises
-    `OperatorError`, and leaves nothing then.
+    `store` has settings of that section. The master key is copied from `master_key_file`, or new.
+    Returns false if the directory joins an existing installation. Raises `OperatorError`; the
+    directory is then left empty.
     """
     root = directory.root
     names = certificate_hosts(hosts)
@@ -65,14 +65,14 @@ def make_data_directory(
         else:
             directory.planes.mkdir(mode=0o700)
             _make_accounts(directory, settings, master_key)
-        # Last, because it is what makes the directory one of ours.
+        # The settings come last, because a directory with settings counts as a data directory.
         write_private(root / SETTINGS_FILE, _settings_text(environment, store).encode())
-        # Acknowledged records are worth nothing after a power cut without the key, and the key
-        # nothing without its name.
+        # Without the key, acknowledged records cannot be read after a power cut. The key is lost if
+        # its name is not durable.
         for folder in (directory.control, directory.tls, root, *root.absolute().parents):
             if os.access(folder, os.R_OK):
                 sync_folder(folder)
-        # After the key is safe: from then on the database belongs to it.
+        # The key must be safe first, because from then on the database belongs to it.
         return not is_shared or _installed(directory, settings, master_key)
     except (OSError, ControlStoreUnavailable, StoreError) as error:
         _clear(root)
@@ -89,7 +89,7 @@ def _make_accounts(directory: DataDirectory, settings: Settings, master_key: byt
 
 
 def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:
-    """The key of the settings, or a copy of that in `file`, or a new one."""
+    """Returns the key of the settings, a copy of the key in `file`, or a new key."""
     if _key_is_elsewhere(settings):
         return load_master_key(root, settings.security)
     if file is None:
@@ -100,9 +100,9 @@ def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:
 
 
 def _installed(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:
-    """Makes an installation in the database, or joins the one that is there: false.
+    """Makes an installation in the database. Returns false if it joins an existing installation.
 
-    Raises `OperatorError` where that has another environment or master key, `StoreError`.
+    Raises `StoreError`, and `OperatorError` if the other has another environment or master key.
     """
     from fleetcast.installation.cluster_stores import install  # noqa: PLC0415 - few need it
 
@@ -118,7 +118,7 @@ def _settings_text(environment: str, store: Sequence[Override]) -> str:
 
 
 def _content(root: Path) -> list[Path]:
-    """The entries, less those that a fresh file system brings."""
+    """Returns the entries of a folder, without the entries of a fresh file system."""
     return [path for path in root.iterdir() if path.name != "lost+found"]
 
 

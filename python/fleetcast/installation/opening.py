@@ -52,11 +52,11 @@ def opened(
     to_read: bool = False,
     to_scan: bool = False,
 ) -> Iterator[Installation]:
-    """Opens a data directory beside whatever else uses it.
+    """Opens a data directory while the service or other commands may use it.
 
-    With `to_read` nothing may be changed, and its file system may be read-only; if planes are to be
-    scanned then, `to_scan` has to say so.
-    Raises `OperatorError`, `ControlStoreUnavailable`, `OSError`.
+    With `to_read` the data directory is not changed, and its file system may be read-only. Set
+    `to_scan` as well if planes are to be scanned. Raises `OperatorError`,
+    `ControlStoreUnavailable`, `OSError`.
     """
     settings = directory.settings(environ).settings
     master_key = load_master_key(directory.root, settings.security)

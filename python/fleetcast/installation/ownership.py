@@ -1,4 +1,4 @@
-"""Files that root's commands make in a data directory of somebody else, such as the service's."""
+"""Files that root's commands make in a data directory of another user, such as the service's."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 
 _ROOT = 0
 _PAUSE_SECONDS_MIN = 0.2
-_PAUSE_ROUNDS = 20  # a pause lasts as long as 20 rounds, so that they take 5% of a core at most
+_PAUSE_ROUNDS = 20  # pauses of 20 rounds keep the rounds below 5% of a core
 
 
 @contextlib.contextmanager
 def left_to_owner(directory: Path) -> Iterator[None]:
-    """Gives what root makes in the block to the owner of `directory`, who could not open it else.
+    """Gives files that root makes in the block to the owner of `directory`.
 
-    Files of the stores change hands soon after they are made, because the service may need them
-    while the command runs. So does what a killed command left there. Other files change hands at
-    the end; those that root owned before stay root's, such as a master key of an operator's.
-    Does nothing if the user is not root, or if root owns the directory. Raises `OSError`.
+    The owner could not open them otherwise. Files of the stores change hands soon after they are
+    made, because the service may need them while the command runs. Files of a killed command do as
+    well. Other files change hands at the end. Files that root owned before stay root's, such as an
+    operator's master key. Does no work if the user is not root, or if root owns the directory.
+    Raises `OSError`.
     """
     if os.geteuid() != _ROOT or not directory.is_dir() or directory.stat().st_uid == _ROOT:
         yield
@@ -53,7 +54,7 @@ def left_to_owner(directory: Path) -> Iterator[None]:
 
 
 def _stores(directory: Path) -> set[Path]:
-    """Files and folders that the service itself makes."""
+    """Returns the files and folders that the service itself makes."""
     place = DataDirectory(directory)
     folders = {place.control, place.planes, place.forecast, place.cache, place.restoring}
     return folders | {place.upkeep.parent, place.audit_log, place.lock}
@@ -71,19 +72,19 @@ def _hand_over(directory: Path, is_chosen: Chosen) -> None:
     owner = directory.stat()
     for path, held in _of_root(directory):
         if is_chosen(path):
-            with contextlib.suppress(OSError):  # it is gone again
+            with contextlib.suppress(OSError):  # the file is gone again
                 os.chown(path.name, owner.st_uid, owner.st_gid, dir_fd=held, follow_symlinks=False)
 
 
 def _of_root(directory: Path) -> Iterator[tuple[Path, int]]:
-    """Files and folders of root's, each with a descriptor of the folder that holds it.
+    """Yields root's files and folders, each with a descriptor of the folder that holds it.
 
-    The owner of the directory cannot put a link in the place of a folder that is held. A file with
-    a second name is left out: it may be one of the system's.
+    The owner of the directory cannot put a link in the place of a folder that is held open. A file
+    with a second name is left out, because it may be a file of the system.
     """
     for folder, folders, files, held in os.fwalk(directory):
         for name in (*folders, *files):
-            with contextlib.suppress(OSError):  # it is gone again
+            with contextlib.suppress(OSError):  # the file is gone again
                 status = os.stat(name, dir_fd=held, follow_symlinks=False)
                 is_alone = stat.S_ISDIR(status.st_mode) or status.st_nlink == 1
                 if status.st_uid == _ROOT and is_alone:

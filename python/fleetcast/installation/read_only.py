@@ -1,4 +1,4 @@
-"""A data directory on a file system that cannot be written: a snapshot, or a disk to be rescued."""
+"""A data directory on a read-only file system: a snapshot, or a disk to be rescued."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
 _SEGMENTS = "segments"
 _LOCKS = ("lock.mdb", "plane.mdb-lock", "plane.log-lock", "compaction.lock")
-"""They say who has a store open on one machine, and are made anew."""
+"""Files that say which processes of a machine have a store open. They are made again in a copy."""
 
 
 def is_read_only(root: Path) -> bool:
-    """True if the file system of `root` is mounted read-only. Raises `OSError`."""
+    """Returns true if the file system of `root` is mounted read-only. Raises `OSError`."""
     return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
 
 
 @contextmanager
 def readable(directory: DataDirectory, *, to_scan: bool = False) -> Iterator[DataDirectory]:
-    """Stores that can be opened to be read: those of `directory`, or copies of them.
+    """Gives stores that can be opened to be read: the stores of `directory`, or copies of them.
 
-    To open a store is to write: locks, and what a crash has left of the log. So if the file system
-    is read-only, a store is copied into a temporary directory (`TMPDIR`) when it is first asked
-    for, except for segments, which are linked there. Example: a snapshot with 50 GB of segments
-    and 20 MB of logs takes 20 MB. Only with `to_scan` can planes be scanned. Raises `OSError`.
+    Opening a store writes: locks, and the part of the log that a crash has left. If the file system
+    is read-only, a store is therefore copied into a temporary directory (`TMPDIR`) on its first
+    use. Its segments are linked instead. Set `to_scan` if planes are to be scanned. Raises
+    `OSError`.
+
+    Example: a snapshot with 50 GB of segments and 20 MB of logs takes 20 MB.
     """
     if not directory.control.is_dir() or not is_read_only(directory.root):
         yield directory
@@ -45,7 +47,7 @@ def readable(directory: DataDirectory, *, to_scan: bool = False) -> Iterator[Dat
 
 @dataclass(frozen=True)
 class _Copies(DataDirectory):
-    """Copies of the stores of `source`, each made below `root` when it is first asked for."""
+    """Copies of the stores of `source`, each made below `root` on its first use."""
 
     source: DataDirectory
     to_scan: bool
@@ -55,7 +57,7 @@ class _Copies(DataDirectory):
         return self._copied(self.source.control)
 
     def accounts_revision(self, settings: Settings) -> Path:
-        """A copy may be an older one, and notes nothing."""
+        """Returns a file in the copy: a copy may be older, and must not note its revision."""
         return self.root / Path(settings.security.accounts_revision_file).name
 
     @property
@@ -76,10 +78,12 @@ class _Copies(DataDirectory):
         return copy
 
     def _link(self, segments: Path, link: Path) -> None:
-        """Links a folder of segments; `to_scan` links each of them, as a scan adds some of its own.
+        """Links a folder of segments.
 
-        A backup must not meet links to files: a second name of such a link is a link, too, and
-        leads nowhere once the snapshot is gone.
+        With `to_scan` links each segment, as a scan adds its own segments.
+
+        A backup must not meet links to files. A second name of such a link is a link too, and leads
+        nowhere once the snapshot is gone.
         """
         if not self.to_scan:
             link.symlink_to(segments)

@@ -16,15 +16,15 @@ class Follower(Protocol):
     """Repeats changes of accounts, which commands have made, in the log."""
 
     def follow(self) -> None:
-        """Writes the new ones. Raises `OSError`, `ValueError`, `ControlStoreUnavailable`."""
+        """Writes the new changes. Raises `OSError`, `ValueError`, `ControlStoreUnavailable`."""
 
 
 class Stores(Protocol):
-    """Stores of one process. Make them after a fork; nothing is opened before its first use."""
+    """Stores of one process. Make them after a fork; each store is opened on its first use."""
 
     @property
     def is_shared(self) -> bool:
-        """True where other nodes use them, too."""
+        """True if other nodes use the stores as well."""
 
     @property
     def control(self) -> ControlStore:
@@ -36,50 +36,50 @@ class Stores(Protocol):
 
     @property
     def predictions(self) -> PredictionStore:
-        """Forecasts and what serves them."""
+        """Forecasts, and the records and models that serve them."""
 
     def prepare(self) -> None:
-        """Seals what fleetcast 0.3.0 wrote without a seal, once, and looks at the accounts.
+        """Seals the unsealed records of fleetcast 0.3.0, once, and checks the accounts.
 
-        Raises `OperatorError` if the stores were made with another master key, and
-        `ControlStoreUnavailable` for accounts that are damaged or were put back.
+        Raises `OperatorError` if the stores were made with another master key. Raises
+        `ControlStoreUnavailable` if accounts are damaged or an older copy was put back.
         """
 
     def usage(self, counted: Counted, run: str) -> Usage:
-        """Requests of accounts, with those that `counted` has of the run."""
+        """Returns the requests of accounts; `counted` has the requests of the run."""
 
     def audit(self) -> Audit:
-        """Notes changes of accounts."""
+        """Returns a function that notes changes of accounts."""
 
     def follower(self) -> Follower:
-        """Repeats them."""
+        """Returns a follower that repeats these notes."""
 
     def forget(self, account_id: str) -> None:
-        """Deletes what is kept beside the plane of a deleted account.
+        """Deletes the data of a deleted account that is outside its plane.
 
         Raises `ControlStoreUnavailable`, `PredictionStoreUnavailable`.
         """
 
     def probe_reads(self) -> None:
-        """Fails where no plane can be read."""
+        """Raises if no plane can be read."""
 
     def probe_writes(self) -> None:
-        """Fails where no plane can be written to."""
+        """Raises if no plane can be written."""
 
     def claim(self) -> None:
-        """Takes this node's id, as it begins to serve.
+        """Takes this node's id when the service begins to serve.
 
-        Raises `OperatorError` where another process serves by it, `StoreError`.
+        Raises `StoreError`, and `OperatorError` if another process serves with the id.
         """
 
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
 
     def prefers(self, account_id: str) -> bool:
-        """True where this node comes first at the upkeep of an account's plane."""
+        """Returns true if this node comes first for the upkeep of an account's plane."""
 
     def sweep(self) -> None:
-        """Removes what no node needs any more. Raises `StoreError`."""
+        """Removes data that no node needs any more. Raises `StoreError`."""
 
     def close(self) -> None:
-        """Closes all that was opened; acknowledged batches are stored first."""
+        """Closes all open stores; acknowledged batches are stored first."""

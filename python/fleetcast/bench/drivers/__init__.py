@@ -1,4 +1,4 @@
-"""Databases that can be measured: a file each, which says all that is particular to it."""
+"""Databases that can be measured: one file each, with the particulars of the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fleetcast.bench.driver import Driver
 
-# Name -> module and class.
+# Module and class of each name.
 DRIVERS = {
     "http": "fleetcast_http:HttpWrites",
     "grpc": "fleetcast_grpc:GrpcCalls",
@@ -28,7 +28,7 @@ DRIVERS = {
 
 
 def driver(name: str, folder: Path, options: Mapping[str, str]) -> Driver:
-    """The driver of that name, which keeps its files in `folder`. Raises `OperatorError`."""
+    """Returns the driver of a name, which keeps its files in `folder`. Raises `OperatorError`."""
     if name not in DRIVERS:
         message = f"{name} is no driver: there are {', '.join(DRIVERS)}"
         raise OperatorError(message)

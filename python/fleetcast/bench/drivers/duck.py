@@ -1,4 +1,4 @@
-"""DuckDB: COPY of each batch in a transaction, made durable by its own log; no index."""
+"""DuckDB: COPY of each batch in a transaction, made durable by DuckDB's log; no index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DuckDb(Hosted):
-    """Within a process of Python."""
+    """DuckDB within a process of Python."""
 
     module = __name__
     about = f"DuckDB {duckdb.__version__}: its defaults, COPY, no index"
@@ -30,7 +30,7 @@ class DuckDb(Hosted):
 
 
 class DuckDbEngine:
-    """A file; cursors of one connection share what it holds."""
+    """A database file; cursors of one connection share its content."""
 
     def __init__(self, folder: Path) -> None:
         self._connection = duckdb.connect(str(folder / "rows.duckdb"))

@@ -10,7 +10,7 @@ from fleetcast.bench.texts import lines
 
 
 class AdapterWrites(RunningService):
-    """Answered once the batch is on disk."""
+    """Writes that are answered once the batch is on disk."""
 
     about = "fleetcast by line protocol over HTTP, its defaults"
     listeners = ("--grpc", "off", "--set", "adapters.address=127.0.0.1:0")
@@ -22,7 +22,7 @@ class AdapterWrites(RunningService):
 
 
 class AdapterSession:
-    """A connection to write, a connection to read."""
+    """A connection to write, and a connection to read."""
 
     def __init__(self, writer: LineSession, reader: ServiceSession) -> None:
         self._sessions = writer, reader

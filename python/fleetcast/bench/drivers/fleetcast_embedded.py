@@ -21,7 +21,7 @@ _HORIZON_NS = 10 * 365 * 86_400 * NS_PER_SECOND
 
 
 class Embedded(Hosted):
-    """Within a process of Python."""
+    """fleetcast within a process of Python."""
 
     module = __name__
     about = "fleetcast embedded, JSON, its defaults"
@@ -82,7 +82,7 @@ class FleetcastSession:
         return found
 
     def close(self) -> None:
-        """The store stays open for the others."""
+        """Leaves the store open for the other sessions."""
 
 
 def _rows(batch: RowBatch) -> list[dict[str, Any]]:

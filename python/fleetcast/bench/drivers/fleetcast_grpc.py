@@ -20,7 +20,7 @@ _NS_PER_SECOND = 1_000_000_000
 
 
 class GrpcCalls(RunningService):
-    """Answered once the batch is on disk."""
+    """Calls that are answered once the batch is on disk."""
 
     about = "fleetcast over gRPC with TLS, its defaults"
     listeners = ("--grpc", "127.0.0.1:0")
@@ -46,7 +46,7 @@ class GrpcCalls(RunningService):
 
 
 class GrpcSession:
-    """A channel to write, a connection to read."""
+    """A channel to write, and a connection to read."""
 
     def __init__(self, channel: Channel, reader: ServiceSession) -> None:
         self._channel = channel
@@ -57,7 +57,8 @@ class GrpcSession:
     def write(self, payload: bytes) -> None:
         outcome = self._channel.send(payload)
         if outcome.verdict is not Verdict.WRITTEN or outcome.rejected_count:
-            # A call that was not refused failed on its way: its words are those of gRPC.
+            # If the service did not refuse the call, the call failed on its way, with gRPC's own
+            # words.
             refused = outcome.verdict in {Verdict.REFUSED, Verdict.SPLIT}
             message = f"it answered {outcome.status} {outcome.details if refused else ''}".rstrip()
             raise DatabaseFault(message)

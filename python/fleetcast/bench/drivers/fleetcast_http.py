@@ -7,7 +7,7 @@ from fleetcast.bench.texts import json_body
 
 
 class HttpWrites(RunningService):
-    """Answered once the batch is on disk."""
+    """Writes that are answered once the batch is on disk."""
 
     about = "fleetcast over HTTP, JSON, its defaults"
     encode = staticmethod(json_body)

@@ -1,4 +1,4 @@
-"""The service in a data directory of its own, and reads over HTTP, for what writes to it."""
+"""The service in its own data directory, with reads over HTTP; subclasses add the writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENTITIES_MAX = 16
 _TIMEOUT_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 _WEEK_SECONDS = 7 * 86_400
-# The workload comes from one address and is older than what a service is asked for by default.
+# The workload comes from one address, and its rows are older than the service answers by default.
 _SETTINGS = {
     "limits.requests_per_minute": 0,
     "limits.history_horizon_days": 36_500,
@@ -49,7 +49,8 @@ class ServiceSession:
         self._exchange("POST", "/telemetry", payload)
 
     def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        # The most that may be asked for; a fleet of one truck would be done in 600,000 rows.
+        # The largest freshness that the service allows. A fleet of one truck exceeds it after
+        # 600,000 rows.
         parameters = {
             "measurement": measurement,
             "as_of_utc": time_text(START + _WEEK_SECONDS),
@@ -106,7 +107,7 @@ def _merge(one: dict[str, Any], times: dict[int, Fields]) -> None:
 
 
 class RunningService(Driver):
-    """`fleetcast serve` as it comes, without limits on clients."""
+    """`fleetcast serve` with default settings, except that clients have no rate limit."""
 
     listeners: ClassVar[tuple[str, ...]] = ("--grpc", "off")
     _program: subprocess.Popen[str] | None = None
@@ -126,7 +127,7 @@ class RunningService(Driver):
                 stderr=log,
                 text=True,
             )
-        assert self._program.stdout is not None  # noqa: S101 - asked for
+        assert self._program.stdout is not None  # noqa: S101 - a pipe was asked for
         line = self._program.stdout.readline()
         if not line:
             message = f"fleetcast did not start: {self.folder.with_suffix('.log')} says why"
@@ -137,7 +138,7 @@ class RunningService(Driver):
         return self._program.pid if self._program else None
 
     def reader(self) -> ServiceSession:
-        """A connection over HTTP."""
+        """Opens a connection over HTTP."""
         return ServiceSession(self.ready["http"], self.key)
 
     def settle(self) -> None:

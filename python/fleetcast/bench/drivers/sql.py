@@ -1,6 +1,6 @@
 """Tables and statements of SQL databases: a table for each measurement, a column for each name.
 
-Times are whole nanoseconds. Statements have `?` where values go.
+Times are whole nanoseconds since 1970. Statements have `?` in place of values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLUMNS = {measurement: ("time", *TAGS, *fields) for measurement, fields in FIEL
 
 
 def create(text: str, number: str) -> list[str]:
-    """Statements that make the tables, with the database's own words for types."""
+    """Returns statements that make the tables, with the database's own words for types."""
     return [
         f"CREATE TABLE IF NOT EXISTS {measurement} (time BIGINT NOT NULL, "
         + ", ".join([f"{tag} {text}" for tag in TAGS] + [f"{field} {number}" for field in fields])
@@ -32,18 +32,18 @@ def create(text: str, number: str) -> list[str]:
 
 
 def indexes() -> list[str]:
-    """Statements that let one entity's rows be found."""
+    """Returns statements that make the indexes, by which an entity's rows are found."""
     return [f"CREATE INDEX IF NOT EXISTS {m}_rows ON {m} (entity_id, time)" for m in FIELDS]
 
 
 def insert(measurement: str) -> str:
-    """Statement that stores a row."""
+    """Returns the statement that stores a row."""
     marks = ", ".join("?" * len(COLUMNS[measurement]))
     return f"INSERT INTO {measurement} VALUES ({marks})"
 
 
 def cells(rows: Iterable[TruckRow]) -> dict[str, list[list[Any]]]:
-    """Rows of a batch by table, a cell for each column."""
+    """Returns the rows of a batch by table, with a cell for each column."""
     found: dict[str, list[list[Any]]] = {measurement: [] for measurement in FIELDS}
     for row in rows:
         given: dict[str, Any] = {**dict(row.tags), **dict(row.fields)}
@@ -53,7 +53,7 @@ def cells(rows: Iterable[TruckRow]) -> dict[str, list[list[Any]]]:
 
 
 def csv_texts(rows: Iterable[TruckRow]) -> dict[str, bytes]:
-    """Rows of a batch by table, as the CSV that COPY reads."""
+    """Returns the rows of a batch by table, as the CSV that COPY reads."""
     texts = {}
     for measurement, found in cells(rows).items():
         text = io.StringIO()
@@ -63,7 +63,7 @@ def csv_texts(rows: Iterable[TruckRow]) -> dict[str, bytes]:
 
 
 def newest(measurement: str) -> str:
-    """Statement for the newest row of every entity; its rows go through `fields_of`."""
+    """Returns the statement for the newest row of every entity; read its rows with `newest_of`."""
     named = ", ".join(FIELDS[measurement])
     numbered = "row_number() OVER (PARTITION BY entity_id ORDER BY time DESC) AS nth"
     inner = f"SELECT entity_id, time, {named}, {numbered} FROM {measurement}"
@@ -71,7 +71,7 @@ def newest(measurement: str) -> str:
 
 
 def window(measurement: str, entities: int) -> str:
-    """Statement for rows of a number of entities; values are the entities, start and end."""
+    """Returns the statement for rows of some entities; its values come from `bounds`."""
     named, marks = ", ".join(FIELDS[measurement]), ", ".join("?" * entities)
     return (
         f"SELECT entity_id, time, {named} FROM {measurement} "
@@ -80,17 +80,17 @@ def window(measurement: str, entities: int) -> str:
 
 
 def bounds(entities: Sequence[str], start: int, end: int) -> list[Any]:
-    """Values for `window`, whose bounds are in seconds."""
+    """Returns the values for `window`: the entities, start and end. The bounds are in seconds."""
     return [*entities, start * NS_PER_SECOND, end * NS_PER_SECOND]
 
 
 def newest_of(measurement: str, rows: Iterable[Sequence[Any]]) -> dict[str, tuple[int, Fields]]:
-    """The answer to `newest`."""
+    """Returns the answer to `newest`, by entity."""
     return {row[0]: (row[1] // NS_PER_SECOND, fields_of(measurement, row[2:])) for row in rows}
 
 
 def samples_of(measurement: str, rows: Iterable[Sequence[Any]]) -> Samples:
-    """The answer to `window`."""
+    """Returns the answer to `window`, by entity."""
     found: Samples = {}
     for row in rows:
         times = found.setdefault(row[0], {})
@@ -99,6 +99,6 @@ def samples_of(measurement: str, rows: Iterable[Sequence[Any]]) -> Samples:
 
 
 def fields_of(measurement: str, values: Sequence[float | None]) -> Fields:
-    """Fields that are there."""
+    """Returns the fields whose value is not null."""
     named = zip(FIELDS[measurement], values, strict=True)
     return {name: value for name, value in named if value is not None}

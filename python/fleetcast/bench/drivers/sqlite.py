@@ -19,7 +19,7 @@ _Batch = dict[str, list[list[object]]]
 
 
 class Sqlite(Hosted):
-    """Within a process of Python."""
+    """SQLite within a process of Python."""
 
     module = __name__
     about = f"SQLite {sqlite3.sqlite_version}: WAL, synchronous=FULL, an index on (entity_id, time)"
@@ -27,7 +27,7 @@ class Sqlite(Hosted):
 
 
 class SqliteEngine:
-    """A file; SQLite has one writer at a time, so those here wait in line."""
+    """A database file. SQLite allows one writer at a time, so sessions wait for a lock to write."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "rows.sqlite"
@@ -49,7 +49,7 @@ class SqliteEngine:
         self.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """A connection that ends leaves nothing open."""
+        """Closes no file: each session closes its own connection."""
 
 
 class SqliteSession:

@@ -22,7 +22,7 @@ def demo(run: Run, once: bool, sample: Path | None) -> None:
 
     The data directory of --data is not touched.
     """
-    # Imported here: at the top of the file it would slow down the list of commands.
+    # An import at the top of the file would slow down the list of commands.
     from fleetcast.cli.demo.demonstration import demonstrate
 
     demonstrate(run, once=once, sample=sample)

@@ -1,4 +1,4 @@
-"""The demonstration: a service, a fleet, an answer of every endpoint."""
+"""The demonstration: a service, a fleet, and an answer of every endpoint."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ _SHOWN_CHARACTERS = 1200
 _ENTITIES_SHOWN = 2
 _CURL_RECORD = {
     "measurement": "link",
-    "time": "2030-01-01T00:00:00Z",  # in the future: it becomes the time of the write
+    "time": "2030-01-01T00:00:00Z",  # a future time is stored as the time of the write
     "tags": {"entity_id": "link-1"},
     "fields": {"snr_db": 21.5},
 }
 
 
 def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
-    """Serves, loads and asks; without `once` it stays up until Ctrl-C. Raises `OperatorError`."""
+    """Serves, loads and asks. Without `once` the service runs until Ctrl-C.
+
+    Raises `OperatorError`.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="fleetcast-demo-") as folder:
@@ -62,7 +65,7 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
 
 
 def _provisioned(directory: DataDirectory) -> tuple[str, str]:
-    """A new data directory; a key of its tenant, and a token that opens its console."""
+    """Makes a data directory. Returns a key of its tenant, and a token that opens its console."""
     make_data_directory(directory, "sandbox", {})
     with opened(directory, {}) as installation:
         installation.tenants.create(_TENANT)
@@ -76,7 +79,7 @@ def _provisioned(directory: DataDirectory) -> tuple[str, str]:
 def _tour(
     client: HttpSession, gateway: Gateway, fleet: Iterator[Record], now: datetime
 ) -> Iterator[Reply]:
-    """All endpoints once, the writes first: links over gRPC, the rest over HTTP."""
+    """Asks every endpoint once, the writes first: links over gRPC, all other records over HTTP."""
     links: dict[str, None] = {}
 
     def rest() -> Iterator[Record]:

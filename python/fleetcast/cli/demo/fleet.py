@@ -27,7 +27,7 @@ _ORBIT_KM = 550.0
 
 
 def generated_fleet(now: datetime) -> Iterator[Record]:
-    """Three hours of links, satellites, stations and weather, eight days of pools."""
+    """Yields three hours of links, satellites, stations and weather, and eight days of pools."""
     noise = random.Random(_SEED)  # noqa: S311 - repeatable, not secret
     newest = now.replace(second=0, microsecond=0)
     window = newest - timedelta(minutes=newest.minute % 15)

@@ -2,7 +2,8 @@
 
 Files below the folder: `links/satellite_esno_30s.csv.gz`, `links/leo_pass_snr_1s.csv.gz`,
 `links/microwave_*` (ten links), `geometry/ground_stations.csv`, and ten pools of
-`pools/hosting_pools_offered_bytes_15min.parquet`; the newest hours of links, nine days of pools.
+`pools/hosting_pools_offered_bytes_15min.parquet`. The newest hours of links and nine days of pools
+are taken.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _LOST_LOCK_DB = (-10.0, 0.0)
 
 
 def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
-    """The records, link by link. Raises `OSError`, `OperatorError` where a file is another."""
+    """Yields the records, link by link.
+
+    Raises `OSError`, and `OperatorError` for an unsuitable file.
+    """
     import polars as pl
 
     from fleetcast.transfer.foreign_files import read_by_polars, read_table
@@ -56,7 +60,7 @@ def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
 
 
 def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
-    """Rows of one link with `time`, `link` and its fields, oldest first."""
+    """Yields the rows of one link with `time`, `link` and its fields, oldest first."""
     end: datetime = rows["time"][-1]
     for row in rows.iter_rows(named=True):
         age = end - row.pop("time")

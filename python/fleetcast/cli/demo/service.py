@@ -24,9 +24,10 @@ _UNLIMITED = ("--set", "limits.requests_per_minute=0")
 def running_service(data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str | None]]]:
     """Starts the service, gives its process and its ready line, and stops it at the end.
 
-    Raises `OperatorError` where it does not get ready.
+    Raises `OperatorError` if the service does not become ready.
     """
-    # A group of its own: Ctrl-C is for the demo, which then stops the service in order.
+    # The service has its own process group, so that Ctrl-C reaches only the demo. The demo then
+    # stops the service in order.
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "fleetcast", "serve", "--data", data, *_OPTIONS, *_UNLIMITED],
         stdin=subprocess.DEVNULL,

@@ -33,7 +33,7 @@ class Reply(NamedTuple):
     body: Any
 
     def expect(self, *statuses: int) -> Reply:
-        """Raises `OperatorError` where another status came back."""
+        """Raises `OperatorError` if the answer has another status."""
         if self.status not in statuses:
             message = f"{self.request} answered {self.status}: {json.dumps(self.body)}"
             raise OperatorError(message)
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
 
 
 class HttpSession:
-    """A key's requests to the service at `base_url`: any status is an answer, none an error."""
+    """Requests of a key to the service at `base_url`. An answer with any status is returned."""
 
     def __init__(self, base_url: str, key: str) -> None:
         url = urlsplit(base_url)
@@ -51,7 +51,7 @@ class HttpSession:
         self._headers = {"x-api-key": key}
 
     def get(self, path: str) -> Reply:
-        """Raises `OSError`, `OperatorError`."""
+        """Asks for a path. Raises `OSError`, `OperatorError`."""
         return self._exchange("GET", path, None)
 
     def write(self, body: bytes) -> Reply:
@@ -91,7 +91,7 @@ class Gateway:
         self._writer.write(record)
 
     def end(self) -> Reply:
-        """Waits until all are stored. Raises `OperatorError` where some are not."""
+        """Waits until all records are stored. Raises `OperatorError` if some are not."""
         complete = self._writer.flush(_TIMEOUT_SECONDS)
         self._writer.close(0.0)
         tally = self._writer.tally
@@ -104,7 +104,7 @@ class Gateway:
 
 
 def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
-    """Writes all records and gives their number and the last acknowledgment.
+    """Writes all records. Returns their number and the last acknowledgment.
 
     Raises `OSError`, `OperatorError`.
     """
@@ -122,9 +122,9 @@ def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
 
 
 def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]:
-    """A path for every read endpoint, and the statuses it may answer with.
+    """Returns a path for every read endpoint, and the statuses that it may answer with.
 
-    Nothing is predicted without the extra `forecast`.
+    Without the extra `forecast`, predictions answer with an error.
     """
     predicted = HTTPStatus.OK if is_installed("forecast") else HTTPStatus.NOT_FOUND
     named = [("entity_id", entity) for entity in entities]
@@ -155,7 +155,7 @@ def _text(time: datetime) -> str:
 
 
 def _bodies(records: Iterable[Record]) -> Iterator[bytes]:
-    """JSON arrays within the limits of one write."""
+    """Yields JSON arrays within the limits of one write."""
     parts: list[bytes] = []
     size = 1
     for record in records:

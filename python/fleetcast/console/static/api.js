@@ -1,4 +1,4 @@
-// Questions to the service, each with one answer in JSON or an error that says what to do.
+// Requests to the service. Each gets an answer in JSON, or an error that says what to do.
 
 const PATIENCE_MS = 15_000;
 
@@ -9,7 +9,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The answer of a path below `api/`. Raises `ApiError`. */
+/** Returns the answer of a path below `api/`. Throws `ApiError`. */
 export async function ask(path, parameters = {}, options = {}) {
   const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null);
   const query = new URLSearchParams(given).toString();
@@ -30,5 +30,5 @@ export async function ask(path, parameters = {}, options = {}) {
   throw new ApiError(response.status, body.error ?? "", message, wait);
 }
 
-/** A path below `api/` about a tenant. */
+/** Returns a path below `api/` about a tenant. */
 export const ofTenant = (tenant, view) => `tenants/${encodeURIComponent(tenant)}/${view}`;

@@ -1,4 +1,4 @@
-// The frame around the views: who is signed in, which view is open, and how old what it shows is.
+// The frame around the views: the signed-in operator, the open view, and the age of its values.
 
 import { ask } from "./api.js";
 import { el, notice } from "./dom.js";
@@ -14,8 +14,8 @@ import { storage } from "./views/storage.js";
 import { tenants } from "./views/tenants.js";
 
 /**
- * A view has a `title`, `seconds` between two looks, and `begin(place)`, which answers its `node`,
- * `refresh(signal)`, and `end()` if it has something to end.
+ * A view has a `title`, the `seconds` between two refreshes, and `begin(place)`. `begin` returns
+ * its `node`, `refresh(signal)`, and `end()` if the view needs it.
  */
 const VIEWS = { tenants, entities, channels, forecasts, storage, processes, refusals };
 const FIRST = "tenants";
@@ -30,7 +30,7 @@ let kept = {};
 
 const status = el("output", { class: "status", role: "status" });
 
-/** The view and its parameters, as the address has them. */
+/** Reads the view and its parameters from the address. */
 function place() {
   const [name, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return { name: name in VIEWS ? name : FIRST, parameters: Object.fromEntries(new URLSearchParams(query)) };
@@ -46,7 +46,7 @@ const go = {
   to(name, parameters = {}) {
     location.hash = address(name, { ...kept, ...parameters });
   },
-  /** Notes in the address what a view shows now; the view stays as it is. */
+  /** Writes the state of a view into the address, without a new view. */
   note(parameters) {
     const { name, parameters: before } = place();
     const now = { ...before, ...parameters };
@@ -54,13 +54,13 @@ const go = {
     history.replaceState(null, "", address(name, now));
     navigate(name);
   },
-  /** Looks again at once. */
+  /** Refreshes at once. */
   again: () => polled?.now(),
-  /** Says that something went wrong outside of a turn. */
+  /** Shows an error from outside of a turn. */
   failed: (error) => said({ ...(last ?? { at: null, seconds: 5 }), error }),
 };
 
-/** Remembers the tenant that is looked at, and what of it, for links to the other views. */
+/** Remembers the shown tenant, entity and measurement, for links to the other views. */
 function keep(parameters) {
   if (!parameters.tenant) return;
   kept = Object.fromEntries(KEPT.map((key) => [key, parameters[key] ?? ""]));
@@ -111,7 +111,7 @@ function show() {
   polled = poll((signal) => open.refresh(signal), view.seconds, said);
 }
 
-/** Says how old the answers are that are shown, and what is wrong. */
+/** Shows the age of the answers, and the last error. */
 function said(state) {
   last = state;
   const { at, error, seconds } = state;
@@ -164,7 +164,7 @@ async function begin(wasSignedIn = false) {
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address belongs to the views
+  event.preventDefault(); // the views own the address
   main.focus();
 });
 begin();

@@ -1,4 +1,4 @@
-// A chart of lines and one band between two of them. Nothing is drawn across a hole.
+// A chart of lines and one band between two bounds. No line is drawn across a hole.
 
 import { el, svg } from "./dom.js";
 import { compact, moment } from "./format.js";
@@ -12,7 +12,7 @@ const BOTTOM = 22;
 const PX_PER_TIME = 90;
 const VALUES = 5;
 
-/** Stretches of rows in which no column has a hole, as pairs of the first row and the one after. */
+/** Stretches of rows in which no column has a hole, as pairs `[first, end)`. */
 export function stretches(columns) {
   const found = [];
   let first = null;
@@ -48,10 +48,10 @@ function bandPath(xs, low, high) {
 }
 
 /**
- * A figure. `show({times, low, high, lines, now})` draws: times in seconds, ascending; `low` and
- * `high` bound the band; each line has a `label`, its `values` and a `kind`, by which it is styled.
- * The same values stand in words beside the title, of the instant under the pointer, of the one
- * that the arrow keys lead to, or of the newest one.
+ * A figure. `show({times, low, high, lines, now})` draws it. `times` are in seconds, ascending.
+ * `low` and `high` bound the band. Each line has a `label`, its `values` and a `kind`, its style.
+ * The values of one time stand in words next to the title: the time under the pointer, the time
+ * that the arrow keys chose, or the newest time.
  */
 export class Chart {
   constructor(title, unit) {
@@ -102,7 +102,7 @@ export class Chart {
       this.cursor));
   }
 
-  /** Says the values of a row, of the newest one that has any where none is given. */
+  /** Says the values of a row; by default of the newest row with values. */
   say(row) {
     if (!this.data) return;
     const { times, low, high, lines } = this.data;

@@ -1,11 +1,11 @@
-// Elements out of names, attributes and children. Text is only ever text: nothing here reads markup.
+// Elements made of names, attributes and children. Text stays text and is never read as markup.
 
-/** An element; attributes that are functions listen, `null` and `false` ones are left out. */
+/** An element. An attribute with a function becomes a listener; `null` and `false` are left out. */
 export function el(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
 
-/** The same of SVG. */
+/** An element of SVG, made as by `el`. */
 export function svg(name, attributes = {}, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
@@ -43,13 +43,13 @@ export function fillSelect(control, options, chosen = control.value) {
   if (pairs.some(([value]) => value === chosen)) control.value = chosen;
 }
 
-/** A text that acts when nothing was typed for a moment. */
+/** A text field that acts when the user has stopped typing for a moment. */
 export function searchBox(text, placeholder, change, list = null) {
   let timer = 0;
   let said = text;
   const say = () => {
     clearTimeout(timer);
-    if (control.value.trim() === said) return; // a field that is left says it once more
+    if (control.value.trim() === said) return; // leaving a field repeats the event
     said = control.value.trim();
     change(said);
   };
@@ -64,25 +64,25 @@ export function searchBox(text, placeholder, change, list = null) {
   return control;
 }
 
-/** A title and advice, shown where there is nothing else. */
+/** A title and advice, shown in place of an empty view. */
 export function notice(title, advice = "", kind = "empty") {
   return el("div", { class: `notice ${kind}`, role: kind === "error" ? "alert" : null },
     el("strong", {}, title), advice ? el("p", {}, advice) : null);
 }
 
-/** Names beside what they stand for, a line each. */
+/** Names with their values, a line each. */
 export function pairs(entries, title = null) {
   return el("table", { class: "pairs" }, title && el("caption", {}, title),
     el("tbody", {}, ...entries.map(([name, shown]) =>
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown)))));
 }
 
-/** A table that is wider than its window on a small one: it is moved, not the page. */
+/** A table with its own scroll bar, so that a wide table does not move the page. */
 export function movable(label, table) {
   return el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
-/** Figures of a whole, each with its name. */
+/** Totals, each with its name. */
 export function figures(pairs) {
   return el("dl", { class: "figures" }, ...pairs.map(([name, value, kind]) =>
     el("div", { class: kind ?? null }, el("dt", {}, name), el("dd", {}, value))));

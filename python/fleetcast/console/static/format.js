@@ -1,4 +1,4 @@
-// Numbers, sizes and times as people read them. Whoever shows one says its unit.
+// Numbers, sizes and times as people read them. The caller shows the unit.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const places = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", {
@@ -26,7 +26,7 @@ export function value(of) {
   return size >= 1e9 || size < 1e-3 ? of.toExponential(3) : Number(of.toPrecision(6)).toString();
 }
 
-/** A number in four digits or so, for words beside a chart. */
+/** A number in about four digits, for words next to a chart. */
 export function compact(of) {
   const size = Math.abs(of);
   const [unit, sign] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
@@ -46,7 +46,7 @@ export function bytes(of) {
 
 const two = (number) => String(number).padStart(2, "0");
 
-/** A moment in UTC, of seconds since 1970; the day is left out where it is today's. */
+/** A time in UTC, of seconds since 1970; today's times have no day. */
 export function moment(seconds) {
   if (seconds === null || seconds === undefined) return NOTHING;
   const at = new Date(seconds * 1000);
@@ -65,7 +65,7 @@ export function span(seconds) {
   return `${Math.floor(of / 86400)} d ${Math.floor((of % 86400) / 3600)} h`;
 }
 
-/** How long ago something was, or how far it is ahead. */
+/** The time since a past moment, or until a future moment. */
 export function age(seconds) {
   const ago = Date.now() / 1000 - seconds;
   return ago < -1 ? `${span(-ago)} ahead` : `${span(ago)} ago`;

@@ -1,8 +1,9 @@
-// Holes in a series, so that nothing is drawn across one.
+// Holes in a series, so that no line is drawn across a hole.
 
 /**
- * Times and columns with a row of nulls wherever two times are further apart than a step and a
- * half: a line or a band ends there and begins anew behind it.
+ * Adds a row of nulls between two times that are more than one and a half steps apart. A line or a
+ * band ends at this row and begins again after it.
+ * Example: with a step of 10 s, the times 0, 10, 40 get a row of nulls between 10 and 40.
  */
 export function withGaps(times, columns, step) {
   const found = { times: [], columns: columns.map(() => []) };
@@ -17,7 +18,7 @@ export function withGaps(times, columns, step) {
   return found;
 }
 
-/** Columns in which a row with a null in one of some has nulls in all of them. */
+/** Puts nulls into every column of a row that has a null in one column. */
 export function togetherOrNot(columns) {
   const whole = (row) => columns.every((column) => column[row] !== null && column[row] !== undefined);
   return columns.map((column) => column.map((value, row) => (whole(row) ? value : null)));

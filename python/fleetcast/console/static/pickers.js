@@ -1,4 +1,4 @@
-// Fields to choose a tenant and an entity with, which suggest what there is.
+// Fields to choose a tenant and an entity, with suggestions of existing names.
 
 import { ask, ofTenant } from "./api.js";
 import { el, labelled, searchBox } from "./dom.js";
@@ -25,7 +25,7 @@ function picker(title, chosen, placeholder, suggest, change) {
   return { node, set: (text) => { control.value = last = text; } };
 }
 
-/** A field for a tenant; where none is chosen, the first one there is becomes the choice. */
+/** A field for a tenant. If no tenant is chosen, it chooses the first. */
 export function tenantPicker(chosen, change) {
   const suggest = async (search) =>
     (await ask("tenants", { search, limit: SUGGESTED })).rows.map((row) => row.tenant);
@@ -41,7 +41,7 @@ export function tenantPicker(chosen, change) {
   return made.node;
 }
 
-/** A field for an entity of what `scope()` names, a tenant and a measurement. */
+/** A field for an entity; `scope()` returns its tenant and measurement. */
 export function entityPicker(chosen, scope, change) {
   const suggest = async (search) => {
     const { tenant, measurement } = scope();
@@ -53,7 +53,7 @@ export function entityPicker(chosen, scope, change) {
   return { ...made, first: async () => (await suggest(""))[0] };
 }
 
-/** The entity with exactly this id, and its newest state; `undefined` where there is none. */
+/** Returns the entity with exactly this id, and its newest state; `undefined` if none exists. */
 export async function entityOf(tenant, measurement, id, signal) {
   const page = await ask(ofTenant(tenant, "entities"), { measurement, entity_id: id, limit: 1 }, { signal });
   return page.entities[0];

@@ -1,11 +1,11 @@
-// Asking again and again while somebody looks: only the view that is open, only while the page is
-// visible, ever more rarely while it fails; and it says when what is shown is old.
+// Repeated refreshes of the open view, only while the page is visible. After each failure the next
+// refresh comes later. The page says when its values are old.
 
 const LONGEST_SECONDS = 60;
 
 /**
- * Runs `refresh(signal)` every `seconds` until `stop`. `state` is told `{at, error, due}` after
- * each turn: when the newest answer came, what went wrong since, when it is asked for again.
+ * Runs `refresh(signal)` every `seconds` until `stop`. After each turn it calls `state` with
+ * `{at, error, due}`: the time of the newest answer, the error since then, the next refresh.
  */
 export function poll(refresh, seconds, state) {
   let timer = 0;

@@ -4,14 +4,14 @@ const SECONDS = [1, 5, 15, 30, 60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600
   604800, 1209600];
 const two = (number) => String(number).padStart(2, "0");
 
-/** The multiples of a step from `low` to `high`. */
+/** Returns the multiples of a step from `low` to `high`. */
 function multiples(low, high, step) {
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
   return found;
 }
 
-/** At most `wanted` round values over a range, and the text of each. */
+/** Returns at most `wanted` round values over a range, and the text of each. */
 export function valueTicks(low, high, wanted) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -22,7 +22,7 @@ export function valueTicks(low, high, wanted) {
   return multiples(low, high, step).map((value) => ({ value, text: (value / unit).toFixed(digits) + sign }));
 }
 
-/** At most `wanted` round instants over a range, in UTC; the day stands where it begins. */
+/** Returns at most `wanted` round times over a range, in UTC. The first of a day shows the day. */
 export function timeTicks(low, high, wanted) {
   const step = SECONDS.find((of) => (high - low) / of <= wanted) ?? SECONDS.at(-1);
   let last = null;
@@ -37,7 +37,7 @@ export function timeTicks(low, high, wanted) {
   });
 }
 
-/** A range that holds all numbers of some columns, with some room; `null` without a number. */
+/** Returns a range around all numbers of some columns; `null` if there is no number. */
 export function rangeOf(columns) {
   let low = Infinity;
   let high = -Infinity;

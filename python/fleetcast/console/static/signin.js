@@ -1,4 +1,4 @@
-// The form that takes a token, once: the service answers with a cookie that no script can read.
+// The form that takes a token once. The service answers with a cookie that no script can read.
 
 import { ask } from "./api.js";
 import { el, labelled } from "./dom.js";

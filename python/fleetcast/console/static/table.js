@@ -1,4 +1,4 @@
-// A table of any length: only the rows in sight exist, and only their pages are asked for.
+// A table of any length: only the rows in sight exist, and only their pages are loaded.
 
 import { el } from "./dom.js";
 
@@ -7,9 +7,9 @@ const PAGE = 100;
 const SPARE = 8;
 
 /**
- * `columns` have `title`, `cell(row)` (a text or a node), and if wanted `sort` (its name for the
- * service), `number`, `width` and `wide` (left out where it is narrow). `load(first, limit, sort,
- * signal)` answers `{total, rows}`. `open(row)` is called for a row that is chosen.
+ * `columns` have `title`, `cell(row)` (a text or a node), and optionally `sort` (its name for the
+ * service), `number`, `width` and `wide` (left out if the window is narrow). `load(first, limit,
+ * sort, signal)` returns `{total, rows}`. `open(row)` is called when the user chooses a row.
  */
 export class Table {
   constructor({ label, columns, load, open, sort = "", empty }) {
@@ -48,7 +48,7 @@ export class Table {
     this.reset();
   }
 
-  /** Asks for everything anew, from the top. */
+  /** Loads all rows again, from the top. */
   reset() {
     this.rows.clear();
     this.active = 0;
@@ -56,7 +56,7 @@ export class Table {
     return this.refresh().catch((error) => this.failed?.(error));
   }
 
-  /** Asks again for the pages in sight. */
+  /** Loads the pages in sight again. */
   async refresh(signal) {
     const [first, end] = this.range();
     const pages = [];
@@ -75,7 +75,7 @@ export class Table {
     for (let index = answer.rows.length; index < PAGE; index += 1) this.rows.delete(page * PAGE + index);
   }
 
-  /** Lets go of pages far from those in sight. */
+  /** Drops pages far from the pages in sight. */
   forget(pages) {
     for (const index of this.rows.keys()) {
       if (Math.abs(Math.floor(index / PAGE) - pages[0]) > 20) this.rows.delete(index);
@@ -182,7 +182,7 @@ export class Table {
     }
   }
 
-  /** Brings a row into sight, and the focus to it. */
+  /** Scrolls to a row and gives it the focus. */
   go(index) {
     this.active = index;
     const head = this.heads[0].offsetHeight;

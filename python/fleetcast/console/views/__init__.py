@@ -1,1 +1,1 @@
-"""The views, a file for what each shows; every answer is a page of bounded length."""
+"""The views, a file for each. Every answer is a page of bounded length."""

@@ -1,6 +1,6 @@
 """Channels of an entity over a window: the mean of each step, its minimum and its maximum.
 
-The steps are those of `GET /topology/series`, under the same limits.
+`GET /topology/series` has the same steps and the same limits.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
 def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
-    """Three answers of the engine, by aggregation, of the `fields` asked for or of the first ones.
+    """Returns three answers of the engine, by aggregation.
 
-    Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
+    Answers have the `fields` that the query names, or the first fields. Raises `ConsoleRefused`,
+    `Refused`, `ControlStoreUnavailable`.
     """
     entity_id, measurement = query.needed("entity_id"), query.needed("measurement")
     fields = [name for name in query.text("fields").split(",") if name]
@@ -63,7 +64,7 @@ def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Ans
         )
 
     def read(plane: Plane) -> list[bytes]:
-        # Hours come out of the statistics of blocks: they say cheaply which channels there are.
+        # The statistics of blocks answer steps of an hour, so the names of channels cost little.
         names = fields or _channels(answer(plane, (), "1h", "last"))
         return [answer(plane, names, _interval(seconds), each) for each in _AGGREGATIONS]
 
@@ -75,12 +76,16 @@ def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Ans
 
 
 def _channels(body: bytes) -> list[str]:
-    """The first channels of an answer. One that no entity has, where it has none: not all."""
+    """Returns the first channels of an answer.
+
+    If there are no channels, returns a name that no entity has. An empty list would mean all
+    channels.
+    """
     (series,) = json.loads(body)["series"]
     return list(series["channels"])[:_CHANNELS_MAX] or [""]
 
 
 def _interval(seconds: int) -> Interval:
-    """The shortest step with few enough windows, else the longest."""
+    """Returns the shortest step that gives few enough windows, else the longest step."""
     fitting = (each for each in INTERVALS if seconds <= _WINDOWS_MAX * parse_duration(each))
     return cast("Interval", next(fitting, INTERVALS[-1]))

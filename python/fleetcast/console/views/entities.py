@@ -18,7 +18,7 @@ _BYTES_MAX = 2 << 20
 
 
 def entities(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
-    """A page of entities, by measurement and id.
+    """Returns a page of entities, ordered by measurement and id.
 
     Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
     """

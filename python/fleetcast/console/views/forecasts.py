@@ -1,4 +1,4 @@
-"""Forecasts of an entity at one horizon beside what was measured then."""
+"""Forecasts of an entity at one horizon, next to the values measured at that time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def forecasts(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
-    """Answers that the release in force would have given. Raises `ConsoleRefused`."""
+    """Returns the forecasts that the release in force would have given. Raises `ConsoleRefused`."""
     family = FAMILIES[query.choice("family", FAMILIES, "snr")]
     horizons = [str(minutes) for minutes in family.horizons_minutes]
     horizon = int(query.choice("horizon", horizons, horizons[1]))

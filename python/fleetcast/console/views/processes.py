@@ -1,4 +1,4 @@
-"""Processes of the service, and whether it is ready."""
+"""Processes of the service, and its readiness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = (
 
 
 def processes(services: ConsoleServices) -> Answer:
-    """All processes, of which there are as many as workers are set."""
+    """Returns all processes. Their number is bounded by the settings."""
     ready, checks = services.readiness()
     totals = services.totals.all()
     return document(

@@ -18,7 +18,7 @@ _QUARTER = 900.0
 
 
 def refusals(services: ConsoleServices) -> Answer:
-    """All codes that were ever sent: there are no more than the table of codes has."""
+    """Returns all codes that were ever sent; the table of codes bounds their number."""
     history = services.refusals
     _, minute, now = history.since(_MINUTE)
     seconds, quarter, _ = history.since(_QUARTER)

@@ -1,4 +1,4 @@
-"""Storage: log and segments of each tenant, compaction of all, and what is due of one."""
+"""Storage: log and segments of each tenant, compaction of all, and a tenant's next work."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _StoreRow(NamedTuple):
 
 
 def storage(services: ConsoleServices, query: ConsoleQuery) -> Answer:
-    """A page of stores, and compaction as a whole. Raises `ConsoleRefused`."""
+    """Returns a page of stores, and compaction as a whole. Raises `ConsoleRefused`."""
     page = TablePage.of(query, _ORDERS)
     totals = services.totals.all()
     rows = [
@@ -79,7 +79,10 @@ def _shown(row: _StoreRow) -> dict[str, object]:
 
 
 def upcoming(services: ConsoleServices, tenant: str) -> Answer:
-    """Work that is due of one store. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    """Returns the work that is due in a store.
+
+    Raises `ConsoleRefused`, `ControlStoreUnavailable`.
+    """
     after_seconds = services.settings().store.compact_after_seconds
     due = read_plane(services, tenant, lambda plane: plane.upcoming(after_seconds=after_seconds))
     since_ns = due.log_since_ns

@@ -1,4 +1,4 @@
-"""Pages of a table of tenants: searched, ordered and cut before any row is written out."""
+"""Pages of a table of tenants. Rows are searched, ordered and cut before they are written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = TypeVar("Row")
 
 
 class TablePage(NamedTuple):
-    """The part of a table that is asked for."""
+    """The part of a table that a request asks for."""
 
     search: str
     order: str
@@ -28,7 +28,10 @@ class TablePage(NamedTuple):
 
     @staticmethod
     def of(query: ConsoleQuery, orders: Sequence[str]) -> TablePage:
-        """Raises `ConsoleRefused`. `sort` is a column, with a minus sign for the greatest first."""
+        """Reads a page from a query. Raises `ConsoleRefused`.
+
+        `sort` is a column; a minus sign puts the greatest value first. Example: `-bytes`.
+        """
         words = {*orders, *(_DESCENDING + order for order in orders)}
         sort = query.choice("sort", words, orders[0])
         return TablePage(
@@ -40,6 +43,6 @@ class TablePage(NamedTuple):
         )
 
     def cut(self, rows: list[Row], key: Callable[[Row], float | str]) -> list[Row]:
-        """The rows of the page, of all in the order of `key`; equal ones stay as they are."""
+        """Returns the rows of the page, after sorting all rows by `key`; the sort is stable."""
         rows.sort(key=key, reverse=self.descending)
         return rows[self.first : self.first + self.rows_max]

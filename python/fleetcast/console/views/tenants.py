@@ -1,4 +1,4 @@
-"""Tenants: how fast records come, what is stored of each, and what was rejected."""
+"""Tenants: the rate of their records, their stored rows and bytes, and their rejected records."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _ORDERS = ("tenant", "rate", "rows", "bytes", "series", "rejected")
 _RATE_SECONDS = 30.0
-_RATE_SECONDS_MIN = 1.0  # less says nothing
+_RATE_SECONDS_MIN = 1.0  # a shorter time gives no useful rate
 
 
 class _Rates(NamedTuple):
-    """Records a second of each tenant; all are 0 where `seconds` is too short to tell."""
+    """Records per second of each tenant; all are 0 if `seconds` is too short."""
 
     seconds: float
     before: Mapping[str, int]
@@ -43,7 +43,7 @@ class _TenantRow(NamedTuple):
 
 
 def tenants(services: ConsoleServices, query: ConsoleQuery) -> Answer:
-    """A page of tenants. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    """Returns a page of tenants. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     page = TablePage.of(query, _ORDERS)
     rates = _Rates(*services.records.since(_RATE_SECONDS))
     stats = services.stats()

@@ -1,4 +1,4 @@
-"""Diagnosis of an installation: each check gives a finding, and what is wrong says what to do."""
+"""Diagnosis of an installation. Each check gives findings; a bad finding says what to do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Finding", "diagnose"]
 
 
 def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Finding]:
-    """Checks an installation; leaves out checks that rest on one that failed."""
+    """Checks an installation. Leaves out checks that depend on a failed check."""
     try:
         settings = directory.settings(environ).settings
     except SettingsError as error:
@@ -44,7 +44,7 @@ def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Findi
 
 
 def _check_names(directory: DataDirectory) -> Iterator[Finding]:
-    """Names of other protocols, where an operator has given some."""
+    """Checks the names of other protocols, if an operator has given some."""
     if not directory.adapters.exists():
         return
     try:

@@ -1,4 +1,4 @@
-"""Checks of what nodes share: the database, its replication and clock, objects, other nodes."""
+"""Checks of shared parts: the database, its replication and clock, objects, other nodes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSION_MIN = 15
 
 
 def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
-    """The primary's version, replication and clock, rights, and nodes heard of within a day."""
+    """Checks version, replication, clock and rights, and the nodes heard of within a day."""
     try:
         before = time.time()
         facts, nodes = cluster.facts(), cluster.nodes()
@@ -71,7 +71,7 @@ def check_objects(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _rights(rights: tuple[bool, bool, bool]) -> Finding:
-    """Rights as `Cluster.permissions` gives them."""
+    """Checks the rights that `Cluster.permissions` returns."""
     makes_tables, owns_tables, sees_replication = rights
     check = "rights in the database"
     if not makes_tables:

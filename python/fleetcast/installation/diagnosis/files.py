@@ -1,4 +1,4 @@
-"""Checks of the data directory's files: who may get at them, and the file system below them."""
+"""Checks of the data directory's files: who may read them, and the file system below them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OTHERS_MAY = 0o077
-_MAY_BE_OPEN = {"ca.pem", "server.pem", "fleetcast.toml", "master.key"}  # that has its own check
+_MAY_BE_OPEN = {"ca.pem", "server.pem", "fleetcast.toml", "master.key"}  # the key has its own check
 _NAMED_MAX = 5
-_FREE_BYTES_LEAST = 256 << 20  # a round of compaction writes some tens of MiB before it frees any
+_FREE_BYTES_LEAST = 256 << 20  # a round of compaction writes some tens of MiB before it frees space
 _FREE_FILES_LEAST = 1_000
 _FREE_SHARE_LOW = 0.1
-# LMDB's lock and shared map need one kernel; what lies in memory is gone with it.
+# File systems of several machines, on which LMDB's lock and shared map do not work. The next line
+# has file systems whose files are lost when the machine ends.
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "fuse.sshfs", "lustre"}
 _IN_MEMORY = {"tmpfs", "ramfs"}
 
 
 def check_files(root: Path) -> Iterator[Finding]:
-    """Modes and owners of all files, room on the disk, kind of file system."""
+    """Checks modes and owners of all files, room on the disk, and kind of file system."""
     yield _directory_mode(root)
     yield from _all_modes(root)
     yield _room(root)
@@ -64,7 +65,7 @@ def _all_modes(root: Path) -> Iterator[Finding]:
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """All below `root`; what a running service removes meanwhile is left out."""
+    """Yields all entries below `root`, except entries that a running service has just removed."""
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
             path = Path(folder, name)
@@ -107,7 +108,7 @@ def _file_system(root: Path) -> Iterator[Finding]:
 
 
 def _kind(path: Path) -> str | None:
-    """Kind of the file system that `path` lies on, `None` where the system does not say."""
+    """Returns the kind of the file system that `path` lies on, `None` if it is unknown."""
     try:
         lines = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Findings: what a check has looked at, how it is, and what to do about it."""
+"""Findings: the subject of a check, its condition, and what to do about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """Outcome of one check. One that is `ok` and has `advice` is a warning."""
+    """Outcome of one check. A finding that is `ok` and has `advice` is a warning."""
 
     check: str
     ok: bool
@@ -15,15 +15,15 @@ class Finding(NamedTuple):
 
     @staticmethod
     def good(check: str, detail: str) -> Finding:
-        """Nothing to do."""
+        """Makes a finding that needs no action."""
         return Finding(check, ok=True, detail=detail)
 
     @staticmethod
     def warning(check: str, detail: str, advice: str) -> Finding:
-        """Sound as it is, until something else happens."""
+        """Makes a finding that is sound now, but may not stay sound."""
         return Finding(check, ok=True, detail=detail, advice=advice)
 
     @staticmethod
     def failure(check: str, detail: str, advice: str) -> Finding:
-        """Not sound."""
+        """Makes a finding that is not sound."""
         return Finding(check, ok=False, detail=detail, advice=advice)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.lock import Seen
 
-_DESCRIPTORS_LEAST = 10_240  # five for each of the stores that a process keeps open, twice over
+_DESCRIPTORS_LEAST = 10_240  # five for each store that a process keeps open, twice over
 _TIMEX_BYTES = 512  # more than the structure has
 _CLOCK_UNSYNCHRONISED = 5  # TIME_ERROR of sys/timex.h
 
 
 def check_machine(directory: DataDirectory) -> list[Finding]:
-    """Versions, the running service, its descriptors, the clock."""
+    """Checks versions, the running service, its descriptors, and the clock."""
     lock = seen(directory.lock)
     return [
         Finding.good("versions", f"fleetcast {version('fleetcast')}, Python {_python()}"),
@@ -53,7 +53,10 @@ def _service(lock: Seen) -> Finding:
 
 
 def _descriptors(lock: Seen) -> Finding:
-    """The hard limit, to which the service raises its own; the running one's where one runs."""
+    """Checks the hard limit, to which the service raises its own limit.
+
+    If the service runs, checks the limit of the service's process.
+    """
     hard = _limit_of(lock.pid) if lock.held and lock.pid else None
     if hard is None:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -77,7 +80,7 @@ def _limit_of(pid: int) -> int | None:
 
 
 def _clock() -> Finding:
-    """Asks the kernel, which a time service tells how well the clock is set."""
+    """Asks the kernel if a time service sets the clock."""
     libc = ctypes.CDLL(None, use_errno=True)
     state = libc.adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
     if state < 0:

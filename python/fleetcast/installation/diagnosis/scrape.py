@@ -1,4 +1,4 @@
-"""Metrics of the service that runs, as its private listener shows them."""
+"""Metrics of the running service, as its private listener shows them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _SECONDS = 5.0
 
 
 def scraped(lock: Path) -> str | None:
-    """The text of `/metrics`; `None` if no service runs, or it cannot be asked. Raises `OSError`.
+    """Returns the text of `/metrics`; `None` if no service runs or answers. Raises `OSError`.
 
-    The request goes past the proxies of the environment, which do not reach this machine's
-    loopback.
+    The request bypasses the proxies of the environment, which do not reach this machine's loopback.
     """
     found = seen(lock)
     address = found.note.get("admin") if found.held else None
@@ -28,5 +27,5 @@ def scraped(lock: Path) -> str | None:
         with build_opener(ProxyHandler({})).open(f"{address}/metrics", timeout=_SECONDS) as answer:
             text: str = answer.read().decode()
     except (OSError, http.client.HTTPException, UnicodeDecodeError):
-        return None  # whether it answers is told by others
+        return None  # another check reports a service that does not answer
     return text

@@ -28,7 +28,7 @@ _CHECK = "gRPC certificate"
 
 
 def check_secrets(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
-    """Files of the master key and of the database's password, certificate."""
+    """Checks the files of the master key and the database's password, and the certificate."""
     if not settings.security.master_key_command:
         yield _key_file(directory.root / settings.security.master_key_file)
     if settings.store.backend == POSTGRESQL:
@@ -51,7 +51,7 @@ def _key_file(path: Path) -> Finding:
 
 
 def _settings_file(path: Path) -> Finding:
-    """The URL of the database holds a password, unless the environment has it."""
+    """Checks the settings file, which may hold the database's password in a URL."""
     check = "settings file"
     mode = stat.S_IMODE(path.stat().st_mode)
     names_database = "database" in tomllib.loads(path.read_text()).get("store", {})

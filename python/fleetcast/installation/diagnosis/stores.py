@@ -31,9 +31,9 @@ _DAY_SECONDS = 86_400
 def check_stores(
     directory: DataDirectory, settings: Settings, metrics: str | None
 ) -> Iterator[Finding]:
-    """Master key, control store, each tenant's plane, planes that nobody has.
+    """Checks master key, control store, each tenant's plane, and planes without a tenant.
 
-    `metrics` is the text of those of the service, `None` if it cannot be asked.
+    `metrics` is the text of the service's metrics, `None` if the service cannot be asked.
     """
     try:
         master_key = load_master_key(directory.root, settings.security)
@@ -104,9 +104,10 @@ def _plane(engine: Engine, tenant: Tenant, metrics: str | None) -> Finding:
 
 
 def _held(tenant: Tenant, silent_seconds: float, metrics: str | None) -> str | None:
-    """Says if rows stay though they are older than the retention, as the clock may have jumped.
+    """Says if rows stay that are older than the retention, because the clock may have jumped.
 
-    The service knows. If it cannot be asked, they may stay once nobody has written for a day (O2).
+    The service knows. If the service cannot be asked, rows may stay if the last write is a day old
+    (O2).
     """
     until = "until the service has seen the clock go on for an hour"
     if metrics is not None:

@@ -1,4 +1,4 @@
-"""Check of what the running service stores and no read shows."""
+"""Check for stored records that no read shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADVICE = "the log names keys and measurements; adapters.toml maps names, record
 
 
 def check_unreadable(metrics: str | None) -> Iterator[Finding]:
-    """Tenants whose records no read shows, since the service started; none if it does not run."""
+    """Yields tenants with such records since the service started; none if it does not run."""
     counts: Counter[tuple[str, str]] = Counter()
     for tenant, reason, count in _COUNTED.findall(metrics or ""):
         counts[tenant, reason] += int(count)

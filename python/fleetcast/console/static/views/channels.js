@@ -10,7 +10,7 @@ const WINDOWS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"]
   ["604800", "7 days"], ["2592000", "30 days"]];
 const STEPS = { "15s": 15, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600 };
 
-/** Times and the three columns of each channel, without holes being bridged. */
+/** Times and the three columns of each channel, with a row of nulls in each hole. */
 export function columnsOf(answer) {
   const { interval } = answer.mean;
   const [mean, low, high] = ["mean", "min", "max"].map((of) => answer[of].series[0]);

@@ -1,4 +1,4 @@
-// Entities of a tenant, the newest state of each in a line, and all of one beside it.
+// Entities of a tenant: a line for the newest state of each, and a panel for the chosen entity.
 
 import { ask, ofTenant } from "../api.js";
 import { el, fillSelect, labelled, notice, pairs, searchBox, select } from "../dom.js";

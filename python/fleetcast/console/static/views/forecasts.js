@@ -1,4 +1,4 @@
-// Forecasts of an entity at one horizon, a band over what was measured at the same instants.
+// Forecasts of an entity at one horizon: a band over the values measured at the same times.
 
 import { ask, ofTenant } from "../api.js";
 import { Chart } from "../chart.js";
@@ -13,7 +13,7 @@ const FAMILIES = {
 const minutes = (of) => (of < 60 ? `${of} min` : `${of / 60} h`);
 const familyOf = (measurement) => (measurement === "pool_interval" ? "demand" : "snr");
 
-/** Lines and bands of the chart: nothing of a band where one of its bounds is missing. */
+/** Lines and bands of the chart. A band has a hole if one of its bounds is missing. */
 export function bandOf(answer) {
   const [low, middle, high] = togetherOrNot(answer.quantiles);
   const { times, columns } = withGaps(answer.times, [low, high, middle, answer.observed], answer.step_seconds);

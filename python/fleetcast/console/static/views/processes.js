@@ -1,4 +1,4 @@
-// Processes of the service and whether it is ready.
+// Processes of the service, and its readiness.
 
 import { ask } from "../api.js";
 import { el, figures, movable } from "../dom.js";
@@ -20,7 +20,7 @@ function line(of, depth) {
     el("td", { class: [0, 2, 3].includes(at) ? "number wide" : "number" }, shown)));
 }
 
-/** Each process after its parent. */
+/** Sorts each process after its parent. */
 function tree(processes) {
   const found = [];
   const add = (parent, depth) => {

@@ -8,7 +8,7 @@ const WIDTH = 180;
 const HEIGHT = 22;
 const STEPS = 90; // of ten seconds
 
-/** A line of how many came in each step; the same is said in numbers beside it. */
+/** A line of the counts of each step. The same counts stand in numbers next to it. */
 function course(steps) {
   const top = Math.max(...steps, 1);
   const points = steps.map((of, at) => {

@@ -1,4 +1,4 @@
-// Storage: the log and the segments of each tenant, and what compaction has done and has to do.
+// Storage: the log and the segments of each tenant, and the done and due work of compaction.
 
 import { ask, ofTenant } from "../api.js";
 import { el, figures, labelled, notice, pairs, searchBox } from "../dom.js";

@@ -1,4 +1,4 @@
-// Tenants: what comes, what is stored, what was rejected.
+// Tenants: the rate of their records, their stored data, and their rejected records.
 
 import { ask } from "../api.js";
 import { el, figures, labelled, notice, searchBox } from "../dom.js";
@@ -23,7 +23,7 @@ function state(row) {
   return row.status === "active" ? null : el("span", { class: "tag warn" }, row.status);
 }
 
-/** The name; where there is no room for a column of states, with what is not as it should be. */
+/** The name. If there is no room for a column of states, a bad state stands next to the name. */
 function named(row) {
   const unusual = state(row);
   return unusual ? el("span", {}, row.tenant, el("span", { class: "narrow" }, " ", unusual)) : row.tenant;
