@@ -157,7 +157,7 @@ def family_lines(name, data, pictures):
         lines += outage_lines(forecaster, sets[part.name], rows)
         shown.append(drawn(family, forecaster, judged))
     plots.multiples(family, shown, pictures / f"{family.name}.png")
-    lines += [f"![forecasts of each set beside what came](forecasts/{family.name}.png)", ""]
+    lines += [f"![forecasts and truths of each set](forecasts/{family.name}.png)", ""]
     plots.calibration(family, by_set, pictures / f"{family.name}-calibration.png")
     plots.errors(family, by_set, pictures / f"{family.name}-errors.png")
     lines += [f"![error by horizon](forecasts/{family.name}-errors.png)", ""]

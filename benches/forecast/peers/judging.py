@@ -108,7 +108,7 @@ def set_lines(family, name, samples, rows, forecaster, peers):
     unseen = [peer for peer in able if name not in peer.not_on]
     answers = judged(family, samples, rows, forecaster, unseen)
     lines = [
-        f"### {name}, beside peers",
+        f"### {name}, with peers",
         "",
         f"{len(samples):,} origins, {len(np.unique(samples.entity))} entities.",
         "",
