@@ -8,7 +8,7 @@ use fleetcast_core::query::{Frame, FrameColumn};
 
 use crate::interface::{ArrowArray, int};
 
-/// Memory of an array.
+/// Memory that an array owns.
 #[derive(Default)]
 struct ArrayPrivate {
     memory: Vec<Buffer>,
@@ -23,11 +23,11 @@ pub(crate) enum Buffer {
     Ints(Vec<i64>),
     Offsets(Vec<i32>),
     Floats(Vec<f64>),
-    /// Shared by all columns of a batch that have no value.
+    /// Zeros that all columns of a batch without values share.
     Zeros(Arc<Vec<u64>>),
 }
 
-/// A struct array whose children are the columns.
+/// Makes a struct array whose children are the columns.
 pub(crate) fn batch(frame: Frame) -> ArrowArray {
     let rows = frame.row_count;
     let children = frame.columns.into_iter().map(|(_, column)| array_of(column)).collect();
@@ -64,7 +64,8 @@ fn array_of(column: FrameColumn) -> ArrowArray {
     }
 }
 
-/// One bit per item, least significant first, and the number of clear bits.
+/// Returns one bit for each item, least significant first, and the count of clear bits. Example:
+/// `[true, false, true]` gives the byte 0b101 and 1.
 fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (Buffer, usize) {
     let mut bytes = vec![0_u8; items.len().div_ceil(8)];
     let mut clear = 0;
@@ -87,7 +88,7 @@ pub(crate) fn array(
     with_dictionary(rows, nulls, buffers, children, None)
 }
 
-/// An array, whose values are indices into `dictionary` where there is one.
+/// Makes an array. If there is a `dictionary`, the values are indices into it.
 pub(crate) fn with_dictionary(
     rows: usize,
     nulls: usize,
@@ -125,7 +126,7 @@ pub(crate) fn with_dictionary(
     }
 }
 
-/// Array that marks the end of a stream in `get_next`.
+/// An array that marks the end of a stream in `get_next`.
 pub(crate) fn released_array() -> ArrowArray {
     ArrowArray {
         length: 0,

@@ -41,14 +41,14 @@ pub struct ArrowArrayStream {
     pub(crate) private_data: *mut c_void,
 }
 
-// SAFETY: a stream owns its private data alone. Ours is plain memory without ties to the thread that
-// made it, and the interface asks the same of others: one thread at a time, whichever.
+// SAFETY: a stream owns its private data alone. Our streams are plain memory without ties to a
+// thread. The interface demands the same of other streams: any thread, one at a time.
 unsafe impl Send for ArrowArrayStream {}
 
-/// A length as the interfaces count.
+/// Returns a length in the integer type of the interfaces.
 ///
 /// # Panics
-/// Where it does not fit 63 bits, which no length in memory does.
+/// Panics if the length does not fit 63 bits, which lengths in memory always do.
 pub(crate) fn int(length: usize) -> i64 {
     i64::try_from(length).expect("lengths in memory fit 63 bits")
 }

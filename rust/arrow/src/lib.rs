@@ -1,9 +1,10 @@
 //! A [`Frame`](fleetcast_core::query::Frame) as an Arrow C stream of one batch (the Arrow project's
-//! "C data interface" and "C stream interface"), so that any Arrow library takes it without a copy
-//! by us or a dependency.
+//! "C data interface" and "C stream interface"). Any Arrow library thus takes it without a copy,
+//! and this crate needs no dependency.
 //!
-//! Ownership is the interface's: each structure carries a `release` that frees what it points to
-//! and then marks itself released by clearing `release`; the consumer may move children out.
+//! The interface defines ownership: each structure carries a `release` that frees the structure's
+//! memory and then clears `release`, which marks the structure as released. The consumer may move
+//! children out.
 #![expect(unsafe_code, reason = "the C interface consists of raw pointers")]
 
 mod interface;

@@ -1,4 +1,4 @@
-//! Rows of a scan, batch by batch as they are asked for.
+//! Rows of a scan, made batch by batch on demand.
 
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ const fn format_of(field_type: FieldType) -> &'static str {
 
 fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
     let rows = batch.row_count;
-    // As long as the longest of their buffers: an offset more than rows, or a double for each.
+    // As long as the longest buffer of a column: one offset more than rows, or a double for each
+    // row.
     let zeros = Arc::new(vec![0; rows + 1]);
     let mut names = Texts::new();
     schema.measurements.iter().for_each(|name| names.push(name));
@@ -123,7 +124,7 @@ fn map(tags: TagMaps, rows: usize) -> ArrowArray {
     array(rows, 0, vec![None, Some(Buffer::Offsets(tags.offsets))], vec![entries])
 }
 
-/// A column without a value, which takes no memory of its own.
+/// Makes a column without values, which needs no memory of its own.
 fn empty(field_type: FieldType, rows: usize, zeros: &Arc<Vec<u64>>) -> ArrowArray {
     let buffers = if field_type == FieldType::Text { 3 } else { 2 };
     let buffers = (0..buffers).map(|_| Some(Buffer::Zeros(Arc::clone(zeros)))).collect();

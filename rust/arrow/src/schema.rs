@@ -10,7 +10,7 @@ use crate::interface::{ArrowSchema, int};
 const FLAG_NULLABLE: i64 = 2;
 const FLAG_KEYS_SORTED: i64 = 4;
 
-/// Memory of a schema.
+/// Memory that a schema owns.
 struct SchemaPrivate {
     format: CString,
     name: CString,
@@ -28,7 +28,7 @@ pub(crate) fn format_of(column: &FrameColumn) -> &'static str {
     }
 }
 
-/// A schema that owns its children.
+/// Makes a schema that owns its children.
 pub(crate) fn schema(format: &str, name: &str, children: Vec<ArrowSchema>) -> ArrowSchema {
     // A name cannot hold NUL in C; readers see the part before it.
     let name = name.split('\0').next().unwrap_or_default();
@@ -52,17 +52,17 @@ pub(crate) fn schema(format: &str, name: &str, children: Vec<ArrowSchema>) -> Ar
     }
 }
 
-/// The schema of a column of texts out of a dictionary.
+/// Makes the schema of a column of texts from a dictionary.
 pub(crate) fn dictionary_of_texts(name: &str) -> ArrowSchema {
     let texts = Box::into_raw(Box::new(schema("u", "", Vec::new())));
     let mut indices = required(schema("i", name, Vec::new()));
-    // SAFETY: `schema` made the structure just now, and nobody else has it yet.
+    // SAFETY: `schema` made the structure just now, and no other code has it yet.
     unsafe { (*indices.private_data.cast::<SchemaPrivate>()).dictionary = Some(texts) };
     indices.dictionary = texts;
     indices
 }
 
-/// The schema of a column of maps from text to text, whose keys ascend.
+/// Makes the schema of a column of maps from text to text with ascending keys.
 pub(crate) fn map_of_texts(name: &str) -> ArrowSchema {
     let key = required(schema("u", "key", Vec::new()));
     let entries = required(schema("+s", "entries", vec![key, schema("u", "value", Vec::new())]));
@@ -70,15 +70,15 @@ pub(crate) fn map_of_texts(name: &str) -> ArrowSchema {
     ArrowSchema { flags: FLAG_KEYS_SORTED, ..map }
 }
 
-/// The same schema, of which no value is missing.
+/// Returns the same schema, marked as having no missing values.
 pub(crate) const fn required(mut schema: ArrowSchema) -> ArrowSchema {
     schema.flags = 0;
     schema
 }
 
 unsafe extern "C" fn schema_release(schema: *mut ArrowSchema) {
-    // SAFETY: the consumer calls this once on a live structure made by `schema`; children that it
-    // moved out have their `release` cleared, and their shells are still ours to free.
+    // SAFETY: the consumer calls this once on a live structure made by `schema`. Children that it
+    // moved out have their `release` cleared, and this code still frees their shells.
     unsafe {
         let private = Box::from_raw((*schema).private_data.cast::<SchemaPrivate>());
         for child in private.children.into_iter().chain(private.dictionary) {

@@ -10,14 +10,14 @@ use crate::array::{batch, released_array};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::schema::{format_of, schema};
 
-/// Answer of `get_next` where reading failed: `EIO` of any system.
+/// Result of `get_next` if reading failed: `EIO` of any system.
 const EIO: c_int = 5;
 
-/// Batches of a stream, as the interface has them.
+/// The batches of a stream.
 pub(crate) trait Batches: Send {
     fn schema(&self) -> ArrowSchema;
 
-    /// The next batch, `None` after the last.
+    /// Returns the next batch, or `None` after the last batch.
     fn next_batch(&mut self) -> Result<Option<ArrowArray>>;
 }
 
@@ -27,7 +27,7 @@ struct StreamPrivate {
     error: Option<CString>,
 }
 
-/// A frame is a single batch.
+/// A frame as a stream of a single batch.
 struct OneFrame {
     schema: Vec<(String, &'static str)>,
     frame: Option<Frame>,
@@ -45,7 +45,7 @@ impl Batches for OneFrame {
 }
 
 impl ArrowArrayStream {
-    /// A stream that yields `frame` as one record batch.
+    /// Makes a stream that yields `frame` as one record batch.
     #[must_use]
     pub fn new(frame: Frame) -> Self {
         let schema =
@@ -53,15 +53,15 @@ impl ArrowArrayStream {
         Self::of(Box::new(OneFrame { schema, frame: Some(frame) }))
     }
 
-    /// The stream at `stream`, moved out of there.
+    /// Moves the stream out of `stream`.
     ///
     /// # Safety
-    /// `stream` points to a live structure, or one that was released.
+    /// `stream` points to a live structure, or to a structure that was released.
     #[must_use]
     pub unsafe fn take(stream: *mut Self) -> Self {
-        // SAFETY: the caller promises a live structure; the one that stays has no `release`.
+        // SAFETY: the caller promises a live structure; the structure that stays has no `release`.
         let stream = unsafe { stream.replace(Self::released()) };
-        // The callbacks of a released structure mean nothing.
+        // A released structure has no valid callbacks.
         if stream.release.is_some() { stream } else { Self::released() }
     }
 
@@ -90,15 +90,16 @@ impl ArrowArrayStream {
 impl Drop for ArrowArrayStream {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: `release` is still set, so nobody released this stream, and `self` is ours.
+            // SAFETY: `release` is still set, so this stream has not been released, and `self` owns
+            // it.
             unsafe { release(self) };
         }
     }
 }
 
-// SAFETY (of the four callbacks): the C stream interface promises that `stream` points to the
-// live structure they were taken from, from one thread at a time, and that `out` is writable and
-// holds nothing that needs a release.
+// SAFETY (of the four callbacks): the C stream interface makes three promises. `stream` points to
+// the live structure that holds the callback. One thread calls at a time. `out` is writable and
+// holds no structure that needs a release.
 
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
     // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `of`.

@@ -1,4 +1,4 @@
-//! Address of the database: where its hosts are, and how they prove who they are.
+//! Address of the database: its hosts, and the proof of their identity.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ const SILENT_MAX: Duration = Duration::from_secs(3);
 /// Copies of a commit that an acknowledgement stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The primary's and that of a standby, which `synchronous_standby_names` asks for: checked with
-    /// every commit.
+    /// The copies of the primary and of a standby that `synchronous_standby_names` requires. This
+    /// is checked with every commit.
     #[default]
     Quorum,
-    /// Those that a provider makes below PostgreSQL, which nobody can check.
+    /// The copies that a provider makes below PostgreSQL, which cannot be checked.
     Managed,
 }
 
-/// The hosts of a database, each with all that connecting to it takes.
+/// The hosts of a database, each with its complete connection settings.
 pub(crate) struct Address {
     pub(crate) hosts: Vec<Config>,
     pub(crate) tls: MakeRustlsConnect,
@@ -34,11 +34,11 @@ pub(crate) struct Address {
 
 impl Address {
     /// Parses `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`. Servers are verified by
-    /// the certificates of this machine or those of `sslrootcert`; `sslmode=disable` goes without,
-    /// as do loopback addresses where the URL does not say.
+    /// the certificates of this machine, or by the certificates of `sslrootcert`. `sslmode=disable`
+    /// turns TLS off, and so does a loopback address if the URL does not say.
     ///
     /// # Errors
-    /// [`Error::Invalid`], which does not repeat the URL.
+    /// Returns [`Error::Invalid`], which does not repeat the URL.
     pub(crate) fn parse(url: &str) -> Result<Self> {
         let (plain, tls) = TlsOptions::taken_from(url)?;
         let whole: Config =
@@ -51,7 +51,7 @@ impl Address {
     }
 }
 
-/// Options of TLS as libpq has them. The client library knows less.
+/// Options of TLS with the names of libpq. The client library knows fewer.
 #[derive(Default)]
 struct TlsOptions {
     mode: Option<SslMode>,
@@ -59,7 +59,7 @@ struct TlsOptions {
 }
 
 impl TlsOptions {
-    /// The options of `url`, and the URL without them.
+    /// Returns the options of `url`, and the URL without them.
     fn taken_from(url: &str) -> Result<(String, Self)> {
         if !url.starts_with("postgresql://") && !url.starts_with("postgres://") {
             return Err(invalid("does not begin with postgresql://"));
@@ -136,7 +136,7 @@ fn host_of(whole: &Config, at: usize, tls: &TlsOptions) -> Config {
         one.options(options);
     }
     one.application_name("fleetcast");
-    // A host that vanished answers nothing, not even that it is gone.
+    // A host that vanished sends no answer, not even a refusal.
     one.tcp_user_timeout(SILENT_MAX)
         .keepalives_idle(SILENT_MAX)
         .keepalives_interval(SILENT_MAX / 3);

@@ -1,7 +1,7 @@
 //! Pieces of objects on the local disk, shared by the processes of a node.
 //!
-//! A piece is a file, written under another name and renamed, never synced: its sum at the end tells
-//! whole ones from those that a power cut has spoilt, which are fetched again.
+//! A piece is a file. It is written under another name and renamed, and never synced. The sum at
+//! its end shows if a power cut has damaged the piece, which is then fetched again.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::Write;
@@ -14,7 +14,7 @@ use fleetcast_core::model::error::{Error, Result};
 
 use crate::identity::Id;
 
-/// Bytes of a piece, less in the last one of an object.
+/// Bytes of a piece; the last piece of an object may be shorter.
 pub(crate) const PIECE_BYTES: u64 = 1 << 20;
 
 const SUM_BYTES: usize = 4;
@@ -22,15 +22,15 @@ const SUM_BYTES: usize = 4;
 pub(crate) struct Cache {
     directory: PathBuf,
     bytes_max: u64,
-    /// Bytes written by this process since it looked for what to remove.
+    /// Bytes that this process has written since it last looked for pieces to remove.
     written: AtomicU64,
 }
 
 impl Cache {
-    /// A cache in `directory`, which is made.
+    /// Makes a cache in `directory`, and creates the directory.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// Returns [`Error::Io`] if the directory cannot be created.
     pub(crate) fn new(directory: &Path, bytes_max: u64) -> Result<Self> {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         created.map_err(|error| Error::io("make", directory, error))?;
@@ -41,7 +41,7 @@ impl Cache {
         self.directory.join(format!("{}.{piece}", segment.hex()))
     }
 
-    /// A piece that is here and whole.
+    /// Returns a piece if it is here and whole.
     pub(crate) fn get(&self, segment: Id, piece: u64) -> Option<Vec<u8>> {
         let path = self.path(segment, piece);
         let mut bytes = fs::read(&path).ok()?;
@@ -52,7 +52,7 @@ impl Cache {
             return None;
         }
         bytes.truncate(content);
-        // Eviction goes by it; one that fails costs a fetch at most.
+        // Eviction uses the time of last use. A failure here costs at most one fetch.
         drop(
             File::options()
                 .append(true)
@@ -62,7 +62,7 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Keeps a piece, as far as there is room: nothing depends on it.
+    /// Keeps a piece if there is room. A failure is ignored, because the object can be read again.
     pub(crate) fn put(&self, segment: Id, piece: u64, bytes: &[u8]) {
         let path = self.path(segment, piece);
         let staged = path.with_extension(format!("{piece}.{}.new", std::process::id()));
@@ -80,7 +80,7 @@ impl Cache {
         if write().is_err() {
             drop(fs::remove_file(&staged));
         }
-        // Looked at after each sixteenth of the room.
+        // Eviction runs after each sixteenth of the room is written.
         let written =
             self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed) + bytes.len() as u64;
         if written >= self.bytes_max / 16 {
@@ -89,7 +89,8 @@ impl Cache {
         }
     }
 
-    /// Removes what was used longest ago until an eighth of the room is free.
+    /// Removes the least recently used pieces until an eighth of the room is free. Example: with 8
+    /// GB of room, 7 GB of pieces stay.
     fn evict(&self) -> std::io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
@@ -106,7 +107,7 @@ impl Cache {
             if bytes <= self.bytes_max / 8 * 7 {
                 break;
             }
-            // Another process may have been first.
+            // Another process may have removed it first.
             drop(fs::remove_file(path));
             bytes = bytes.saturating_sub(length);
         }

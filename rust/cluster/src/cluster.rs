@@ -1,4 +1,4 @@
-//! The database and the objects of one installation, as a process uses them.
+//! The database and the objects of one installation, for the use of a process.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -22,14 +22,15 @@ use crate::objects::Objects;
 use crate::pool::Pool;
 use crate::process::OwnRuntime;
 
-/// Reads answer within this or fail, connections included, so that a request is answered within two
-/// seconds. More than a connection is given, so that one that fails is known to have failed.
+/// Time within which reads answer or fail, connections included, so that a request is answered
+/// within two seconds. It is longer than a connect may take, so that a failed connect is known as
+/// failed.
 pub(crate) const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
 
-/// Changes are known within this or [`failure::unknown`].
+/// Time within which changes succeed, fail, or return [`failure::unknown`].
 pub(crate) const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Cause where the outcome of a change is not known.
+/// Cause for an unknown outcome of a change.
 pub(crate) const LATE: &str = "no answer within 10 seconds";
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
@@ -39,18 +40,18 @@ const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int
 pub struct Settings {
     /// URL of the database with all its hosts; it may hold a password.
     pub database: String,
-    /// Connections of each process, four at least.
+    /// Count of connections of each process, at least four.
     pub connections: usize,
     /// Copies that an acknowledgement stands for.
     pub durability: Durability,
-    /// URL of the objects; `None` for one who uses records alone. It may hold a key.
+    /// URL of the objects; `None` if only records are used. It may hold a key.
     pub objects: Option<String>,
-    /// Folder and greatest number of bytes of the pieces of objects that are kept on this machine.
+    /// Folder and bound in bytes for the pieces of objects that are kept on this machine.
     pub cache: Option<(PathBuf, u64)>,
 }
 
-/// An installation as a process uses it. Making one asks nobody: connections come with the first use,
-/// after which a fork must make its own.
+/// An installation, for the use of a process. Making this value opens no connection: the first use
+/// does. A process that forks after the first use must make another value in the child.
 pub struct Cluster {
     settings: Settings,
     open: OnceLock<Open>,
@@ -66,10 +67,10 @@ struct Open {
 }
 
 impl Cluster {
-    /// An installation at these addresses.
+    /// Makes an installation at these addresses.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an address that is none.
+    /// Returns [`Error::Invalid`] if an address is malformed.
     pub fn new(settings: Settings) -> Result<Self> {
         Address::parse(&settings.database)?;
         settings.objects.as_deref().map(Objects::parse).transpose()?;
@@ -107,18 +108,18 @@ impl Cluster {
         open.runtime.block_on(work(Arc::clone(&open.pool)))
     }
 
-    /// Microseconds since 1970 by the clock of the database.
+    /// Returns microseconds since 1970 by the clock of the database.
     ///
     /// # Errors
-    /// Those of a database that cannot be used.
+    /// Returns an error if the database cannot be used.
     pub fn database_now_us(&self) -> Result<i64> {
         let rows = self.read("ask for the time", NOW, &[])?;
         Ok(rows.first().map_or(0, |row| row.get(0)))
     }
 
-    /// As [`Self::change`] of a statement that may be repeated: where its answer is lost it is sent
-    /// again until the outcome is known. One that was stored by an earlier attempt shows as one that
-    /// changes nothing.
+    /// Runs a statement like [`Self::change`], but repeats it. If an answer is lost, the statement
+    /// is sent again until the outcome is known. If an earlier attempt was stored, the last attempt
+    /// changes no rows.
     pub(crate) fn change_surely(
         &self,
         what: &'static str,
@@ -128,7 +129,7 @@ impl Cluster {
         self.wait(|pool| async move { repeated(&pool, what, sql, parameters).await })
     }
 
-    /// Runs `work` beside the callers' threads.
+    /// Runs `work` on a thread of the runtime.
     pub(crate) fn spawn<F>(&self, work: impl FnOnce(Arc<Pool>) -> F) -> Result<AbortHandle>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -137,19 +138,19 @@ impl Cluster {
         Ok(open.runtime.spawn(work(Arc::clone(&open.pool))).abort_handle())
     }
 
-    /// Writes an object, reads it, looks for it in a list, and deletes it. False where the list is
-    /// refused, which nothing but people needs.
+    /// Writes an object, reads it, looks for it in a list, and deletes it. Returns false if the
+    /// list is refused, which only people need.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], which says what cannot be done, [`Error::Invalid`] where the settings
-    /// name no objects.
+    /// Returns [`Error::Unavailable`] with the step that failed, or [`Error::Invalid`] if the
+    /// settings name no objects.
     pub fn probe_objects(&self) -> Result<bool> {
         let objects = self.objects()?;
         self.wait(|_| objects.probe())
     }
 
     /// # Errors
-    /// [`Error::Invalid`] where the settings name none.
+    /// Returns [`Error::Invalid`] if the settings name no objects.
     pub(crate) fn objects(&self) -> Result<&Objects> {
         let message = || "store.objects is not set".to_owned();
         self.open()?.objects.as_ref().ok_or_else(|| Error::Invalid { message: message() })
@@ -163,7 +164,7 @@ impl Cluster {
         self.open().ok()?.cache.clone()
     }
 
-    /// Rows of a statement that changes nothing, within [`READ_TIMEOUT`].
+    /// Returns the rows of a statement that changes no data, within [`READ_TIMEOUT`].
     pub(crate) fn read(
         &self,
         what: &'static str,
@@ -177,7 +178,7 @@ impl Cluster {
         self.wait(|pool| async move { read(&pool, deadline, what, sql, parameters).await })
     }
 
-    /// Rows of a statement that changes something and is not repeated where its answer is lost.
+    /// Returns the rows of a statement that changes data. It is not repeated if its answer is lost.
     pub(crate) fn change(
         &self,
         what: &'static str,
@@ -190,7 +191,7 @@ impl Cluster {
     }
 }
 
-/// Rows of a statement that changes nothing, by the shared connection.
+/// Returns the rows of a statement that changes no data, by the shared connection.
 async fn read(
     pool: &Pool,
     deadline: Instant,
@@ -209,8 +210,8 @@ async fn read(
     Err(failure::unavailable(what, "no answer in time"))
 }
 
-/// The outcome of `work`, however late it comes. Where an answer is overdue, whoever comes next
-/// connects anew, which shows within a moment if there is a primary.
+/// Returns the outcome of `work`, however late it comes. If the answer is overdue, the next callers
+/// connect again, which soon shows if there is a primary.
 pub(crate) async fn answered<R>(pool: &Pool, work: impl Future<Output = R>) -> R {
     let mut work = pin!(work);
     if let Ok(outcome) = timeout(CONNECT_TIMEOUT, &mut work).await {
@@ -220,8 +221,8 @@ pub(crate) async fn answered<R>(pool: &Pool, work: impl Future<Output = R>) -> R
     work.await
 }
 
-/// Rows of a statement that changes something, within [`CHANGE_TIMEOUT`]; an error before it was sent
-/// stands outside.
+/// Returns the rows of a statement that changes data, within [`CHANGE_TIMEOUT`]. The outer error
+/// means that the statement was not sent.
 pub(crate) async fn change(
     pool: &Pool,
     what: &'static str,
@@ -238,11 +239,11 @@ pub(crate) async fn change(
     Ok(outcome)
 }
 
-/// Pause between attempts while the outcome of one is not known.
+/// Pause between attempts while an outcome is unknown.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// Sends a statement as often as its answer is lost within [`CHANGE_TIMEOUT`]. Where one that was
-/// sent again was stored before, a commit of our own behind it makes sure of that.
+/// Sends a statement again whenever its answer is lost, within [`CHANGE_TIMEOUT`]. If an earlier
+/// attempt may have been stored, a later commit by this process proves that it is durable.
 async fn repeated(
     pool: &Pool,
     what: &'static str,
@@ -271,7 +272,7 @@ async fn repeated(
     }
 }
 
-/// Makes sure that what a statement was shown is as durable as any commit.
+/// Makes sure that all data that a statement was shown is as durable as any commit.
 async fn settle(pool: &Pool, what: &'static str) -> Result<()> {
     let connection = pool.own().await?;
     let settled = timeout(CHANGE_TIMEOUT, connection.barrier()).await;

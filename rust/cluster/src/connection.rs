@@ -1,12 +1,13 @@
-//! A connection to the one primary that may be believed.
+//! A connection to the one primary that can be trusted.
 //!
-//! All hosts are asked at once. The one that is not in recovery and has the highest timeline is the
-//! primary, and a commit of its own, synced where the settings say, proves that all it shows is
-//! replicated: one that crashed and came back alone would show commits that nobody has copied.
+//! All hosts are asked at once. The primary is the host that is not in recovery and has the highest
+//! timeline. A commit on it, synced if the settings say so, proves that all data it shows is
+//! replicated. Without that proof, a primary that crashed and came back alone could show commits of
+//! which there is no copy.
 //!
-//! No statement has a timeout of the database, and none is ever cancelled: a commit whose wait for
-//! standbys is cut short becomes visible without them. Who has waited long enough drops the
-//! connection.
+//! Statements have no timeout in the database, and are never cancelled. A commit whose wait for
+//! standbys is cut short becomes visible without them. A caller that has waited long enough drops
+//! the connection instead.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -26,14 +27,14 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use crate::address::{Address, Durability};
 use crate::failure::{self, Failure};
 
-/// Time for the whole handshake with a host: what waits for it is answered within two seconds.
+/// Time for the whole handshake with a host. A request that waits for it is answered within two
+/// seconds.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Time for the hosts that have not answered when one did that takes writes: long enough for those
-/// on their feet.
+/// Time for the other hosts after a primary has answered: long enough for healthy hosts.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Settings without any of which an acknowledgement would mean less than it says.
+/// Settings that must all be on, or an acknowledged row could be lost.
 const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
 
 const FACTS: &str = "SELECT pg_is_in_recovery(), \
@@ -42,20 +43,21 @@ const FACTS: &str = "SELECT pg_is_in_recovery(), \
     current_setting('synchronous_standby_names') <> '', \
     (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
-/// A transaction that changes nothing and waits for the standbys as any other.
+/// A transaction that changes no data and waits for the standbys like any other.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrier')";
 
 /// Facts that outlive connections.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Highest timeline of a primary. One of a lower was replaced by a standby.
+    /// Highest timeline of a primary. A primary with a lower timeline was replaced by a standby.
     timeline: AtomicU32,
     /// Lead of the database's clock over this machine's, in microseconds.
     clock_lead_us: AtomicI64,
 }
 
 impl Seen {
-    /// Microseconds since 1970 by the database's clock, as exactly as one question tells.
+    /// Returns microseconds since 1970 by the database's clock, as exactly as a single question can
+    /// tell.
     pub(crate) fn database_now_us(&self) -> i64 {
         now_us() + self.clock_lead_us.load(Ordering::Relaxed)
     }
@@ -65,9 +67,9 @@ impl Seen {
 pub(crate) struct Connection {
     client: Client,
     driver: AbortHandle,
-    /// The server warned of something since this was asked last.
+    /// True if the server has sent a warning since the last check.
     is_warned: Arc<AtomicBool>,
-    /// It did not answer in time.
+    /// True if the session did not answer in time.
     is_silent: AtomicBool,
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
@@ -79,11 +81,11 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// A session on the primary, whose promises were checked. It waits for a standby as long as the
-    /// caller does.
+    /// Opens a session on the primary, and checks the primary's promises. It waits for a standby as
+    /// long as the caller does.
     ///
     /// # Errors
-    /// [`failure::unavailable`], and [`Error::Invalid`] for settings that break a promise.
+    /// Returns [`failure::unavailable`], or [`Error::Invalid`] if a setting breaks a promise.
     pub(crate) async fn open(
         address: &Address,
         durability: Durability,
@@ -102,13 +104,13 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Commits something and waits for it, and so for all that was committed before.
+    /// Commits an empty transaction and waits for it, and so for every earlier commit.
     pub(crate) async fn barrier(&self) -> Result<()> {
         let barred = self.change(CONNECTING, BARRIER, &[]).await;
         barred.map(drop).map_err(|failure| failure.of_read(CONNECTING))
     }
 
-    /// The rows of a statement that changes nothing.
+    /// Returns the rows of a statement that changes no data.
     pub(crate) async fn query(
         &self,
         what: &'static str,
@@ -120,7 +122,8 @@ impl Connection {
         rows.map_err(|error| failure::of(what, &error))
     }
 
-    /// The rows of a statement that changes something, once it is as durable as the settings say.
+    /// Returns the rows of a statement that changes data, once it is as durable as the settings
+    /// say.
     pub(crate) async fn change(
         &self,
         what: &'static str,
@@ -131,14 +134,14 @@ impl Connection {
         self.is_replicated(rows)
     }
 
-    /// Runs text of several statements, or of one that cannot be prepared.
+    /// Runs a text of several statements, or a statement that cannot be prepared.
     pub(crate) async fn run(&self, what: &'static str, sql: &str) -> Result<(), Failure> {
         let done = self.client.batch_execute(sql).await.map_err(|error| failure::of(what, &error));
         self.is_replicated(done)
     }
 
-    /// A wait for standbys that an administrator cut short counts as success and comes with a
-    /// warning.
+    /// Turns a success with a warning into a loss: an administrator can cut a wait for standbys
+    /// short, and the server then reports success with a warning.
     fn is_replicated<R>(&self, outcome: Result<R, Failure>) -> Result<R, Failure> {
         let is_warned = self.is_warned.swap(false, Ordering::AcqRel);
         match outcome {
@@ -163,12 +166,12 @@ impl Connection {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True while nothing is known to have happened to it.
+    /// Returns true unless the session is known to be closed or silent.
     pub(crate) fn is_alive(&self) -> bool {
         !self.client.is_closed() && !self.is_silent.load(Ordering::Acquire)
     }
 
-    /// Leaves it to those who wait for an answer already.
+    /// Leaves the session to the callers that already wait for an answer.
     pub(crate) fn give_up(&self) {
         self.is_silent.store(true, Ordering::Release);
     }
@@ -202,7 +205,8 @@ impl Facts {
         })
     }
 
-    /// Reason that an acknowledgement of this primary would not mean what it says.
+    /// Returns the reason why acknowledged rows could be lost on this primary, if there is a
+    /// reason.
     fn fault(&self, durability: Durability) -> Option<String> {
         for (name, value) in CHECKED.iter().zip(&self.settings) {
             if value != "on" {
@@ -224,7 +228,7 @@ impl Facts {
     }
 }
 
-/// The primary of the highest timeline among the hosts that answer in time.
+/// Returns the primary with the highest timeline among the hosts that answer in time.
 async fn primary(address: &Address) -> Result<(Connection, Facts)> {
     let asked = address.hosts.iter().map(|host| async move {
         let answer = timeout(CONNECT_TIMEOUT, answering(address, host)).await;

@@ -1,4 +1,4 @@
-//! Answers of the database as the engine's errors. None of them repeats an address, which may hold a
+//! Answers of the database as the engine's errors. No error repeats an address, which may hold a
 //! password.
 
 use std::error::Error as _;
@@ -10,18 +10,18 @@ use tokio_postgres::types::WrongType;
 /// Failure of a statement.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The database refused it: nothing of it took effect.
+    /// The database refused the statement, which had no effect.
     Refused(Error),
-    /// A row of it is there already.
+    /// A row of the statement exists already.
     Duplicate,
-    /// No partition of the log takes its rows.
+    /// No partition of the log accepts the rows.
     NoPartition,
-    /// The answer did not come: it may have taken effect.
+    /// The answer did not arrive; the statement may have taken effect.
     Lost(String),
 }
 
 impl Failure {
-    /// The error of a statement that changes nothing, or whose loss changes nothing.
+    /// Returns the error of a statement that changes no data, or whose loss changes no data.
     pub(crate) fn of_read(self, what: &'static str) -> Error {
         match self {
             Self::Refused(error) => error,
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// The error of a statement that changes something.
+    /// Returns the error of a statement that changes data.
     pub(crate) fn of_change(self, what: &'static str) -> Error {
         match self {
             Self::Lost(cause) => unknown(what, &cause),
@@ -39,25 +39,25 @@ impl Failure {
     }
 }
 
-/// The database cannot be used now, and nothing happened.
+/// The database cannot be used now, and the statement had no effect.
 pub(crate) fn unavailable(what: &'static str, cause: &str) -> Error {
     Error::Unavailable { what: format!("PostgreSQL cannot {what}: {cause}") }
 }
 
-/// The answer of the database did not come.
+/// The answer of the database did not arrive.
 pub(crate) fn unknown(what: &'static str, cause: &str) -> Error {
     Error::Unknown { what: format!("PostgreSQL did not answer when it was to {what}: {cause}") }
 }
 
-/// The database answered with an error that no repetition mends.
+/// The database answered with an error that a repetition does not cure.
 pub(crate) fn refused(what: &'static str, message: &str) -> Error {
     Error::Unavailable { what: format!("PostgreSQL refused to {what}: {message}") }
 }
 
-/// Failure of the statement that `error` answers.
+/// Returns the failure of the statement that `error` answers.
 pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
     let Some(answer) = error.as_db_error() else {
-        // Nothing was sent.
+        // The statement was not sent.
         if error.source().is_some_and(<dyn std::error::Error>::is::<WrongType>) {
             return Failure::Refused(Error::Internal { message: error.to_string() });
         }
@@ -70,14 +70,14 @@ pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
     }
     match *answer.code() {
         SqlState::UNIQUE_VIOLATION => Failure::Duplicate,
-        // No constraint was violated, and the row of none is meant.
+        // A check violation without a constraint's name means that no partition fits the row.
         SqlState::CHECK_VIOLATION if answer.constraint().is_none() => Failure::NoPartition,
         SqlState::DISK_FULL => Failure::Refused(Error::DiskFull),
         _ => Failure::Refused(refused(what, answer.message())),
     }
 }
 
-/// The innermost cause, which says more than what wraps it.
+/// Returns the innermost cause, which says more than the errors around it.
 fn cause_of(error: &tokio_postgres::Error) -> String {
     let Some(mut cause) = error.source() else { return error.to_string() };
     while let Some(inner) = cause.source() {

@@ -6,24 +6,24 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 
 type Fault = Box<dyn std::error::Error + Sync + Send>;
 
-/// An id of 16 bytes, of no structure.
+/// An id of 16 bytes without structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id(pub(crate) [u8; 16]);
 
 impl Id {
-    /// The random id that a sealed blob begins with, behind its version and kind.
+    /// Returns the random id that follows the version and the kind in a sealed blob.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for a blob without one.
+    /// Returns [`Error::Corrupt`] if the blob is too short for an id.
     pub(crate) fn of_sealed(sealed: &[u8], what: &'static str) -> Result<Self> {
         let id = sealed.get(2..).and_then(|rest| rest.first_chunk());
         id.map(|id| Self(*id)).ok_or(Error::Corrupt { what })
     }
 
-    /// The id that is a plane's name, as UUIDs are written.
+    /// Returns the id in a plane's name, a UUID with or without hyphens.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another name.
+    /// Returns [`Error::Invalid`] for another name.
     pub(crate) fn of_plane(name: &str) -> Result<Self> {
         let digits: String = name.chars().filter(|character| *character != '-').collect();
         let id = u128::from_str_radix(&digits, 16).ok().map(|id| Self(id.to_be_bytes()));

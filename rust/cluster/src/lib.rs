@@ -1,9 +1,9 @@
-//! The store of many machines: PostgreSQL keeps what is small and ordered, an object store keeps
-//! segments. Any number of processes on any number of hosts share it; none of them keeps anything
-//! that another could not read.
+//! The store of many machines: PostgreSQL keeps small and ordered data, and an object store keeps
+//! segments. Any number of processes on any number of hosts share it. No process keeps data that
+//! another process could not read.
 //!
-//! `docs/decisions/0045-postgresql-and-objects.md` says why these two, and what each promise of
-//! `fleetcast_core::storage::store::Store` rests on here.
+//! `docs/decisions/0045-postgresql-and-objects.md` explains the choice of these two. It also names
+//! the promises that `fleetcast_core::storage::store::Store` needs from each.
 
 mod failure;
 

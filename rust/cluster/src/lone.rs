@@ -1,7 +1,7 @@
-//! A connection of one reader at a time, whose own thread moves its bytes.
+//! A connection for one reader at a time, whose own thread moves the bytes.
 //!
-//! On the others a thread of the process does: waking that one, and being woken by it, takes longer
-//! than the look at two rows that most reads are.
+//! Bytes of the other connections are moved by a thread of the runtime. To wake that thread, and to
+//! be woken by it, takes longer than most reads, which look at two rows.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -27,9 +27,10 @@ impl Lone {
         Ok(Self { runtime, connection: Mutex::default() })
     }
 
-    /// Rows of a statement that changes nothing, until `deadline`. `None` while somebody else reads,
-    /// where the session turns out to have ended, as nobody listened to it since the last read, and
-    /// where none can be made while the shared connection stands.
+    /// Returns the rows of a statement that changes no data, until `deadline`.
+    ///
+    /// Returns `None` if another thread reads, or if the session has ended unnoticed since the last
+    /// read. Also returns `None` if no session can be opened while the shared connection works.
     pub(crate) fn read(
         &self,
         pool: &Pool,
@@ -69,12 +70,12 @@ impl Lone {
         self.runtime.block_on(connecting).map_err(|_| late(what))?
     }
 
-    /// The connection, for the only reader.
+    /// Returns the connection if no other thread reads.
     fn claim(&self) -> Option<MutexGuard<'_, Option<Connection>>> {
         match self.connection.try_lock() {
             Ok(connection) => Some(connection),
             Err(TryLockError::WouldBlock) => None,
-            // One who panicked left a whole connection, or none.
+            // A reader that panicked left a whole connection, or no connection.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         }
     }

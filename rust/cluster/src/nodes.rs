@@ -1,10 +1,11 @@
-//! Nodes of an installation, and what an operator asks of its database.
+//! Nodes of an installation, and an operator's questions to its database.
 
 use fleetcast_core::model::error::Result;
 
 use crate::cluster::Cluster;
 
-/// A node is in one place at a time. Another one takes it over once nobody has been heard of there.
+/// A node is in one place at a time. Another place takes it over once no beat has come for 10
+/// seconds.
 const BEAT: &str = "\
     INSERT INTO node (node, name, version, place, beat) VALUES ($1::text::uuid, $2, $3, $4, clock_timestamp()) \
     ON CONFLICT (node) DO UPDATE SET name = excluded.name, version = excluded.version, place = excluded.place, \
@@ -25,23 +26,23 @@ const FACTS: &str = "SELECT current_setting('server_version'), current_setting('
 
 /// A node that served within the last day.
 pub struct Node {
-    /// A UUID.
+    /// The id, a UUID.
     pub id: String,
     /// Name of its machine.
     pub name: String,
     /// Version of fleetcast that it runs.
     pub version: String,
-    /// Seconds since it was last heard of.
+    /// Seconds since the last beat.
     pub silent_seconds: f64,
 }
 
 /// Rights of the role that the program has in the database.
 pub struct Permissions {
-    /// It may make tables.
+    /// If true, the role may create tables.
     pub makes_tables: bool,
-    /// It may change those that there are, and drop them.
+    /// If true, the role may change and drop the existing tables.
     pub owns_tables: bool,
-    /// It sees the state of replication.
+    /// If true, the role sees the state of replication.
     pub sees_replication: bool,
 }
 
@@ -53,37 +54,37 @@ pub struct Facts {
     pub standbys_wanted: String,
     /// Standbys that stream and are waited for.
     pub standbys: i64,
-    /// Size of the database.
+    /// Size of the database in bytes.
     pub bytes: i64,
-    /// Microseconds since 1970 by its clock.
+    /// Microseconds since 1970 by the primary's clock.
     pub now_us: i64,
 }
 
 impl Cluster {
-    /// Notes that a node, whose id is a UUID in text, serves at `place`. False, and nothing is noted,
-    /// while it serves at another one.
+    /// Notes that a node, whose id is a UUID in text, serves at `place`. Returns false, and notes
+    /// no beat, while the node serves at another place.
     ///
     /// # Errors
-    /// Those of a database that cannot be used.
+    /// Returns an error if the database cannot be used.
     pub fn beat(&self, node: &str, place: &str, name: &str, version: &str) -> Result<bool> {
         let beat =
             self.change("note that a node serves", BEAT, &[&node, &name, &version, &place])?;
         Ok(!beat.is_empty())
     }
 
-    /// Microseconds since 1970 by the clock of the database, and the place where a node serves.
+    /// Returns microseconds since 1970 by the clock of the database, and the place of a node.
     ///
     /// # Errors
-    /// As [`Self::beat`].
+    /// Returns the errors of [`Self::beat`].
     pub fn look(&self, node: &str) -> Result<(i64, Option<String>)> {
         let rows = self.read("look at a node", LOOK, &[&node])?;
         Ok(rows.first().map_or((0, None), |row| (row.get(0), row.get(1))))
     }
 
-    /// Rights of this role.
+    /// Returns the rights of this role.
     ///
     /// # Errors
-    /// As [`Self::beat`].
+    /// Returns the errors of [`Self::beat`].
     pub fn permissions(&self) -> Result<Permissions> {
         let rows = self.read("ask for permissions", PERMISSIONS, &[])?;
         let right = |at: usize| rows.first().and_then(|row| row.get(at)).unwrap_or(false);
@@ -94,10 +95,10 @@ impl Cluster {
         })
     }
 
-    /// Nodes that served within the last day.
+    /// Returns the nodes that served within the last day.
     ///
     /// # Errors
-    /// As [`Self::beat`].
+    /// Returns the errors of [`Self::beat`].
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let rows = self.read("find nodes", NODES, &[])?;
         let node = |row: &tokio_postgres::Row| Node {
@@ -109,10 +110,10 @@ impl Cluster {
         Ok(rows.iter().map(node).collect())
     }
 
-    /// Answers of the primary about itself, `None` where it has none.
+    /// Returns the answers of the primary about itself, or `None` if it has no answers.
     ///
     /// # Errors
-    /// As [`Self::beat`].
+    /// Returns the errors of [`Self::beat`].
     pub fn facts(&self) -> Result<Option<Facts>> {
         let rows = self.read("ask the database about itself", FACTS, &[])?;
         Ok(rows.first().map(|row| Facts {

@@ -1,4 +1,5 @@
-//! Hours of the log, each a table of its own: what is compacted goes by dropping one.
+//! Hours of the log. Each hour is a table, so that compacted entries are removed by dropping a
+//! table.
 
 use fleetcast_core::model::error::Result;
 
@@ -9,16 +10,16 @@ use crate::failure::Failure;
 
 const US_PER_SLOT: i64 = 3_600_000_000;
 
-/// Partitions that are made before their hour begins.
+/// Count of the partitions that are made before their hour begins.
 pub(crate) const AHEAD: i32 = 3;
 
-/// The hour of an instant in microseconds since 1970.
+/// Returns the hour of an instant in microseconds since 1970. Example: 7,200,000,000 is hour 2.
 pub(crate) fn slot_of(us: i64) -> i32 {
     i32::try_from(us.div_euclid(US_PER_SLOT)).unwrap_or(i32::MAX)
 }
 
-/// Makes the partition of an hour, if it is not there. It is made apart and attached, which no
-/// writer waits for.
+/// Makes the partition of an hour if it is missing. The table is created apart and then attached,
+/// for which no writer waits.
 pub(crate) async fn make(connection: &Connection, slot: i32) -> Result<()> {
     let sql = format!(
         "DO $$ BEGIN \
@@ -37,16 +38,16 @@ const LIST: &str = "SELECT c.relname::text, i.inhrelid IS NOT NULL, coalesce(i.i
     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid \
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname ~ '^log_[0-9]+$'";
 
-/// A table of an hour.
+/// The table of an hour.
 pub(crate) struct Hour {
     pub(crate) slot: i32,
-    /// False where whoever removed it died half-way.
+    /// False if a process died while it removed the table.
     pub(crate) is_attached: bool,
-    /// True where its removal was cut off after it had begun.
+    /// True if the removal began and was cut off.
     is_pending: bool,
 }
 
-/// The hours that there are.
+/// Returns all hours that have a table.
 pub(crate) async fn all(connection: &Connection) -> Result<Vec<Hour>> {
     let rows = connection.query(REMOVING, LIST, &[]).await;
     let rows = rows.map_err(|failure| failure.of_read(REMOVING))?;
@@ -61,7 +62,7 @@ pub(crate) async fn all(connection: &Connection) -> Result<Vec<Hour>> {
 const REMOVING: &str = "remove an hour of the log";
 
 impl Hour {
-    /// True while a plane has an entry in it that is in no segment.
+    /// Returns true while a plane has an entry in this hour that is in no segment.
     pub(crate) async fn is_needed(&self, connection: &Connection) -> Result<bool> {
         let sql = format!(
             "DO $$ BEGIN IF EXISTS (SELECT FROM log_{} l JOIN plane p USING (plane) JOIN head USING (plane) \
@@ -75,7 +76,7 @@ impl Hour {
         }
     }
 
-    /// Removes it. Writers of other hours do not wait for that.
+    /// Removes the table. Writers of other hours do not wait for it.
     pub(crate) async fn remove(&self, connection: &Connection) -> Result<()> {
         let slot = self.slot;
         if self.is_attached {

@@ -16,14 +16,14 @@ const DESTROYING: &str = "destroy a plane";
 const MAKE: &str = "\
     WITH p AS (INSERT INTO plane (plane) VALUES ($1) ON CONFLICT DO NOTHING RETURNING plane) \
     INSERT INTO head (plane) SELECT plane FROM p RETURNING 1";
-/// The key comes last: a plane without one was never acknowledged and cannot be opened.
+/// The key is stored last: a plane without a key was never acknowledged and cannot be opened.
 const NAME: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NULL \
     AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING 1";
 const REPLACE_KEY: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
-/// Without its head nobody appends to it. What is left of it goes with the next sweeps.
+/// Without the head, no process can append to the plane. The next sweeps remove the remaining rows.
 const DESTROY: &str = "\
     WITH p AS (UPDATE plane SET wrapped_key = NULL, manifest = NULL, fence = fence + 1 WHERE plane = $1 RETURNING plane), \
         s AS (UPDATE segment SET removed_at = clock_timestamp() FROM p \
@@ -37,7 +37,7 @@ pub struct ClusterPlanes {
 }
 
 impl ClusterPlanes {
-    /// The planes of `cluster`, which has objects.
+    /// Makes the planes of `cluster`, which must have objects.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>) -> Self {
         Self { cluster }

@@ -1,5 +1,5 @@
-//! Connections of a process: one that many readers share, one for a lone reader, and some for one
-//! change at a time each.
+//! Connections of a process: a connection that many readers share, a connection for a lone reader,
+//! and several connections for one change at a time each.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,19 +13,19 @@ use crate::address::{Address, Durability};
 use crate::connection::{CONNECT_TIMEOUT, Connection, Seen};
 use crate::failure;
 
-/// Time after a failed connect for which all callers fail at once; then one tries again.
+/// Time after a failed connect for which all callers fail at once. Then one caller tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
 
-/// Time for which a connect that failed counts as news: more than until the next one has failed, as
-/// each process asks for news all the time.
+/// Time for which a failed connect is remembered. It is longer than the time until the next connect
+/// has failed, because each process asks for news all the time.
 const FAILED_FOR: Duration = Duration::from_millis(2_500);
 
-/// Time for a connection to become free; more than for one that is made, so that its failure is
-/// known.
+/// Time for a connection to become free. It is longer than a connect may take, so that a failed
+/// connect is known as failed.
 const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 
-/// Connections of readers: the shared one, whose statements follow each other without waiting, and
-/// the lone reader's.
+/// Count of the readers' connections: the shared connection, whose statements follow each other
+/// without waiting, and the lone reader's.
 const OF_READERS: usize = 2;
 
 pub(crate) struct Pool {
@@ -35,12 +35,13 @@ pub(crate) struct Pool {
     shared: AsyncMutex<Option<Arc<Connection>>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     own: Arc<Semaphore>,
-    /// Held while one connects; the instant and error of the last one, where that failed.
+    /// Held while one caller connects. `failed` has the instant and the error of the last connect,
+    /// if that failed.
     connecting: AsyncMutex<()>,
     failed: Mutex<Option<(Instant, Error)>>,
 }
 
-/// A connection of one user. It ends with its use unless that says that nothing is under way.
+/// A connection with one user. It is closed after its use, unless [`Own::keep`] gives it back.
 pub(crate) struct Own {
     connection: Option<Connection>,
     idle: Arc<Mutex<Vec<Connection>>>,
@@ -48,7 +49,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Gives it back to the pool: nothing of its use is under way.
+    /// Gives the connection back to the pool. No statement may be under way.
     pub(crate) fn keep(mut self) {
         if let Some(connection) = self.connection.take().filter(Connection::is_alive) {
             lock(&self.idle).push(connection);
@@ -65,7 +66,8 @@ impl Deref for Own {
 }
 
 impl Pool {
-    /// A pool of `size` connections, two of them at least for changes.
+    /// Makes a pool of `size` connections, of which at least two are for changes. Example: of 8
+    /// connections 6 are for changes.
     pub(crate) fn new(address: Address, durability: Durability, size: usize) -> Self {
         Self {
             address,
@@ -79,7 +81,7 @@ impl Pool {
         }
     }
 
-    /// The one to read with that is used by others as well.
+    /// Returns the connection that all readers share.
     pub(crate) async fn shared(&self) -> Result<Arc<Connection>> {
         let mut slot = self.shared.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| connection.is_alive()) {
@@ -91,18 +93,18 @@ impl Pool {
         Ok(connection)
     }
 
-    /// True while one stands that readers share.
+    /// Returns true if the shared connection works.
     pub(crate) fn has_shared(&self) -> bool {
         let slot = self.shared.try_lock();
         slot.is_ok_and(|slot| slot.as_ref().is_some_and(|connection| connection.is_alive()))
     }
 
-    /// Forgets connections that rest: whoever needs one asks who the primary is.
+    /// Closes the idle connections, so that the next users ask again which host is the primary.
     pub(crate) fn doubt(&self) {
         lock(&self.idle).clear();
     }
 
-    /// One for a change or a transaction of its own.
+    /// Returns a connection for a change or a transaction.
     pub(crate) async fn own(&self) -> Result<Own> {
         let found = timeout(FOUND_TIMEOUT, self.found()).await;
         found.unwrap_or_else(|_| Err(failure::unavailable("connect", "all connections are in use")))
@@ -132,8 +134,9 @@ impl Pool {
         }
     }
 
-    /// A connection of the caller's. One caller at a time tries; while the last try failed, the
-    /// others do not wait for the next one, or requests would gather behind a database that hangs.
+    /// Opens a connection for the caller. One caller at a time tries. While the last try has
+    /// failed, other callers do not wait for the next try, or requests would gather behind a
+    /// database that hangs.
     pub(crate) async fn connect(&self) -> Result<Connection> {
         self.fail_within(FAILING_FOR)?;
         let _connecting = if let Ok(connecting) = self.connecting.try_lock() {
@@ -152,7 +155,7 @@ impl Pool {
         connected
     }
 
-    /// The failure of the last connect, where that is so recent.
+    /// Returns the error of the last connect if it failed more recently than `recent`.
     fn fail_within(&self, recent: Duration) -> Result<()> {
         let failed = lock(&self.failed);
         let Some((at, error)) = &*failed else { return Ok(()) };
@@ -161,6 +164,6 @@ impl Pool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks is complete before anything can panic.
+    // Every change under these locks is complete before code can panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A runtime of this process, which a fork leaves alone.
+//! A runtime of this process. A forked child leaves it alone.
 
 use std::ops::Deref;
 
@@ -19,7 +19,7 @@ impl OwnRuntime {
         Ok(Self { process: std::process::id(), runtime: Some(runtime) })
     }
 
-    /// True in the process that made it.
+    /// Returns true in the process that made the runtime.
     pub(crate) fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
@@ -39,7 +39,7 @@ impl Drop for OwnRuntime {
         if self.is_ours() {
             runtime.shutdown_background();
         } else {
-            // Its threads are those of another process.
+            // The runtime's threads belong to another process.
             std::mem::forget(runtime);
         }
     }

@@ -1,8 +1,8 @@
 //! Small records in spaces of named stores: accounts, usage, forecasts, audit. A store has one
 //! writer at a time.
 //!
-//! A transaction that writes locks the row of its store's version until it ends, and counts it up
-//! with its first change: so others learn with one question if there is anything new.
+//! A transaction that writes locks the row with its store's version until it ends. Its first change
+//! raises the version. Other processes thus learn with one question if there is news.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
 use crate::failure::Failure;
 use crate::pool::Own;
 
-/// Without its address, which may hold a password.
+/// The name without the address, which may hold a password.
 pub(crate) const PLACE: &str = "PostgreSQL";
 const READING: &str = "read records";
 const WRITING: &str = "write records";
@@ -40,7 +40,7 @@ const NEWER: &str = "WITH v AS (SELECT coalesce((SELECT version FROM records WHE
     SELECT v.version, r.space, r.key, r.value FROM v \
     LEFT JOIN record r ON v.version <> $2 AND r.store = $1 ORDER BY r.space, r.key";
 
-/// A process that hangs within a transaction is rid of it after this time, so that others can write.
+/// The database ends a transaction that hangs after this time, so that other processes can write.
 const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '10s'";
@@ -52,17 +52,17 @@ pub struct Records {
 }
 
 impl Records {
-    /// The store of this name, which need not have records.
+    /// Opens the store of this name, which may have no records.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str) -> Self {
         Self { cluster, name: name.to_owned() }
     }
 
-    /// All records, or `None` while the version is `version`. 0 is that of a store that nobody has
-    /// written.
+    /// Returns all records, or `None` if the version is still `version`. A store that was never
+    /// written has version 0.
     ///
     /// # Errors
-    /// Those of a database that cannot be used.
+    /// Returns an error if the database cannot be used.
     pub(crate) fn newer(&self, version: Option<u64>) -> Result<Option<State>> {
         let version = version.map_or(-1, u64::cast_signed);
         let rows = self.cluster.read(READING, NEWER, &[&self.name, &version])?;
@@ -82,7 +82,7 @@ impl Records {
     /// Begins a transaction.
     ///
     /// # Errors
-    /// Those of a database that cannot be used.
+    /// Returns an error if the database cannot be used.
     pub(crate) fn transaction(&self, writes: bool) -> Result<Transaction> {
         let begin = if writes { BEGIN } else { BEGIN_READ };
         let connection = self.cluster.wait(|pool| async move {
@@ -115,7 +115,7 @@ impl RecordStore for Records {
 pub(crate) struct Transaction {
     cluster: Arc<Cluster>,
     name: String,
-    /// `None` once it ended.
+    /// `None` once the transaction has ended.
     connection: Option<Own>,
     version: i64,
     writes: bool,
@@ -177,13 +177,13 @@ impl Snapshot for Transaction {
 }
 
 impl Transaction {
-    /// The answer of a statement whose first parameter is the store. A statement that fails ends the
-    /// transaction.
+    /// Returns the answer of a statement whose first parameter is the store. A statement that fails
+    /// ends the transaction.
     fn ask(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let connection = self.connection.take().ok_or(Error::Closed)?;
         let name: &(dyn ToSql + Sync) = &self.name;
         let parameters = [&[name], parameters].concat();
-        // A session that ends within a transaction undoes it.
+        // If the session ends within a transaction, the database undoes the transaction.
         let rows = self.cluster.wait(|_| async {
             let answer = timeout(CHANGE_TIMEOUT, connection.query(WRITING, sql, &parameters)).await;
             let answer = answer.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
@@ -207,12 +207,13 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // A transaction that cannot be undone this way ends with its session.
+        // If the rollback fails, the transaction ends with its session.
         drop(self.run("ROLLBACK"));
     }
 }
 
-/// The first key after all that begin with `prefix`, `None` where there is none.
+/// Returns the first key after all keys that begin with `prefix`, or `None` if there is no such
+/// key. Example: `ab` gives `ac`.
 fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

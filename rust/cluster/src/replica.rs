@@ -1,7 +1,7 @@
-//! Records that a process keeps in memory, for questions of each request.
+//! Records that a process keeps in memory, because every request asks for them.
 //!
-//! The database keeps them; a process asks it twice a second if there is anything new. While it
-//! cannot be reached, the records are as they were.
+//! The database keeps the records. A process asks twice a second if there is news. While the
+//! database cannot be reached, the records in memory stay as they were.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -13,15 +13,15 @@ use fleetcast_core::storage::records::{Commit, RecordStore, Snapshot, State, Sta
 use crate::cluster::Cluster;
 use crate::records::{PLACE, Records};
 
-/// With the round trip and a moment to read, a change is known within a second.
+/// Pause between questions. With the round trip and the read, a change is known within a second.
 const ROUND: Duration = Duration::from_millis(500);
 
 /// The records of a store, in memory.
 pub struct Replica {
     copy: Arc<Copy>,
-    /// True if a thread asks for news; else each transaction does.
+    /// If true, a thread asks for news; else each transaction does.
     follows: bool,
-    /// The thread that asks, while there is one.
+    /// The thread that asks for news, while it runs.
     following: Mutex<Option<Arc<Following>>>,
 }
 
@@ -39,7 +39,8 @@ struct Following {
 }
 
 impl Replica {
-    /// The records of the store of this name. If it `follows`, the first use begins to ask for news.
+    /// Opens the records of the store of this name. If it `follows`, the first use starts the
+    /// thread that asks for news.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str, follows: bool) -> Self {
         let (asks, state) = (Mutex::default(), Mutex::default());
@@ -69,14 +70,14 @@ impl Following {
                 return;
             }
             let Some(copy) = copy.upgrade() else { return };
-            // They are as they were.
+            // After an error the records stay as they were.
             drop(catching(|| copy.refresh()));
         }
     }
 }
 
 impl Copy {
-    /// The records as they are in the database now.
+    /// Returns the records that are in the database now.
     fn refresh(&self) -> Result<Arc<State>> {
         let _asks = locked(&self.asks);
         let state = self.state();
@@ -90,7 +91,7 @@ impl Copy {
         }
     }
 
-    /// The records as this process knows them.
+    /// Returns the records that this process knows.
     fn state(&self) -> Option<Arc<State>> {
         locked(&self.state).clone()
     }
@@ -106,14 +107,14 @@ impl RecordStore for Replica {
             self.follow();
         }
         let transaction = writes.then(|| self.copy.records.transaction(true)).transpose()?;
-        // Nobody else changes anything while this writes.
+        // No other process changes records while this transaction writes.
         let known = self.copy.state().filter(|_| self.follows && !writes);
         let state = known.map_or_else(|| self.copy.refresh(), Ok)?;
         let copy = Arc::clone(&self.copy);
         let commit = transaction.map(|transaction| -> Commit {
             Box::new(move |changes| {
                 Box::new(transaction).commit(changes)?;
-                // The change is made; the next look asks again.
+                // The change is stored; the next read asks again.
                 drop(copy.refresh());
                 Ok(())
             })

@@ -12,17 +12,17 @@ const WHAT: &str = "make the tables";
 /// Outcome of [`Cluster::install`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
-    /// It made the tables.
+    /// The tables were made.
     New,
-    /// There was an installation of the same environment and master key.
+    /// An installation with the same environment and master key existed.
     Joined,
 }
 
 /// The tables. One process at a time makes them; the rest of the text can be repeated. A schema
-/// that the URL's options name as `search_path` is made as well.
+/// that the URL's options name as `search_path` is created too.
 ///
-/// Ids of the last entry, page and manifest stand beside their numbers, so that a read that finds
-/// nothing new looks at two rows and at nothing else.
+/// The ids of the last entry, page and manifest are stored next to their numbers. A read that finds
+/// no news thus reads only two rows.
 const TABLES: &str = "
     SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
     DO $$ BEGIN
@@ -69,11 +69,12 @@ const INSTALL: &str =
 const FIND: &str = "SELECT schema_version, environment, master_key_check FROM cluster";
 
 impl Cluster {
-    /// Makes the tables, or joins the installation that is there: its environment and what shows
-    /// its master key must be these.
+    /// Makes the tables, or joins the existing installation. Its environment and the check of its
+    /// master key must equal the arguments.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another installation, and those of a database that cannot be used.
+    /// Returns [`Error::Invalid`] for another installation, or an error if the database cannot be
+    /// used.
     pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<Installed> {
         self.wait(|pool| async move {
             let connection = pool.own().await?;
@@ -94,11 +95,11 @@ impl Cluster {
         Ok(Installed::Joined)
     }
 
-    /// Fails where the installation is not that of this environment and master key.
+    /// Checks that the installation has this environment and master key.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for another installation or none, and those of a database that cannot be
-    /// used.
+    /// Returns [`Error::Invalid`] for another installation or none, or an error if the database
+    /// cannot be used.
     pub fn check(&self, environment: &str, master_key_check: &[u8]) -> Result<()> {
         let rows = self.read("find the installation", FIND, &[])?;
         let row = rows.first().ok_or_else(|| failure::refused(WHAT, "it has no installation"))?;

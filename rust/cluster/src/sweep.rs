@@ -1,5 +1,5 @@
-//! Removal of what nobody needs any more: hours of the log, objects that no manifest names, names of
-//! planes that were destroyed.
+//! Removal of unneeded data: hours of the log, objects that no manifest names, names of planes that
+//! were destroyed.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::pool::Pool;
 
 const WHAT: &str = "sweep";
 
-/// Requests to the object store at a time.
+/// Bound on the concurrent requests to the object store.
 const TOGETHER: usize = 16;
 
-/// One process at a time; the lock ends with its session at the latest.
+/// One process at a time sweeps. The lock ends with its session at the latest.
 const LOCK: &str =
     "SELECT pg_try_advisory_lock(hashtextextended('fleetcast sweep ' || current_schema(), 0))";
 const UNLOCK: &str =
@@ -38,7 +38,7 @@ const DESTROYED: &str = "DELETE FROM names n USING plane p WHERE n.plane = p.pla
 const MADE_SINCE: &str = "SELECT plane, id, bytes FROM segment \
     WHERE removed_at IS NULL AND bytes IS NOT NULL AND made_at >= to_timestamp($1::int8 * 3600)";
 
-/// Counts of what a sweep removed.
+/// Counts of the data that a sweep removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Hours of the log.
@@ -48,15 +48,15 @@ pub struct Swept {
 }
 
 impl Cluster {
-    /// Makes the hours of the log that come next, and removes those that are over for an hour and
-    /// whose entries are all compacted, and objects that no manifest has named for `keep`, unless a
-    /// reader has pinned them. Nothing, where another process is at it.
+    /// Makes the next hours of the log. Removes hours that ended over an hour ago, if all their
+    /// entries are compacted. Removes objects that no manifest has named for `keep`, unless a
+    /// reader has pinned them. Does no work if another process sweeps.
     ///
-    /// Before entries go, the object store is asked for the segments that hold them.
+    /// Before entries are removed, the object store is asked for the segments that hold them.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where one of those is missing or has another length: then no hour goes.
-    /// Those of a database or objects that cannot be used.
+    /// Returns [`Error::Corrupt`] if such a segment is missing or has another length; then no hour
+    /// is removed. Returns the errors of a database or objects that cannot be used.
     pub fn sweep(&self, keep: Duration) -> Result<Swept> {
         let objects = self.objects()?;
         self.wait(|pool| async move {
@@ -112,7 +112,7 @@ async fn delete_retired(connection: &Connection, objects: &Objects, keep: Durati
     let retired: Vec<(Id, Id)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let deletes = retired.iter().map(|(plane, id)| objects.delete(*plane, *id));
     stream::iter(deletes).buffer_unordered(TOGETHER).try_collect::<()>().await?;
-    // Their rows go last: an object without one would stay for ever.
+    // The rows are deleted last: an object without a row would stay for ever.
     let (planes, ids): (Vec<Id>, Vec<Id>) = retired.into_iter().unzip();
     change(connection, FORGET, &[&planes, &ids]).await?;
     Ok(u32::try_from(ids.len()).unwrap_or(u32::MAX))
@@ -129,8 +129,8 @@ async fn drop_hour(connection: &Connection, objects: &Objects, hour: Hour) -> Re
     Ok(true)
 }
 
-/// Looks at the segments that were written since the hour began: those that hold its entries are
-/// among them.
+/// Checks the segments that were written since the hour began. The segments that hold its entries
+/// are among them.
 async fn check_segments(connection: &Connection, objects: &Objects, slot: i32) -> Result<()> {
     let rows = change(connection, MADE_SINCE, &[&i64::from(slot)]).await?;
     let checks = rows.iter().map(|row| async {

@@ -12,30 +12,30 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 thread_local! {
-    /// The last second that this thread wrote, and its date.
+    /// The second that this thread formatted last, and its date.
     static DATE: Cell<(u64, [u8; DATE_BYTES])> = const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
 }
 
-/// A field, or the status, has a line break in it.
+/// Refusal of a field or status that contains a line break.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LineBreak;
 
-/// The end of an answer's body, as its head tells it.
+/// How an answer's head says where its body ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BodyLength {
-    /// So many bytes.
+    /// The body has this many bytes.
     Bytes(usize),
     /// In chunks (RFC 9112, 7.1).
     Chunked,
-    /// Nothing is said: a body ends with the connection, or there is none. A `Content-Length` among
-    /// the fields says what the body would be.
+    /// The head says no length. The body ends with the connection, or the answer has no body. A
+    /// `Content-Length` among the fields tells the length that the body would have.
     Unsaid,
 }
 
-/// The head of an answer with a body that ends as `length` says.
+/// Composes the head of an answer with a body that ends as `length` says.
 ///
 /// # Errors
-/// [`LineBreak`], where a status or a field would break the head.
+/// Returns [`LineBreak`] if a status or a field contains a line break.
 pub fn answer_head<'a>(
     status: &[u8],
     keep: bool,
@@ -71,8 +71,8 @@ pub fn answer_head<'a>(
     if count_of_breaks(&head) == 2 * (lines + 1) { Ok(head) } else { Err(LineBreak) }
 }
 
-/// Count of the bytes that break lines, by pieces whose count fits a byte: the processor adds many
-/// bytes in one instruction.
+/// Counts the bytes that break lines. It counts in pieces whose count fits a byte, so that the
+/// processor adds many bytes in one instruction.
 fn count_of_breaks(text: &[u8]) -> usize {
     let of = |piece: &[u8]| {
         piece
@@ -82,7 +82,7 @@ fn count_of_breaks(text: &[u8]) -> usize {
     text.chunks(u8::MAX.into()).map(|piece| usize::from(of(piece))).sum()
 }
 
-/// The present instant in the form of RFC 9110, 5.6.7.
+/// The current time in the form of RFC 9110, 5.6.7. Example: `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn date() -> [u8; DATE_BYTES] {
     let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (known, text) = DATE.get();
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // As RFC 9110 has it, `date -u -d @…` said the others.
+        // The first date is from RFC 9110; the others are from `date -u -d @…`.
         for (second, text) in [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),

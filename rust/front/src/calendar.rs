@@ -1,7 +1,8 @@
-//! Days as the calendar has them.
+//! Calendar dates from counts of days.
 
-/// Year, month from 1 and day from 1, of a count of days since 1970. Years begin in March here, so
-/// that the leap day is the last of one.
+/// Returns the year, the month (from 1) and the day (from 1) for a count of days since 1970.
+/// Example: 31 is (1970, 2, 1). Inside, years begin in March, so that the leap day is the last day
+/// of a year.
 #[must_use]
 pub fn civil(days: u64) -> (u64, usize, u64) {
     const ERA_DAYS: u64 = 146_097; // of 400 years

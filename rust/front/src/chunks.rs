@@ -1,14 +1,15 @@
-//! Bodies in chunks (RFC 9112, 7.1), put together as they come.
+//! Bodies in chunks (RFC 9112, 7.1), put together as they arrive.
 //!
-//! Every end of a line is CR LF, as in heads. Extensions and trailers are passed over, bounded in
+//! Every line ends with CR LF, as in heads. Extensions and trailers are skipped and bounded in
 //! bytes.
 
-/// Bytes of extensions and trailers together, whatever a body has of chunks.
+/// Bound on the bytes of all extensions and trailers of a body, so that a client cannot send them
+/// without end.
 const ASIDE_BYTES_MAX: usize = 8 << 10;
-/// Digits of the size of a chunk: more than any bound on bodies has.
+/// Bound on the digits of a chunk's size. Twelve digits hold more than any bound on bodies.
 const DIGITS_MAX: u8 = 12;
 
-/// Reason that a body is not taken.
+/// Reason for which a body is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Malformed,
@@ -17,20 +18,20 @@ pub(crate) enum Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In the size of a chunk, with so many digits.
+    /// Inside the size of a chunk, after this many digits.
     Size(u8),
     Extension,
-    /// Behind the CR that ends the line of the size.
+    /// After the CR that ends the line of the size.
     SizeEnd,
     Data,
-    /// Before the CR and the LF behind the data of a chunk.
+    /// Before these bytes of the CR LF that follows the data of a chunk.
     DataEnd(&'static [u8]),
     /// At the beginning of a line of the trailer.
     TrailerStart,
     TrailerLine,
-    /// Behind the CR of such a line.
+    /// After the CR of a line of the trailer.
     TrailerEnd,
-    /// Behind the CR of the empty line that ends the body.
+    /// After the CR of the empty line that ends the body.
     LastEnd,
     Done,
 }
@@ -39,14 +40,14 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Chunks {
     state: State,
-    /// Bytes of the chunk that have not come.
+    /// Bytes of the current chunk that have not arrived.
     left: u64,
     bytes_max: u64,
     aside_bytes: usize,
 }
 
 impl Chunks {
-    /// Nothing has come of a body that may have so many bytes.
+    /// Starts a body that may have at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
         Self { state: State::Size(0), left: 0, bytes_max, aside_bytes: 0 }
     }
@@ -55,7 +56,8 @@ impl Chunks {
         self.state == State::Done
     }
 
-    /// Appends what `input` has of the body; the bytes of `input` that are part of it.
+    /// Appends the data in `input` to `body`. Returns the count of the bytes of `input` that belong
+    /// to the body's encoding.
     pub(crate) fn take(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, Fault> {
         let mut at = 0;
         while let Some(&byte) = input.get(at).filter(|_| !self.is_done()) {
@@ -76,7 +78,7 @@ impl Chunks {
         Ok(at)
     }
 
-    /// The state behind a byte that is no data, `body_bytes` of which are there.
+    /// Returns the state after a byte that is not data, when the body has `body_bytes` so far.
     fn after(&mut self, byte: u8, body_bytes: u64) -> Result<State, Fault> {
         Ok(match (self.state, byte) {
             (State::Size(digits), _) if byte.is_ascii_hexdigit() && digits < DIGITS_MAX => {
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The body, the input behind it, and whether it is whole.
+    /// Returns the body, the input after the body, and true if the body is whole.
     fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bool), Fault> {
         let (mut chunks, mut body, mut after) = (Chunks::new(100), Vec::new(), Vec::new());
         for piece in pieces {

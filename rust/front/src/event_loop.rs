@@ -1,12 +1,13 @@
-//! The event loop of a worker: accepts, lets connections advance, ends those out of time.
+//! The event loop of a worker: it accepts connections, advances them, and closes late connections.
 //!
-//! Every socket is armed for one event at a time, so a connection has one owner at any moment: the
-//! loop, or the thread that serves it. A thread arms the socket itself when it has answered; only
-//! what is to be closed, or has sent its next request already, goes back to the loop.
+//! Every socket is armed for one event at a time. A connection therefore has one owner at any
+//! moment: the loop, or the thread that serves it. A thread arms the socket itself after its
+//! answer. A connection goes back to the loop only if it must be closed or has already sent its
+//! next request.
 //!
-//! All workers wait on the same listener, and whoever comes first takes a connection. So that a few
-//! warm connections do not all end with one worker, a worker that has some already leaves a new one
-//! to the others for as many milliseconds. Many connections spread by chance.
+//! All workers wait on the same listener, and the fastest worker takes a connection. To spread a
+//! few warm connections, a worker with n connections waits n milliseconds before it accepts another
+//! connection. Example: with 3 connections it waits 3 ms. Many connections spread by chance.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -26,27 +27,29 @@ use crate::requests::RequestQueue;
 use crate::shared::{Amount, Shared, Wish};
 use crate::socket::{Listener, Peer, Socket};
 
-/// Time for which a client may take nothing while others wait for room.
+/// Time for which a client may take no bytes while other answers wait for room.
 const STALLED: Duration = Duration::from_secs(1);
-/// Delay with which a deadline may be noticed that a thread has set.
+/// Longest delay before the loop notices a deadline that a thread has set.
 const SWEEP: Duration = Duration::from_secs(1);
 const EVENTS_MAX: usize = 64;
-/// Bytes that one read takes. A body that is longer is received by the thread that serves it.
+/// Bound on the bytes of one read. The thread that serves a request receives a longer body.
 const READ_BYTES: usize = 16 << 10;
-/// Connections with more than which a worker stops waiting for others.
+/// Count of connections above which a worker no longer waits before it accepts.
 const POLITE_CONNECTIONS_MAX: u32 = 8;
-/// Time that it waits for each connection that it has.
+/// Time that a worker waits before it accepts, for each connection that it has.
 const POLITE: Duration = Duration::from_millis(1);
 const WAKER: u64 = u64::MAX;
 const WATCHED: u64 = u64::MAX - 1;
-/// The token of the first listener; the next ones have lower ones. No generation comes so far.
+/// The token of the first listener. The next listeners have lower tokens. No connection gets a
+/// token this high.
 const LISTENER: u64 = u64::MAX - 2;
 
 struct Accepting {
     listener: Listener,
-    /// Instant of the next look at it; `None` while it is armed.
+    /// Instant of the next look at the listener; `None` while it is armed.
     due: Option<Instant>,
-    /// The supervisor has shut it, as the service stops. It is ready for ever, and takes nobody.
+    /// The supervisor has shut the listener, because the service stops. The listener is then always
+    /// ready and accepts no connection.
     is_shut: bool,
 }
 
@@ -57,7 +60,7 @@ pub(crate) struct EventLoop {
     listeners: Vec<Accepting>,
     watched: Option<OwnedFd>,
     connections: Registry,
-    /// Events that came and have not been handled.
+    /// Events that arrived and are not yet handled.
     events: Vec<libc::epoll_event>,
     scratch: Vec<u8>,
     next_sweep: Instant,
@@ -68,7 +71,7 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn new(requests: &Arc<RequestQueue>, listeners: Vec<OwnedFd>) -> io::Result<Self> {
         let shared = Arc::clone(requests.shared());
         shared.poll.add(&shared.waker, WAKER, Interest::Read)?;
@@ -92,21 +95,22 @@ impl EventLoop {
         })
     }
 
-    /// Ends a turn early when a pipe that does not block has something to read.
+    /// Watches a pipe that does not block: input on the pipe ends a turn early.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn watch(&mut self, pipe: OwnedFd) -> io::Result<()> {
         self.shared.poll.add(&pipe, WATCHED, Interest::Read)?;
         self.watched = Some(pipe);
         Ok(())
     }
 
-    /// Handles events for as long as `patience`, or until the watched pipe, a signal or other
-    /// settings end it, or the last connection after the end of accepting.
+    /// Handles events for as long as `patience`. The turn ends early if the watched pipe has input,
+    /// if a signal arrives, or if the settings change. It also ends with the last connection once
+    /// accepting has stopped.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn turn(&mut self, patience: Duration) -> io::Result<()> {
         let until = Instant::now() + patience;
         loop {
@@ -118,7 +122,7 @@ impl EventLoop {
         }
     }
 
-    /// Waits for events once, and handles them; true ends the turn.
+    /// Waits for events once, and handles them. Returns true if the turn ends.
     fn round(&mut self, until: Instant) -> io::Result<bool> {
         if self.events.is_empty() {
             match self.wait(until) {
@@ -144,7 +148,7 @@ impl EventLoop {
         Ok(is_over)
     }
 
-    /// Waits for events, or for the next thing that is due.
+    /// Waits for events, or until the next deadline.
     fn wait(&mut self, until: Instant) -> io::Result<()> {
         let due = self.listeners.iter().filter_map(|each| each.due).min();
         let until = until.min(self.next_sweep).min(due.unwrap_or(until));
@@ -152,7 +156,7 @@ impl EventLoop {
         self.shared.poll.wait(&mut self.events, patience)
     }
 
-    /// Handles the events that came, and tells whether the watched pipe was among them.
+    /// Handles the events that arrived. Returns true if the watched pipe is among them.
     fn handle(&mut self, now: Instant) -> bool {
         let mut is_interrupted = false;
         let mut events = mem::take(&mut self.events);
@@ -176,20 +180,20 @@ impl EventLoop {
         is_interrupted
     }
 
-    /// Takes the connections that already wait, then no more. Requests under way go on.
+    /// Accepts the connections that already wait, then no more. Requests under way go on.
     pub(crate) fn stop_accepting(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         let now = Instant::now();
         for mut accepting in mem::take(&mut self.listeners) {
             while self.accept(&mut accepting, now) {}
-            // Other processes have it open as well, so that closing it alone changes nothing.
+            // Other processes also have the listener open, so closing it alone changes nothing.
             let _ = self.shared.poll.remove(&accepting.listener);
         }
         self.stopped_at = Some(now);
         self.next_sweep = now;
     }
 
-    /// Closes every socket, whatever it is doing.
+    /// Closes every socket in any state.
     pub(crate) fn close_all(&mut self) {
         let tokens: Vec<u64> = self.connections.iter().map(|each| each.token).collect();
         for token in tokens {
@@ -270,7 +274,7 @@ impl EventLoop {
         loop {
             let (shared, scratch) = (&self.shared, &mut self.scratch);
             let work = || connection.advance(shared, scratch, now);
-            // One connection must never take the others with it.
+            // A panic in one connection must never end the other connections.
             let (step, deadline) = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
                 self.failures.push(message(&*panic));
                 (Step::Close, None)
@@ -291,9 +295,9 @@ impl EventLoop {
         }
     }
 
-    /// Closes connections past their deadline.
+    /// Closes the connections that are past their deadline.
     ///
-    /// Threads set deadlines unseen, so the next sweep is never far.
+    /// Threads set deadlines without telling the loop, so the next sweep is never far away.
     pub(crate) fn sweep(&mut self, now: Instant) {
         self.next_sweep = now + SWEEP;
         let limits = self.shared.limits();
@@ -316,9 +320,10 @@ impl EventLoop {
         self.close_stalled(now);
     }
 
-    /// Closes connections that take nothing of too many unsent bytes, worst tenants first.
+    /// Closes connections whose clients take no bytes while too many bytes are unsent, worst
+    /// tenants first.
     ///
-    /// A tenant that holds no more than its equal part of the bound loses none.
+    /// A tenant that holds at most its equal part of the bound loses no connection.
     fn close_stalled(&mut self, now: Instant) {
         let bound = self.shared.limits().unsent_bytes_max;
         let shared = Arc::clone(&self.shared);

@@ -1,4 +1,4 @@
-//! A worker's front as its owner sees it.
+//! The public interface of a worker's front.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,29 +12,29 @@ use crate::request::{Request, Turn};
 use crate::requests::RequestQueue;
 use crate::shared::{Amount, Shared};
 
-/// End of a look at a request.
+/// Result of an attempt to serve a request without the application.
 pub enum Served {
-    /// It is for the application.
+    /// The application must serve the request.
     HandOn(Request),
-    /// It is answered, or will be, and the thread's part of it is over.
+    /// The request is answered, or will be, and the thread has no more to do for it.
     Done(Turn),
 }
 
-/// A way to serve some requests without the application.
+/// Serves some requests without the application.
 pub trait Fast: Send + Sync {
-    /// Serves `request`, or hands it on as it was. Called by the thread whose turn it is.
+    /// Serves `request`, or hands it on unchanged. The thread whose turn it is calls it.
     ///
-    /// A body that is due is not there yet: [`Request::await_body`] has it received, and the request
-    /// comes here again with it. An answer may come later, from another thread:
-    /// [`Request::end_turn`] lets this one go on. What fails then is put back, and not served here
-    /// any more.
+    /// If the body has not arrived, [`Request::await_body`] receives it, and the request comes here
+    /// again with its body. An answer may come later, from another thread; [`Request::end_turn`]
+    /// then frees this thread. A request that fails after that is put back, and is not served here
+    /// again.
     fn serve(&self, request: Request) -> Served;
 
-    /// Lets go of what is too old. Called with every turn of the loop.
+    /// Removes state that is too old. The front calls it with every turn of the loop.
     fn tidy(&self) {}
 }
 
-/// Counts of what a worker holds, and of its work.
+/// Counts of a worker's state and work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Held {
     /// Open connections.
@@ -49,8 +49,9 @@ pub struct Held {
 
 /// Listeners, connections, and the requests that wait for threads.
 ///
-/// One thread runs [`Self::turn`] again and again; `2 * threads` others, [`Self::threads_max`], ask
-/// for the [`Self::next_request`].
+/// One thread runs [`Self::turn`] again and again. `2 * threads` other threads
+/// ([`Self::threads_max`]) ask for the [`Self::next_request`]. Example: with `threads` 8, there are
+/// 16 threads, and one tenant gets at most 8 of them.
 pub struct Front {
     shared: Arc<Shared>,
     requests: Arc<RequestQueue>,
@@ -59,12 +60,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// A front for listening sockets that are its own. `threads` are what one tenant gets.
-    /// `key_fields` are those that a key may stand in: the first that a head has decides. `settings`
-    /// is memory whose first word is the version of the settings in force.
+    /// Makes a front that owns its listening sockets. `threads` is the count that one tenant gets.
+    /// `key_fields` are the fields that may carry a key; the first field in a head decides. The
+    /// first word of the memory in `settings` is the version of the settings in force.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub fn new(
         listeners: Vec<OwnedFd>,
         threads: usize,
@@ -78,43 +79,43 @@ impl Front {
         Ok(Self { shared, requests, looping, fast: OnceLock::new() })
     }
 
-    /// Threads that are to ask for requests.
+    /// Count of the threads that ask for requests.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         self.requests.threads_max()
     }
 
-    /// Has requests served by `fast` where it can; to be called once, before the threads begin.
+    /// Lets `fast` serve the requests that it can serve. Call it once, before the threads begin.
     pub fn set_fast(&self, fast: Arc<dyn Fast>) {
         let _ = self.fast.set(fast);
     }
 
-    /// Puts limits in force, for the next head of each connection.
+    /// Puts limits in force, from the next head of each connection on.
     pub fn set_limits(&self, limits: ConnectionLimits) {
         self.shared.set_limits(limits);
     }
 
-    /// Ends a turn of the loop early when a pipe that does not block has something to read, which is
-    /// read away.
+    /// Watches a pipe that does not block: input on the pipe ends a turn of the loop early, and the
+    /// turn reads that input.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub fn watch(&self, pipe: OwnedFd) -> io::Result<()> {
         self.looping().watch(pipe)
     }
 
-    /// Version of the settings in force; 0 where nobody shares any.
+    /// Version of the settings in force; 0 if no settings are shared.
     #[must_use]
     pub fn settings_version(&self) -> u64 {
         self.shared.settings_version()
     }
 
-    /// Runs the loop for as long as `patience`. What ends it early: the watched pipe, a signal, other
-    /// settings in force (no head is read before the next turn), and the end of the last connection
-    /// after [`Self::stop_accepting`].
+    /// Runs the loop for as long as `patience`. The watched pipe, a signal or a change of settings
+    /// ends it early. After a change of settings, no head is read before the next turn. The end of
+    /// the last connection after [`Self::stop_accepting`] also ends it.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub fn turn(&self, patience: Duration) -> io::Result<()> {
         self.looping().turn(patience)?;
         if let Some(fast) = self.fast.get() {
@@ -123,13 +124,13 @@ impl Front {
         Ok(())
     }
 
-    /// Messages of panics on the loop since the last call; each has cost one connection.
+    /// Messages of panics on the loop since the last call. Each panic has closed one connection.
     pub fn failures(&self) -> Vec<String> {
         self.looping().failures()
     }
 
-    /// Ends the thread's last turn, if it had one, and waits for the next request that is for the
-    /// application. `None` ends the thread.
+    /// Ends the thread's last turn, if it had a turn. Waits for the next request that the
+    /// application must serve. Returns `None` if the thread must end.
     pub fn next_request(&self, mut last: Option<Turn>) -> Option<Request> {
         loop {
             let request = Turn::next(&self.requests, last)?;
@@ -146,23 +147,23 @@ impl Front {
         }
     }
 
-    /// Takes the connections that already wait, then no more. Requests under way go on, and each
+    /// Accepts the connections that already wait, then no more. Requests under way go on, and each
     /// connection ends with its answer.
     pub fn stop_accepting(&self) {
         self.looping().stop_accepting();
     }
 
-    /// Ends the threads when no request waits any more.
+    /// Ends the threads once no request waits.
     pub fn end_threads(&self) {
         self.requests.close();
     }
 
-    /// Closes every socket, whatever it is doing.
+    /// Closes every socket in any state.
     pub fn close(&self) {
         self.looping().close_all();
     }
 
-    /// Counts of what is held now.
+    /// Returns the current counts.
     #[must_use]
     pub fn held(&self) -> Held {
         Held {
@@ -173,7 +174,7 @@ impl Front {
         }
     }
 
-    /// Takes a connected socket over, as if it had been accepted.
+    /// Takes over a connected socket, as if it had been accepted.
     #[cfg(test)]
     pub(crate) fn adopt(&self, socket: OwnedFd) {
         let peer = crate::socket::Peer { address: "".into(), port: 0 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::fair::Owner;
 use crate::shared::{Amount, Shared};
 
-/// A part of an amount that an owner holds; dropped, it is given back.
+/// A part of an amount that an owner holds. It is given back when dropped.
 pub(crate) struct Holding {
     shared: Arc<Shared>,
     amount: Amount,
@@ -14,13 +14,13 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// Counts what is there already, whatever the owner holds.
+    /// Counts an amount that is held already, without a check of the owner's share.
     pub(crate) fn add(shared: &Arc<Shared>, amount: Amount, owner: &Owner, held: u64) -> Self {
         shared.share(amount).add(owner, held);
         Self { shared: Arc::clone(shared), amount, owner: owner.clone(), held }
     }
 
-    /// Takes so much of `bound`, if the owner's share allows.
+    /// Takes the amount if the owner's share of `bound` allows it.
     pub(crate) fn take(
         shared: &Arc<Shared>,
         amount: Amount,
@@ -32,8 +32,8 @@ impl Holding {
         fits.then(|| Self { shared: Arc::clone(shared), amount, owner: owner.clone(), held })
     }
 
-    /// Takes more of `bound`, until it is so much; returns false and takes nothing if the owner's
-    /// share does not allow it.
+    /// Takes more of `bound`, until `held` is reached. Takes nothing and returns false if the
+    /// owner's share does not allow it.
     pub(crate) fn grow_to(&mut self, held: u64, bound: u64) -> bool {
         let more = held.saturating_sub(self.held);
         let fits = self.shared.share(self.amount).grow(&self.owner, self.held, more, bound);
@@ -47,7 +47,7 @@ impl Holding {
         &self.owner
     }
 
-    /// Gives back a part, or all where that is less.
+    /// Gives back `part`, or the whole amount if that is less.
     pub(crate) fn give(&mut self, part: u64) {
         let part = part.min(self.held);
         if part == 0 {
@@ -60,7 +60,7 @@ impl Holding {
         }
     }
 
-    /// Has another owner hold it.
+    /// Moves the amount to another owner.
     pub(crate) fn move_to(&mut self, owner: &Owner) {
         let share = self.shared.share(self.amount);
         share.add(owner, self.held);

@@ -2,8 +2,8 @@
 //! whole requests.
 //!
 //! A [`Front`] owns the sockets of one worker process. Its loop reads heads and bodies, bounded in
-//! bytes and time, and queues each [`Request`] when its head is whole; threads take turns at these
-//! ([`fair`]), and send the answers. What a request means is not known here.
+//! bytes and time, and queues each [`Request`] when its head is whole. Threads take turns at the
+//! requests ([`fair`]) and send the answers. The front does not know what a request means.
 
 pub mod calendar;
 

@@ -1,9 +1,9 @@
-//! Bounds that one worker process sets its clients.
+//! Limits that one worker process sets its clients.
 
 use std::time::Duration;
 
-/// Bounds of connections and of what waits in a process. `http/server/limits.py` describes each, and
-/// has the defaults.
+/// Bounds on connections and on waiting work in a process. `http/server/limits.py` describes each
+/// bound and has the defaults.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "described where the defaults are, once")]
 pub struct ConnectionLimits {

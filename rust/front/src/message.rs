@@ -1,4 +1,4 @@
-//! One request as it has come: its head, and as much of its body as there is.
+//! One request as it has arrived: its head, and the part of its body that is there.
 
 use std::any::Any;
 use std::error::Error;
@@ -13,26 +13,26 @@ use crate::limits::ConnectionLimits;
 use crate::shared::{Amount, Shared};
 use crate::socket::Socket;
 
-/// Bytes of chunks that are received at once.
+/// Bound on the bytes of chunks that one call receives.
 const CHUNKS_BYTES: usize = 16 << 10;
 
-/// A fault of whoever has served a request.
+/// Error that a server of requests met.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// The decision about a request, whose kind the front does not know.
+/// The decision about a request. The front does not know its type.
 pub type Decision = Box<dyn Any + Send>;
 
-/// The question of a client.
+/// A client's request, as the parser read it.
 #[derive(Debug)]
 pub enum Asked {
     /// A request whose head is whole and well-formed.
     Whole {
         /// The head.
         head: RequestHead,
-        /// Treatment of the body behind it.
+        /// Treatment of the body after the head.
         framing: BodyFraming,
     },
-    /// A head that gets no further than the parser. Its answer ends the connection.
+    /// A head that the parser refused. Its answer ends the connection.
     Malformed(Refusal),
 }
 
@@ -42,20 +42,21 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
     /// Progress in a body that comes in chunks.
     chunks: Option<Chunks>,
-    /// Bytes of the body that have not come.
+    /// Bytes of the body that have not arrived.
     missing_bytes: usize,
-    /// The body is not there, and nobody has said that it is wanted.
+    /// True while the body has not arrived and has not been asked for.
     pub(crate) body_due: bool,
-    /// Somebody has said that; this is the rest of a request that was counted already.
+    /// True once the body has been asked for: this is the rest of a request that was counted
+    /// already.
     pub(crate) admitted: bool,
-    /// The request is one too many of its owner.
+    /// True if the request exceeds its owner's share.
     pub(crate) over_share: bool,
     /// The account or address that the request counts for.
     pub(crate) owner: Owner,
     pub(crate) body_held: Option<Holding>,
     pub(crate) decision: Option<Decision>,
     pub(crate) failure: Option<Failure>,
-    /// Those in force when its head began.
+    /// The limits that were in force when the head began.
     pub(crate) limits: Arc<ConnectionLimits>,
 }
 
@@ -73,7 +74,7 @@ impl Message {
         Self::begun(asked, body, missing_bytes, address, limits)
     }
 
-    /// A message of which `body` has come and so many bytes have not.
+    /// Makes a message of which `body` has arrived and `missing_bytes` have not.
     fn begun(
         asked: Asked,
         body: Vec<u8>,
@@ -97,7 +98,7 @@ impl Message {
         }
     }
 
-    /// A request whose body comes in chunks, which begin with `come`.
+    /// Makes a request whose body comes in chunks. `come` holds the chunks that have arrived.
     fn in_chunks(
         asked: Asked,
         come: &[u8],
@@ -111,8 +112,8 @@ impl Message {
         message
     }
 
-    /// Puts together what has come of chunks. Input behind the last of them is let go, and with it
-    /// the connection.
+    /// Appends the chunks in `come` to the body. Input after the last chunk is dropped, and the
+    /// connection ends with the answer.
     fn take_chunks(&mut self, come: &[u8]) {
         let Some(chunks) = &mut self.chunks else { return };
         let taken = chunks.take(come, &mut self.body);
@@ -139,8 +140,8 @@ impl Message {
         self.head().is_some_and(RequestHead::expects_continue)
     }
 
-    /// Bytes that a body counts for that is to be read: its length, or what has come if that is
-    /// not known.
+    /// Bytes that the body counts for: its length, or the memory that it uses if its length is
+    /// unknown.
     fn counted_bytes(&self) -> u64 {
         match &self.chunks {
             Some(_) => self.body.capacity() as u64,
@@ -148,8 +149,8 @@ impl Message {
         }
     }
 
-    /// Counts the body for its owner; returns false if that is beyond the owner's share, and the
-    /// request is to be refused.
+    /// Counts the body for its owner. Returns false if the body exceeds the owner's share; the
+    /// request is then to be refused.
     pub(crate) fn count_body(&mut self, shared: &Arc<Shared>) -> bool {
         let (bytes, bound) = (self.counted_bytes(), self.limits.body_bytes_under_way_max);
         self.body_held = Holding::take(shared, Amount::Bodies, &self.owner, bytes, bound);
@@ -157,8 +158,8 @@ impl Message {
         !self.over_share
     }
 
-    /// Counts what more has come of chunks. A body beyond its owner's share is let go, and with it
-    /// the connection: nobody reads the rest.
+    /// Counts the growth of a body in chunks. A body that exceeds its owner's share is dropped. The
+    /// connection then ends with the answer, because the rest of the body is not read.
     fn count_growth(&mut self) {
         let (bytes, bound) = (self.counted_bytes(), self.limits.body_bytes_under_way_max);
         if self.body_held.as_mut().is_none_or(|held| held.grow_to(bytes, bound)) {
@@ -171,15 +172,15 @@ impl Message {
         }
     }
 
-    /// Bytes of the body that have not come; 1 where nobody knows how many.
+    /// Bytes of the body that have not arrived; 1 if their count is unknown.
     pub(crate) fn missing_bytes(&self) -> usize {
         self.missing_bytes
     }
 
-    /// Receives what has come of the body, and counts it in bytes; 0 are the end of the input.
+    /// Receives a part of the body. Returns the count of its bytes; 0 means the end of the input.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Returns the error of the socket.
     pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         if self.chunks.is_some() {
             let mut come = [0; CHUNKS_BYTES];
@@ -197,11 +198,11 @@ impl Message {
         Ok(count)
     }
 
-    /// Tells whether another request may follow on the connection.
+    /// Returns true if another request may follow on the connection.
     pub(crate) fn is_reusable(&self) -> bool {
         let Asked::Whole { head, framing } = &self.asked else { return false };
         let is_clear = if self.body_due {
-            self.chunks.is_none() && !head.expects_continue() // else nobody knows whether the body comes
+            self.chunks.is_none() && !head.expects_continue() // else the body may not come
         } else {
             self.missing_bytes == 0
         };

@@ -1,4 +1,4 @@
-//! Readiness of many descriptors, by epoll, and a means to end the wait for it from any thread.
+//! Readiness of many descriptors, by epoll, and a way to end the wait from any thread.
 
 #![expect(unsafe_code, reason = "epoll and eventfd have no form in the standard library")]
 
@@ -9,11 +9,11 @@ use std::time::Duration;
 /// Event that a descriptor is armed for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Interest {
-    /// Something to read, once: it must be armed again.
+    /// Input to read, once; the descriptor must then be armed again.
     ReadOnce,
     /// Room to write, once.
     WriteOnce,
-    /// Something to read, as long as it is there.
+    /// Input to read, reported for as long as it is there.
     Read,
 }
 
@@ -28,46 +28,46 @@ impl Interest {
     }
 }
 
-/// An epoll instance. Each descriptor has a token, by which its events are known.
+/// An epoll instance. Each descriptor has a token, which names it in events.
 #[derive(Debug)]
 pub(crate) struct Poll(OwnedFd);
 
 impl Poll {
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: no memory is involved.
         descriptor(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map(Self)
     }
 
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, token, interest)
     }
 
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn arm(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, token, interest)
     }
 
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::Read)
     }
 
-    /// Waits `patience` at most, and puts what is ready into `events`, as far as there is room.
+    /// Waits for `patience` at most. Appends events to `events`, up to its capacity.
     ///
     /// # Errors
-    /// That of the system; `Interrupted` by a signal.
+    /// Returns the error of the system call, and `Interrupted` if a signal arrives.
     pub(crate) fn wait(
         &self,
         events: &mut Vec<libc::epoll_event>,
         patience: Duration,
     ) -> io::Result<()> {
-        // Rounded up, so that what is due has come when the wait ends.
+        // Rounded up, so that a deadline has passed when the wait ends.
         let milliseconds = patience.as_micros().div_ceil(1000).try_into().unwrap_or(i32::MAX);
         let room = events.spare_capacity_mut();
         let length = i32::try_from(room.len()).unwrap_or(i32::MAX);
@@ -96,13 +96,13 @@ impl Poll {
     }
 }
 
-/// An eventfd: readable from the first call of [`Self::wake`] on until it is quieted.
+/// An eventfd. It is readable from the first [`Self::wake`] until it is read.
 #[derive(Debug)]
 pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: no memory is involved.
         descriptor(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(Self)
@@ -110,7 +110,8 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         let one = 1_u64;
-        // SAFETY: the call reads eight bytes. It fails only where the count is full: it is awake then.
+        // SAFETY: the call reads eight bytes. It fails only if the count is full: the loop is awake
+        // then.
         unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }
@@ -121,7 +122,7 @@ impl AsFd for Waker {
     }
 }
 
-/// Reads away what is in a descriptor that does not block: an eventfd or a pipe.
+/// Reads and discards the input of a descriptor that does not block: an eventfd or a pipe.
 pub(crate) fn quiet(fd: impl AsFd) {
     let mut bytes = [0_u8; 4096];
     // SAFETY: the call writes into `bytes`.
@@ -132,6 +133,6 @@ fn descriptor(raw: libc::c_int) -> io::Result<OwnedFd> {
     if raw < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }

@@ -1,4 +1,4 @@
-//! Open connections, found by their tokens and by the addresses that they come from.
+//! Open connections, found by their tokens and by the addresses of their clients.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::connection::Connection;
 use crate::fair::Owner;
 
-/// A slot for a connection. What was said of an earlier one in it does not concern the next.
+/// A slot for a connection. The generation keeps events of an earlier connection from the next.
 #[derive(Default)]
 struct Slot {
     generation: u32,
@@ -19,9 +19,9 @@ struct Slot {
 pub(crate) struct Registry {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Slots of each address, the connection that came first in front.
+    /// Slots of each address, with the oldest connection first.
     addresses: HashMap<Owner, BTreeMap<u64, u32>, foldhash::fast::RandomState>,
-    /// Instants at which connections came, as numbers, by slot.
+    /// Sequence numbers of the connections' arrivals, by slot.
     arrivals: Vec<u64>,
     next_arrival: u64,
 }
@@ -44,7 +44,7 @@ impl Registry {
         u64::from(self.slots[index as usize].generation) << 32 | u64::from(index)
     }
 
-    /// Adds a connection, which has the token that came last.
+    /// Adds a connection, whose token is the last that `next_token` returned.
     pub(crate) fn insert(&mut self, connection: Arc<Connection>) {
         let index = self.free.pop().expect("a token was given out");
         let address = connection.peer.address.clone();
@@ -81,7 +81,7 @@ impl Registry {
         self.slots.iter().filter_map(|slot| slot.connection.as_ref())
     }
 
-    /// The oldest connection that may be closed, of the address that has the most.
+    /// Returns the oldest connection that may be closed, of the address with the most connections.
     pub(crate) fn least_needed(&self) -> Option<u64> {
         let mut addresses: Vec<&BTreeMap<u64, u32>> = self.addresses.values().collect();
         addresses.sort_by_key(|same| Reverse(same.len()));

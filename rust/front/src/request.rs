@@ -1,4 +1,4 @@
-//! A request in the hands of a thread.
+//! A request that a thread serves.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,24 +13,25 @@ use crate::requests::{Lane, RequestQueue, Waiting};
 use crate::shared::Wish;
 use crate::socket::Peer;
 
-/// One request. It belongs to whoever is to do the next thing about it; dropped without an answer,
-/// it closes its connection.
+/// One request. Its owner does the next step of serving it. A request that is dropped without an
+/// answer closes its connection.
 pub struct Request {
     queue: Arc<RequestQueue>,
-    /// `None` once it is answered.
+    /// `None` once the request is answered.
     waiting: Option<Waiting>,
     turn: Turn,
     keep: Option<bool>,
 }
 
-/// A thread's share in serving one request. Dropped, it lets another request start.
+/// A thread's share in serving one request. When it is dropped, another request may start.
 pub struct Turn {
     queue: Arc<RequestQueue>,
     lane: Option<Lane>,
 }
 
 impl Turn {
-    /// Waits for the next request, which takes this turn's place. `None` ends the thread.
+    /// Waits for the next request, which takes over this turn. Returns `None` if the thread must
+    /// end.
     pub(crate) fn next(queue: &Arc<RequestQueue>, last: Option<Self>) -> Option<Request> {
         let last = last.and_then(|mut turn| turn.lane.take());
         let (lane, waiting) = queue.next(last.as_ref())?;
@@ -56,25 +57,25 @@ impl Drop for Turn {
 }
 
 impl Request {
-    /// The question of the client.
+    /// The client's request, as the parser read it.
     #[must_use]
     pub fn asked(&self) -> &Asked {
         &self.message().asked
     }
 
-    /// The head, unless it is malformed.
+    /// The head; `None` if it is malformed.
     #[must_use]
     pub fn head(&self) -> Option<&RequestHead> {
         self.message().head()
     }
 
-    /// The other end of its connection.
+    /// The client's end of the connection.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.waiting().connection.peer
     }
 
-    /// The body, or as much of it as has come. Empty where nobody is to read it.
+    /// The part of the body that has arrived. Empty if the request does not need the body.
     #[must_use]
     pub fn body(&self) -> &[u8] {
         &self.message().body
@@ -86,78 +87,80 @@ impl Request {
         std::mem::take(&mut self.message_mut().body)
     }
 
-    /// The body has not been received, and nobody has said that it is wanted.
+    /// Returns true while the body has not arrived and has not been asked for.
     #[must_use]
     pub fn is_body_due(&self) -> bool {
         self.message().body_due
     }
 
-    /// Somebody has said that; this is the rest of a request that was counted already.
+    /// Returns true if the body has been asked for: this is the rest of a request that was counted
+    /// already.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.message().admitted
     }
 
-    /// Has it taken for a request that was counted already.
+    /// Marks the request as counted already.
     pub fn set_admitted(&mut self) {
         self.message_mut().admitted = true;
     }
 
-    /// Notes the decision about it, for whoever serves it.
+    /// Stores the decision about the request, for the code that serves it.
     pub fn decide(&mut self, decision: Decision) {
         self.message_mut().decision = Some(decision);
     }
 
-    /// Takes the decision about it out.
+    /// Takes the decision about the request out.
     #[must_use]
     pub fn take_decision(&mut self) -> Option<Decision> {
         self.message_mut().decision.take()
     }
 
-    /// Notes what came of serving the request, which may have had effects all the same.
+    /// Stores the error of an attempt to serve the request. The attempt may have had effects all
+    /// the same.
     pub fn fail(&mut self, failure: Failure) {
         self.message_mut().failure = Some(failure);
     }
 
-    /// Something has come of serving it that is for the application to tell.
+    /// Returns true if an attempt to serve the request failed; the application must answer it.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.message().failure.is_some()
     }
 
-    /// Puts the request back, for another thread to hand it on.
+    /// Puts the request back, so that another thread hands it to the application.
     pub fn put_back(mut self) {
         if let Some(waiting) = self.waiting.take() {
             self.queue.put_back(waiting);
         }
     }
 
-    /// Takes out what came of serving it.
+    /// Takes the error of the attempt out.
     #[must_use]
     pub fn take_failure(&mut self) -> Option<Failure> {
         self.message_mut().failure.take()
     }
 
-    /// Version of the settings in force; 0 where nobody shares any.
+    /// Version of the settings in force; 0 if no settings are shared.
     #[must_use]
     pub fn settings_version(&self) -> u64 {
         self.queue.shared().settings_version()
     }
 
-    /// The request is one too many of its owner.
+    /// Returns true if the request exceeds its owner's share.
     #[must_use]
     pub fn is_over_share(&self) -> bool {
         self.message().over_share
     }
 
-    /// The body is longer than was allowed when the head came, so nobody reads it.
+    /// Returns true if the body is longer than was allowed when the head arrived; it is not read.
     #[must_use]
     pub fn is_oversized(&self) -> bool {
         matches!(self.asked(), Asked::Whole { framing, .. } if framing.is_oversized)
     }
 
-    /// Tells whether the connection goes on after the answer, which is to say the same. A second
-    /// call gives the same.
+    /// Returns true if the connection goes on after the answer, which must say the same. A second
+    /// call returns the same.
     pub fn keeps(&mut self) -> bool {
         let is_stopping = self.queue.shared().stopping.load(Ordering::Relaxed);
         let keep = self.keep.unwrap_or_else(|| !is_stopping && self.message().is_reusable());
@@ -165,13 +168,13 @@ impl Request {
         keep
     }
 
-    /// Has the connection end with the answer.
+    /// Makes the connection end with the answer.
     pub fn end_connection(&mut self) {
         self.keep = Some(false);
     }
 
-    /// Counts the request for the account that its key is of; false where that is too much, and the
-    /// request is to be refused.
+    /// Counts the request for the account of its key. Returns false if that exceeds the account's
+    /// share; the request is then to be refused.
     pub fn claim(&mut self, account: &Owner) -> bool {
         match (&mut self.waiting, &mut self.turn.lane) {
             (Some(waiting), Some(lane)) => self.queue.claim(waiting, lane, account),
@@ -179,18 +182,18 @@ impl Request {
         }
     }
 
-    /// Ends the thread's part before the answer: it may take its next turn, while whoever has this
-    /// request answers it later.
+    /// Ends the thread's part before the answer. The thread may take its next turn, while the
+    /// holder of this request answers later.
     #[must_use = "the next request of the thread is asked for with it"]
     pub fn end_turn(&mut self) -> Turn {
         self.turn.take()
     }
 
-    /// Has the loop receive the body that is due; the request comes again when it is there. Where
-    /// that is beyond the owner's share, it comes back at once, to be refused.
+    /// Lets the loop receive the body. The request comes again when the body has arrived.
     ///
     /// # Errors
-    /// The request, admitted and over its share.
+    /// Returns the request at once, admitted and over its share, if the body exceeds the owner's
+    /// share.
     pub fn await_body(mut self) -> Result<Turn, Box<Self>> {
         let shared = Arc::clone(self.queue.shared());
         let message = self.message_mut();
@@ -207,11 +210,11 @@ impl Request {
         Ok(self.end_turn())
     }
 
-    /// Puts an answer together. There is no body after HEAD, and none with 204 and 304. A body that is
-    /// made as it is taken comes in chunks, or up to the end of the connection for HTTP/1.0.
+    /// Composes an answer. An answer to HEAD, and an answer with 204 or 304, has no body. A body
+    /// that is made while it is taken is sent in chunks. For HTTP/1.0 it ends with the connection.
     ///
     /// # Errors
-    /// [`LineBreak`], if the status or a field would break the head.
+    /// Returns [`LineBreak`] if the status or a field contains a line break.
     pub fn compose<'f>(
         &mut self,
         status: &[u8],
@@ -228,7 +231,7 @@ impl Request {
             }
             Body::Rest(_) if knows_chunks => BodyLength::Chunked,
             Body::Rest(_) => {
-                self.end_connection(); // its end is that of the body
+                self.end_connection(); // its end is the end of the body
                 BodyLength::Unsaid
             }
         };
@@ -242,9 +245,9 @@ impl Request {
         Ok(answer)
     }
 
-    /// Sends an answer, as much as the client takes now; the loop sends what is left. The rest of a
-    /// long one is made by any thread once the client has taken what was there before. The connection
-    /// goes on after it if [`Self::keeps`] has said so.
+    /// Sends an answer: as much as the client takes now, and the loop sends the rest. After a part
+    /// of a long answer is taken, any thread makes the next part. The connection goes on afterwards
+    /// if [`Self::keeps`] has returned true.
     #[must_use = "the next request of the thread is asked for with it"]
     pub fn answer(mut self, mut answer: Answer) -> Turn {
         let keep = self.keeps();
@@ -275,13 +278,13 @@ impl Request {
         self.send_part(head)
     }
 
-    /// The answer has begun, and is to be gone on with.
+    /// Returns true if the answer has begun and has further parts.
     pub(crate) fn has_begun(&self) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| waiting.long.is_some())
     }
 
-    /// Makes the next part of a long answer and sends it, behind `head`. A panic drops the request,
-    /// and so ends the connection.
+    /// Makes the next part of a long answer, and sends it after `head`. A panic drops the request,
+    /// which ends the connection.
     pub(crate) fn send_part(mut self, head: Vec<u8>) -> Turn {
         let body = self.waiting.as_mut().and_then(|waiting| waiting.long.as_mut());
         let part = body.and_then(|body| body.next(head));
@@ -298,26 +301,26 @@ impl Request {
             }
             (_, Some(body)) => {
                 let (keep, owner) = (body.keep, message.owner.clone());
-                let end = body.end(); // nothing is left of it before its client knows that it is over
+                let end = body.end(); // dropped before its client knows that it is over
                 drop((message, under_way));
                 connection.answer(shared, end, keep, (&owner, unsent_held), now)
             }
             (_, None) => Step::Close,
         };
         match step {
-            // Others have their turns in between.
+            // Other requests have their turns in between.
             Step::GoOn(long) => self.queue.put_long(connection, *long),
             step => self.proceed(&connection, &step),
         }
         self.end_turn()
     }
 
-    /// Receives a body that is due, if the whole of it has come.
+    /// Receives the missing body if the whole body has arrived.
     fn receive_if_come(&mut self) {
         if let Some(Waiting { connection, message, .. }) = &mut self.waiting
             && message.body_due
         {
-            // A peer that is gone shows when it is answered.
+            // If the peer is gone, sending the answer shows it.
             let _ = connection.take_body(message);
             message.body_due = message.missing_bytes() > 0;
         }
@@ -327,7 +330,7 @@ impl Request {
         let wish = match step {
             Step::Close => Wish::Close,
             Step::Resume => Wish::Resume,
-            // It is armed, and no thread is given requests by a connection.
+            // The connection is armed. Connections give no requests to a thread directly.
             Step::Read | Step::Write | Step::Serve(_) | Step::GoOn(_) => return,
         };
         self.queue.shared().wish(connection.token, wish);

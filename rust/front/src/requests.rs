@@ -1,12 +1,12 @@
-//! Requests of one worker that wait for a thread, and the parts of it that their tenants hold.
+//! Requests of one worker that wait for a thread, and the parts of the worker that tenants hold.
 //!
-//! Owners take turns at the threads. A request beyond its owner's share is not dropped: it has a
-//! turn of its own, in which the application refuses it, with all that an answer needs.
+//! Owners take turns at the threads. A request beyond its owner's share is not dropped. It gets a
+//! turn of its own, in which the application refuses it with a complete answer.
 //!
-//! Answers that clients have not taken are bounded as well. A read waits as long as its answer would
-//! take its tenant past the bound, and is refused where that lasts; clients that read make room
-//! before. How large an answer will be is guessed from the last one, so that small reads go on
-//! beside large ones that nobody takes.
+//! Answers that clients have not taken are bounded as well. A read waits while its answer would
+//! take its tenant past the bound, and is refused if it waits too long. Clients that read their
+//! answers make room before then. The size of an answer is guessed from the last answer to the same
+//! path. Small reads thus go on while clients do not take their large answers.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -21,10 +21,10 @@ use crate::holding::Holding;
 use crate::message::{Asked, Message};
 use crate::shared::{Amount, Shared};
 
-/// Owns the turns in which requests are refused; no account, no address.
+/// Owns the turns in which requests are refused. It is neither an account nor an address.
 const OVER_SHARE: &str = "over share";
 const SMALL_BYTES_MAX: u64 = 1 << 20;
-/// Answers whose size is remembered.
+/// Bound on the count of answers whose size is remembered.
 const SIZES_MAX: usize = 65_536;
 
 /// Lanes of one owner.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     LargeRead,
     /// Parts of answers that have begun.
     Rest,
-    /// Refusals that this owner gets.
+    /// Refusals for this owner.
     Refused(Owner),
 }
 
@@ -47,21 +47,22 @@ pub(crate) struct Waiting {
     pub(crate) message: Box<Message>,
     pub(crate) under_way: Option<Holding>,
     pub(crate) unsent_held: Option<Holding>,
-    /// The body of its answer, if that has begun.
+    /// The body of the answer; `None` if the answer has not begun.
     pub(crate) long: Option<Box<LongBody>>,
     queued_at: Instant,
 }
 
 type Sizes = HashMap<u64, u64, foldhash::fast::RandomState>;
 
-/// Expectations of how large answers will be.
+/// Expected sizes of answers.
 struct Expected {
     shared: Arc<Shared>,
     sizes: Mutex<Sizes>,
 }
 
 impl Expected {
-    /// The size of the last answer to the same; two unknown ones are all that is let in.
+    /// Returns the size of the last answer to the same path. An unknown answer counts for half of
+    /// the tenant's bound, so at most two of them start.
     fn bytes(&self, message: &Message) -> u64 {
         let sizes = self.sizes();
         let known = sizes.get(&question(&sizes, message)).copied();
@@ -69,8 +70,9 @@ impl Expected {
         known.unwrap_or_else(|| self.shared.limits().unsent_bytes_per_tenant_max / 2)
     }
 
-    /// Remembers how large an answer has become. A larger one before is not forgotten at once: the
-    /// same path may be asked for less.
+    /// Remembers the size of an answer. A larger earlier size shrinks by a quarter at a time,
+    /// because the same path may be asked for less. Example: after 8 MB, an answer of 1 MB leaves 6
+    /// MB.
     fn note(&self, message: &Message, size_bytes: u64) {
         let mut sizes = self.sizes();
         if sizes.len() >= SIZES_MAX {
@@ -93,7 +95,7 @@ impl Expected {
 }
 
 impl Starts<Kind, Waiting> for Expected {
-    /// Lets an answer be made, or not yet; a large one is counted from then on.
+    /// Returns true if the answer may be made now. A large answer is counted from then on.
     fn starts(&self, lane: &Lane, waiting: &mut Waiting) -> bool {
         match lane.kind {
             Kind::Write | Kind::Rest | Kind::Refused(_) => return true,
@@ -114,15 +116,17 @@ pub(crate) struct RequestQueue {
     shared: Arc<Shared>,
     queue: FairQueue<Kind, Waiting, Expected>,
     over_share: Owner,
-    /// Requests that threads have taken.
+    /// Count of the requests that threads have taken.
     taken: AtomicU64,
     owners: KeyOwners,
-    /// Fields that a key may stand in, the first of which decides, by the names that heads have.
+    /// Fields that may carry a key, by the names that heads store. The first field that is present
+    /// decides.
     key_fields: Box<[String]>,
 }
 
 impl RequestQueue {
-    /// `key_fields` are those that a key may stand in, by the names that clients give them.
+    /// Makes the queue. `key_fields` are the fields that may carry a key, by the names that clients
+    /// use.
     pub(crate) fn new(threads: usize, shared: &Arc<Shared>, key_fields: &[String]) -> Arc<Self> {
         let expected = Expected { shared: Arc::clone(shared), sizes: Mutex::default() };
         let this = Arc::new(Self {
@@ -146,7 +150,7 @@ impl RequestQueue {
         &self.shared
     }
 
-    /// Requests that wait for a thread.
+    /// Count of the requests that wait for a thread.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }
@@ -169,7 +173,7 @@ impl RequestQueue {
         self.enqueue(waiting);
     }
 
-    /// Queues a request whose client has taken all that was made of its answer.
+    /// Queues a request whose client has taken every part of its answer that was made.
     pub(crate) fn put_long(&self, connection: Arc<Connection>, long: Long) {
         let Long { message, under_way, unsent_held, body } = long;
         let owner = message.owner.clone();
@@ -178,14 +182,14 @@ impl RequestQueue {
         self.queue.put(Lane { owner, kind: Kind::Rest }, waiting);
     }
 
-    /// Queues a write once more that a thread had already.
+    /// Queues a write again that a thread has put back.
     pub(crate) fn put_back(&self, waiting: Waiting) {
         let owner = waiting.message.owner.clone();
         self.queue.put(Lane { owner, kind: Kind::Write }, waiting);
     }
 
-    /// Ends a thread's last turn, of the owner that it was for, and waits for its next; `None` ends
-    /// the thread.
+    /// Ends a thread's last turn, which was for the owner of `last`, and waits for its next
+    /// request. Returns `None` if the thread must end.
     pub(crate) fn next(&self, last: Option<&Lane>) -> Option<(Lane, Waiting)> {
         let next = match last {
             Some(lane) => self.queue.done_and_get(&lane.owner),
@@ -205,15 +209,16 @@ impl RequestQueue {
         self.queue.done(&lane.owner);
     }
 
-    /// Has every thread end as soon as nothing waits.
+    /// Closes the queue: every thread ends when no request waits.
     pub(crate) fn close(&self) {
         self.queue.close();
     }
 
-    /// Counts a request for the account that its key is of; false where that is too much.
+    /// Counts a request for the account of its key. Returns false if that exceeds the account's
+    /// share.
     ///
-    /// A key that is new counted for its address so far, and so does what waits beside it: that is
-    /// queued anew, as there may be more of the account.
+    /// A request with a new key has counted for its address, and so have the requests that wait
+    /// with it. The waiting requests are queued again, because some may belong to the account.
     pub(crate) fn claim(&self, waiting: &mut Waiting, lane: &mut Lane, account: &Owner) -> bool {
         waiting.message.owner = account.clone();
         if lane.owner == *account || lane.owner == self.over_share {
@@ -241,8 +246,8 @@ impl RequestQueue {
         true
     }
 
-    /// Remembers how large an answer has become. A large one counts before any of it is sent: its
-    /// first byte may be followed by the next request.
+    /// Remembers the size of an answer. A large answer counts before any of it is sent, because the
+    /// client may send its next request after the first byte.
     pub(crate) fn note_size(&self, waiting: &mut Waiting, size_bytes: u64) {
         if waiting.message.over_share {
             return;
@@ -299,7 +304,7 @@ impl RequestQueue {
         self.queue.put(Lane { owner, kind }, waiting);
     }
 
-    /// The text that came in the field that decides about the key.
+    /// Returns the value of the field that decides about the key.
     fn key<'h>(&self, head: &'h RequestHead) -> Option<&'h [u8]> {
         self.key_fields.iter().find_map(|name| head.field(name))
     }
@@ -316,7 +321,7 @@ impl RequestQueue {
     }
 }
 
-/// A hash of the path and of its owner: a path may be long.
+/// Hashes the path and the owner of a request, because a path may be long.
 fn question(sizes: &Sizes, message: &Message) -> u64 {
     let path = message.head().map_or("", |head| head.path());
     sizes.hasher().hash_one((&message.owner, path))

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const BYTES: usize = size_of::<AtomicU64>();
 
-/// The first word of the shared memory, which grows with every publication.
+/// The first word of the shared memory. It grows with every publication.
 pub struct SettingsVersion {
     word: NonNull<AtomicU64>,
-    /// The version that was last seen.
+    /// The version that the last check saw.
     seen: AtomicU64,
 }
 
@@ -25,7 +25,7 @@ impl SettingsVersion {
     /// Maps the word at the beginning of shared memory.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub fn map(memory: &OwnedFd) -> io::Result<Self> {
         // SAFETY: a new mapping touches no other memory.
         let start = unsafe {
@@ -51,7 +51,7 @@ impl SettingsVersion {
         unsafe { self.word.as_ref() }.load(Ordering::Acquire)
     }
 
-    /// True where another version is in force than at the last call.
+    /// Returns true if the version has changed since the last call.
     pub(crate) fn has_changed(&self) -> bool {
         let now = self.now();
         self.seen.swap(now, Ordering::Relaxed) != now
@@ -60,7 +60,7 @@ impl SettingsVersion {
 
 impl Drop for SettingsVersion {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that was made, and nobody else has it.
+        // SAFETY: this mapping was made by `map` and has no other owner.
         unsafe { libc::munmap(self.word.as_ptr().cast(), BYTES) };
     }
 }

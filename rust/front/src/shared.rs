@@ -10,7 +10,7 @@ use crate::limits::ConnectionLimits;
 use crate::poll::{Poll, Waker};
 use crate::settings::SettingsVersion;
 
-/// Amounts that owners have shares of.
+/// Amounts that are shared out among owners.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Amount {
     /// Requests that wait for a thread, or are with one.
@@ -21,33 +21,33 @@ pub(crate) enum Amount {
     Unsent,
 }
 
-/// Wish of a thread for a connection that it served.
+/// A thread's wish for a connection that it served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wish {
-    /// A look at what has come behind the last request.
+    /// A look at the input that arrived after the last request.
     Resume,
     Close,
 }
 
-/// The state of one worker that is not of one connection.
+/// The state of one worker that belongs to no single connection.
 pub(crate) struct Shared {
     pub(crate) poll: Poll,
     pub(crate) waker: Waker,
-    /// No connection goes on after its next answer.
+    /// If true, every connection ends with its next answer.
     pub(crate) stopping: AtomicBool,
     /// Open connections.
     pub(crate) connections: AtomicUsize,
     limits: RwLock<Arc<ConnectionLimits>>,
     settings: Option<SettingsVersion>,
     shares: [Share; 3],
-    /// Called when some owner holds nothing unsent any more.
+    /// Called when an owner no longer holds unsent bytes.
     room_made: OnceLock<Box<dyn Fn() + Send + Sync>>,
     wishes: Mutex<Vec<(u64, Wish)>>,
 }
 
 impl Shared {
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn new(limits: ConnectionLimits, settings: Option<&OwnedFd>) -> io::Result<Self> {
         Ok(Self {
             poll: Poll::new()?,
@@ -71,25 +71,25 @@ impl Shared {
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
     }
 
-    /// Version of the settings in force; 0 where nobody shares any.
+    /// Version of the settings in force; 0 if no settings are shared.
     pub(crate) fn settings_version(&self) -> u64 {
         self.settings.as_ref().map_or(0, SettingsVersion::now)
     }
 
-    /// True where other settings are in force than at the last call.
+    /// Returns true if the settings have changed since the last call.
     pub(crate) fn have_settings_changed(&self) -> bool {
         self.settings.as_ref().is_some_and(SettingsVersion::has_changed)
     }
 
-    /// Holders of an amount.
+    /// The owners of an amount.
     pub(crate) fn share(&self, amount: Amount) -> &Share {
         &self.shares[amount as usize]
     }
 
-    /// Has `work` done whenever an owner has given all of something unsent back. It must not be
-    /// called under a lock that `work` takes.
+    /// Calls `work` whenever an owner has given back all of its unsent bytes. It must not be called
+    /// under a lock that `work` takes.
     pub(crate) fn when_room_is_made(&self, work: Box<dyn Fn() + Send + Sync>) {
-        let _ = self.room_made.set(work); // there is one queue, and it says so once
+        let _ = self.room_made.set(work); // there is one queue, and it calls this once
     }
 
     pub(crate) fn room_is_made(&self) {
@@ -104,7 +104,7 @@ impl Shared {
         self.waker.wake();
     }
 
-    /// Takes the wishes of threads out.
+    /// Takes out the wishes of the threads.
     pub(crate) fn wishes(&self) -> Vec<(u64, Wish)> {
         std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
     }

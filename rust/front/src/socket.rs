@@ -1,4 +1,4 @@
-//! Sockets that never block: the few system calls that the standard library has no safe form of.
+//! Sockets that never block: the few system calls for which the standard library has no safe form.
 
 #![expect(unsafe_code, reason = "system calls that write into memory without clearing it first")]
 
@@ -9,15 +9,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 
-/// Pieces of an answer that one call sends; the kernel takes no more than 1,024.
+/// Bound on the pieces of an answer that one call sends; the kernel takes at most 1,024.
 const PIECES_MAX: usize = 64;
 
 /// The other end of a connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Without its port; empty where the socket has no address, as Unix sockets have none.
+    /// The address without its port; empty if the socket has no address. Example: Unix sockets.
     pub address: Arc<str>,
-    /// 0 where the socket has none.
+    /// The port; 0 if the socket has no port.
     pub port: u16,
 }
 
@@ -26,10 +26,10 @@ pub struct Peer {
 pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
-    /// Receives what has come, as much as fits. 0 bytes are the end of the stream.
+    /// Receives the input that has arrived, as much as fits. Returns 0 at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing has come.
+    /// Returns `WouldBlock` if no input has arrived.
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         // SAFETY: `buffer` is writable for its length.
         size(unsafe {
@@ -37,15 +37,15 @@ impl Socket {
         })
     }
 
-    /// Receives what has come behind what is in `buffer`, `bytes_max` at most; the buffer must have
-    /// room for these. 0 bytes are the end of the stream.
+    /// Receives input to the end of `buffer`, at most `bytes_max`. The buffer must have room for
+    /// these bytes. Returns 0 at the end of the stream.
     ///
     /// # Errors
-    /// As for [`Self::receive`].
+    /// Returns the errors of [`Self::receive`].
     pub(crate) fn receive_into(&self, buffer: &mut Vec<u8>, bytes_max: usize) -> io::Result<usize> {
         let room = buffer.spare_capacity_mut();
         let room_bytes = room.len().min(bytes_max);
-        // SAFETY: the spare capacity is writable for `room_bytes`; nothing is read of it.
+        // SAFETY: the spare capacity is writable for `room_bytes`, and is not read.
         let count = size(unsafe {
             libc::recv(self.raw(), room.as_mut_ptr().cast(), room_bytes, libc::MSG_DONTWAIT)
         })?;
@@ -57,7 +57,7 @@ impl Socket {
     /// Sends the beginning of `pieces`, as much as the socket takes at once.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing.
+    /// Returns `WouldBlock` if the socket takes no bytes.
     pub(crate) fn send<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
         let mut vectors = [libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 }; PIECES_MAX];
         let mut count = 0;
@@ -66,7 +66,7 @@ impl Socket {
             vector.iov_len = piece.len();
             count += 1;
         }
-        // SAFETY: a message of zeros is a valid one.
+        // SAFETY: zeros are a valid message.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_iov = vectors.as_mut_ptr();
         message.msg_iovlen = count;
@@ -76,10 +76,10 @@ impl Socket {
         })
     }
 
-    /// Bytes that have come and nobody has received.
+    /// Count of the bytes that have arrived and are not yet received.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn waiting_bytes(&self) -> io::Result<usize> {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the call writes one integer.
@@ -91,8 +91,8 @@ impl Socket {
         }
     }
 
-    /// Has the socket be readable only when so much has come, the peer is gone or no more fits.
-    /// Where the system will not, it only wakes more often.
+    /// Makes the socket readable only when `bytes` have arrived, the peer is gone or no more fits.
+    /// If the system refuses, the loop only wakes more often.
     pub(crate) fn wake_at(&self, bytes: usize) {
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         let length = length_of(&bytes);
@@ -101,10 +101,10 @@ impl Socket {
         unsafe { libc::setsockopt(self.raw(), level, name, (&raw const bytes).cast(), length) };
     }
 
-    /// Says that nothing more will be sent.
+    /// Tells the peer that no more bytes will be sent.
     ///
     /// # Errors
-    /// That of the system, where the peer is gone.
+    /// Returns the error of the system call if the peer is gone.
     pub(crate) fn end_output(&self) -> io::Result<()> {
         // SAFETY: no memory is involved.
         let outcome = unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) };
@@ -133,10 +133,10 @@ impl From<OwnedFd> for Socket {
 pub(crate) struct Listener(OwnedFd);
 
 impl Listener {
-    /// Takes a listening socket over, and has it not block.
+    /// Takes a listening socket over, and makes it non-blocking.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
         let raw = descriptor.as_raw_fd();
         // SAFETY: no memory is involved.
@@ -148,12 +148,13 @@ impl Listener {
         Ok(Self(descriptor))
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     ///
     /// # Errors
-    /// `WouldBlock` where none waits; others where the peer has gone again, or no descriptor is left.
+    /// Returns `WouldBlock` if no connection waits, and other errors if the peer is gone again or
+    /// no descriptor is left.
     pub(crate) fn accept(&self) -> io::Result<(Socket, Peer)> {
-        // SAFETY: an address of zeros is a valid one, of no family.
+        // SAFETY: zeros are a valid address, of no family.
         let mut address: libc::sockaddr_storage = unsafe { mem::zeroed() };
         let mut length = length_of(&address);
         // SAFETY: the call writes an address of at most `length` bytes.
@@ -168,7 +169,7 @@ impl Listener {
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new, and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let socket = Socket(unsafe { OwnedFd::from_raw_fd(raw) });
         Ok((socket, peer_of(&address)))
     }
@@ -183,7 +184,7 @@ impl AsFd for Listener {
 fn peer_of(address: &libc::sockaddr_storage) -> Peer {
     let known = match libc::c_int::from(address.ss_family) {
         libc::AF_INET => {
-            // SAFETY: the family says what the storage, which is larger and aligned, holds.
+            // SAFETY: the family says the type of the address; the storage is larger and aligned.
             let of = unsafe { &*(&raw const *address).cast::<libc::sockaddr_in>() };
             let ip = u32::from_be(of.sin_addr.s_addr).into();
             SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(of.sin_port)))

@@ -10,7 +10,7 @@ use http::Request;
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 
-/// The server behind. One connection serves all calls, and is made anew if it ends.
+/// The server behind the front. One connection serves all calls, and is opened again if it ends.
 pub(crate) struct Backend {
     path: PathBuf,
     connection: Mutex<Option<SendRequest<Bytes>>>,
@@ -39,14 +39,14 @@ impl Backend {
         }
         let stream = UnixStream::connect(&self.path).await?;
         let (sender, driver) = builder().handshake(stream).await.map_err(io::Error::other)?;
-        tokio::spawn(driver); // ends with the connection, which the next call finds out
+        tokio::spawn(driver); // ends with the connection; the next call notices it
         let ready = sender.ready().await.map_err(io::Error::other)?;
         Ok(connection.insert(ready).clone())
     }
 }
 
-/// The server behind is trusted, and its answers to calls that clients have reset are no attack: no
-/// number of them ends the connection, which has the calls of others too.
+/// Builds the client. The server behind is trusted, and its answers to calls that clients have
+/// reset are no attack. Their number never ends the connection, which other calls share.
 fn builder() -> Builder {
     let mut builder = Builder::new();
     builder.data_frame_budget(usize::MAX).max_local_error_reset_streams(None);

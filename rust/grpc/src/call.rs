@@ -21,9 +21,9 @@ use crate::status::{CallRefusal, Status, details, trailers};
 /// The name of writes in logs and metrics.
 pub(crate) const WRITE_ROUTE: &str = "TelemetryIngest/Write";
 
-/// The media type of calls, which may have an ending.
+/// The media type of calls, which may have a suffix. Example: `application/grpc+proto`.
 pub(crate) const MEDIA_TYPE: &str = "application/grpc";
-/// A call that its client resets earlier was none.
+/// Age of a call before which a reset by the client counts as an immediate reset.
 const RESET_AGE: Duration = Duration::from_secs(1);
 
 /// The facts about a connection that its calls need.
@@ -36,7 +36,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// One of `peer`, which is counted already.
+    /// Makes the facts about a connection of `peer`, which is counted already.
     #[must_use]
     pub fn new(server: &Arc<Server>, peer: SocketAddr, connected: &Connected) -> Self {
         Self {
@@ -60,11 +60,11 @@ pub(crate) struct Call {
     _under_way: UnderWay,
 }
 
-/// The way to answer a call.
+/// The stream that carries the answer to a call.
 pub(crate) type Answering = SendResponse<Bytes>;
 
 impl Call {
-    /// A call that begins now, by its name in logs and metrics.
+    /// Begins a call. `route` is its name in logs and metrics.
     pub(crate) fn begin(of: Connection, route: Arc<str>) -> Self {
         let parts = &of.server.parts;
         let under_way = UnderWay::begin(&parts.books, parts.in_flight);
@@ -74,7 +74,7 @@ impl Call {
         Self { of, request_id, identity, bad_key, bytes_in, route, began, _under_way: under_way }
     }
 
-    /// Notes the identity behind its key.
+    /// Notes the identity behind the call's key.
     pub(crate) fn identify(&mut self, identity: &Arc<Identity>, key: &str) {
         self.of.seat.note_accepted();
         self.of.server.owners.learn(key.as_bytes(), &identity.account);
@@ -113,7 +113,7 @@ impl Call {
             return self.end_cancelled().await;
         }
         if refusal.is_over_share {
-            // A client that does not wait for a second, as it should, could keep the loop busy.
+            // Clients should wait for a second. A client that does not could keep the loop busy.
             tokio::time::sleep(OVER_SHARE_PAUSE).await;
         }
         let (status, trailers) = self.of.server.parts.statuses.of(&refusal);
@@ -125,7 +125,7 @@ impl Call {
         }
     }
 
-    /// Counts and logs a call that its client has ended.
+    /// Counts and logs a call that its client has cancelled.
     pub(crate) async fn end_cancelled(self) {
         if self.began.elapsed() < RESET_AGE {
             self.of.seat.note_reset();
@@ -133,7 +133,7 @@ impl Call {
         self.end(Status::CANCELLED, None, 0, None).await;
     }
 
-    /// Counts and logs a call that was handed on, and came to the status of `trailers`.
+    /// Counts and logs a call that was handed on; `trailers` tell its status.
     pub(crate) async fn end_handed_on(self, trailers: &HeaderMap, bytes_out: u64) {
         let status = Status::of_trailers(trailers);
         let error = (status != Status::OK).then(|| details(trailers)).flatten();

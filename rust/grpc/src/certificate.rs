@@ -1,4 +1,4 @@
-//! The certificate of the listener, read anew when its files are others than before.
+//! The certificate of the listener. It is read again when its files change.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,15 +13,15 @@ use rustls::sign::CertifiedKey;
 
 use crate::event::Notice;
 
-/// Inode, size, and instant of change of a file; `None` if it cannot be looked at.
+/// Inode, size, and instant of change of a file; `None` if it cannot be examined.
 type Signature = Option<(u64, u64, i64, i64)>;
 
 /// Files of a certificate and of its key, in PEM.
 #[derive(Clone, Debug)]
 pub struct CertificateFiles {
-    /// The certificate, and those that it was issued by.
+    /// The certificate, and the certificates of its issuers.
     pub certificate: PathBuf,
-    /// The key.
+    /// The private key.
     pub private_key: PathBuf,
 }
 
@@ -33,15 +33,16 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     /// # Errors
-    /// A text that names the file, if one cannot be read or the two do not fit.
+    /// Returns an error that names the file, if a file cannot be read or the key does not fit the
+    /// certificate.
     pub(crate) fn open(files: CertificateFiles) -> io::Result<Self> {
         let signatures = files.signatures();
         let config = files.config()?;
         Ok(Self { files, current: Mutex::new((signatures, config)) })
     }
 
-    /// The configuration of the next handshake, and a notice if it is another than before, or if
-    /// changed files could not be taken.
+    /// Returns the configuration of the next handshake. Also returns a notice if the certificate
+    /// has changed, or if changed files cannot be used.
     pub(crate) fn current(&self) -> (Arc<ServerConfig>, Option<Notice>) {
         let signatures = self.files.signatures();
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,13 +51,13 @@ impl Certificate {
         }
         let renewed = self.files.config();
         let notice = match &renewed {
-            // Replaced meanwhile: the next handshake looks again.
+            // The files were replaced in the meantime: the next handshake looks again.
             Ok(_) if self.files.signatures() != signatures => None,
             Ok(_) => Some(Notice::new("certificate renewed", None)),
             Err(error) => Some(Notice::new("certificate not renewed", Some(error.to_string()))),
         };
         if notice.is_some() {
-            current.0 = signatures; // whatever comes of them: the same files are not tried again
+            current.0 = signatures; // the same files are not tried again, even if they failed
         }
         if let (Ok(config), Some(_)) = (renewed, &notice) {
             current.1 = config;

@@ -17,30 +17,31 @@ use crate::call::{Answering, Connection};
 use crate::dispatch::serve as serve_call;
 use crate::flood::Metered;
 
-/// Streams of a connection at once.
+/// Bound on the concurrent streams of a connection.
 const STREAMS_MAX: u32 = 256;
-/// Bytes of the fields of a head, each counted with 32 more (RFC 9113, 6.5.2).
+/// Bound on the bytes of a head's fields; each field counts 32 bytes more (RFC 9113, 6.5.2).
 const HEAD_BYTES_MAX: u32 = 16 << 10;
-/// A frame is held whole before it is looked at, whoever sends it.
+/// Bound on the bytes of a frame. A frame is held whole before it is examined.
 const FRAME_BYTES_MAX: u32 = 16 << 10;
-/// Bytes that a client may send before it has shown a good key, and then.
+/// Bytes that a client may send before a valid key. Larger windows follow a valid key.
 const FIRST_WINDOW_BYTES: u32 = 65_535;
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const WINDOW_BYTES: u32 = 4 << 20;
-/// Bytes of answers that a client has not taken.
+/// Bound on the bytes of answers that a client has not taken.
 const UNSENT_BYTES_MAX: usize = 256 << 10;
-/// Streams that were reset and are remembered: frames for them may be on their way.
+/// Count of reset streams that are remembered, because frames for them may still arrive.
 const REMEMBERED_STREAMS: usize = 1_024;
-/// Streams that a client resets before they are looked at (CVE-2023-44487); more end the connection.
+/// Bound on the streams that a client resets before they are examined (CVE-2023-44487). More resets
+/// end the connection.
 const UNSEEN_RESETS_MAX: usize = 20;
 
 pub(crate) const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
 const PING_PAUSE: Duration = Duration::from_mins(1);
 const PING_PATIENCE: Duration = Duration::from_secs(20);
 const AGE: Duration = Duration::from_hours(1);
-/// Calls that have begun may go on so long after a connection has become old, or the service stops.
+/// Time for which calls may go on after their connection has become old, or the service stops.
 const GRACE: Duration = Duration::from_secs(30);
-/// The same if the client has done nothing but what was refused: its last answer is sent.
+/// The same time for a client whose calls were all refused: it gets its last answer.
 const LAST_ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
@@ -57,7 +58,7 @@ where
     let (mut is_leaving, mut is_narrow) = (false, false);
     loop {
         if is_narrow {
-            // It fails until the client has acknowledged the first settings.
+            // The call fails until the client has acknowledged the first settings.
             is_narrow = connection.set_initial_window_size(STREAM_WINDOW_BYTES).is_err();
         }
         let grace_of_end = tokio::select! {
@@ -102,13 +103,14 @@ fn builder() -> Builder {
     builder
 }
 
-/// Returns true for a call that its client has reset already: it costs nothing more, and is none.
+/// Returns true if the client has reset the call already. Such a call costs no more work and is not
+/// counted.
 fn is_reset(answer: &mut Answering) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     answer.poll_reset(&mut context).is_ready()
 }
 
-/// Ends when the client answers a PING no more.
+/// Ends when the client no longer answers a PING.
 async fn keep_alive(ping_pong: Option<PingPong>) {
     let Some(mut ping_pong) = ping_pong else { return pending().await };
     loop {
@@ -120,7 +122,8 @@ async fn keep_alive(ping_pong: Option<PingPong>) {
     }
 }
 
-/// The age at which a connection ends: varied by a tenth, so that not all end at once.
+/// Returns the age at which a connection ends. It varies by a tenth, so that connections do not all
+/// end at once. Example: 54 to 66 minutes.
 fn age() -> Duration {
     let chance = RandomState::new().hash_one(()) % 200;
     AGE * u32::try_from(900 + chance).unwrap_or(1_000) / 1_000

@@ -1,6 +1,6 @@
-//! Connections of this process, bounded in all and by address.
+//! Connections of this process, bounded in total and by address.
 //!
-//! At a bound, the oldest connection of that address that no good key came over makes room.
+//! At a bound, the oldest connection of the address without a valid key makes room.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -12,9 +12,9 @@ use tokio::sync::{Notify, Semaphore};
 
 const CONNECTIONS_MAX: usize = 65_536;
 const ADDRESS_CONNECTIONS_MAX: usize = 2_048;
-/// Refused calls in a row after which a connection ends.
+/// Bound on refused calls in a row; then the connection ends.
 const REFUSALS_MAX: u32 = 10;
-/// Calls in a row that were reset at once, after which a connection ends (CVE-2023-44487).
+/// Bound on calls in a row that are reset at once (CVE-2023-44487); then the connection ends.
 const RESETS_MAX: u32 = 200;
 const IPV6_PREFIX_BITS: u32 = 64;
 
@@ -22,7 +22,7 @@ const IPV6_PREFIX_BITS: u32 = 64;
 pub struct Connections {
     total_max: usize,
     address_max: usize,
-    /// The turn of the address whose handshake is computed.
+    /// Permits one handshake of all addresses to be computed at a time.
     pub(crate) handshakes: Semaphore,
     state: Mutex<State>,
 }
@@ -35,14 +35,14 @@ struct State {
 
 struct Address {
     seats: VecDeque<Arc<Seat>>,
-    /// The turn of the connection that is to shake hands next.
+    /// Permits one connection of the address to shake hands next.
     handshakes: Arc<Semaphore>,
 }
 
-/// The conduct of a connection, and the way to end it.
+/// The conduct of a connection, and a signal to end it.
 #[derive(Debug, Default)]
 pub(crate) struct Seat {
-    /// A good key came over it.
+    /// True once a call with a valid key came over the connection.
     is_used: AtomicBool,
     used: Notify,
     refusals: AtomicU32,
@@ -51,7 +51,7 @@ pub(crate) struct Seat {
     end: Notify,
 }
 
-/// A connection that is counted until this is dropped.
+/// A connection that is counted until this value is dropped.
 pub struct Connected {
     connections: Arc<Connections>,
     pub(crate) address: Owner,
@@ -60,7 +60,8 @@ pub struct Connected {
 }
 
 impl Connections {
-    /// Bounds for a process that may have so many descriptors, half of which are for files of stores.
+    /// Makes the bounds for a process with this many descriptors. Half of them are for files of
+    /// stores. Example: 16 descriptors allow 8 connections, and 4 for each address.
     #[must_use]
     pub fn new(descriptors_max: usize) -> Arc<Self> {
         let total_max = (descriptors_max / 2).clamp(2, CONNECTIONS_MAX);
@@ -69,7 +70,7 @@ impl Connections {
         Arc::new(Self { total_max, address_max, handshakes, state: Mutex::default() })
     }
 
-    /// Counts a connection of `peer`; `None` if there is no room for it.
+    /// Counts a connection of `peer`. Returns `None` if there is no room for the connection.
     pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Connected> {
         let address = owner(peer);
         let mut state = self.state();
@@ -104,7 +105,7 @@ impl Connections {
 }
 
 impl State {
-    /// Has the oldest unused connection of an address end; `None` if all are in use.
+    /// Ends the oldest unused connection of an address. Returns `None` if all of them are in use.
     fn make_room(&mut self, address: &Owner) -> Option<()> {
         let seats = &self.addresses.get(address)?.seats;
         let unused = seats.iter().find(|seat| !seat.is_used.load(Ordering::Relaxed))?;
@@ -132,7 +133,7 @@ impl Drop for Connected {
 }
 
 impl Seat {
-    /// Notes a call whose key was good.
+    /// Notes a call whose key was valid.
     pub(crate) fn note_accepted(&self) {
         if !self.is_used.swap(true, Ordering::Relaxed) {
             self.used.notify_one();
@@ -141,26 +142,26 @@ impl Seat {
         self.resets.store(0, Ordering::Relaxed);
     }
 
-    /// Notes a call that was refused for its key; many in a row end the connection.
+    /// Notes a call that was refused for its key. Many such calls in a row end the connection.
     pub(crate) fn note_refused(&self) {
         if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS_MAX {
             self.end();
         }
     }
 
-    /// Notes a call that its client reset as soon as it had begun; many in a row end the connection.
+    /// Notes a call that its client reset at once. Many such calls in a row end the connection.
     pub(crate) fn note_reset(&self) {
         if self.resets.fetch_add(1, Ordering::Relaxed) + 1 >= RESETS_MAX {
             self.end();
         }
     }
 
-    /// Waits for the first good key; once.
+    /// Waits for the first valid key; once.
     pub(crate) async fn in_use(&self) {
         self.used.notified().await;
     }
 
-    /// Waits until the connection is to end.
+    /// Waits until the connection must end.
     pub(crate) async fn ending(&self) {
         if !self.is_ending.load(Ordering::Acquire) {
             self.end.notified().await;
@@ -173,7 +174,8 @@ impl Seat {
     }
 }
 
-/// The owner of an address: of IPv4 that, of IPv6 its first 64 bits, which one customer has.
+/// Returns the owner of an address: the whole IPv4 address, or the first 64 bits of an IPv6
+/// address, because one customer has all addresses under them.
 pub(crate) fn owner(address: IpAddr) -> Owner {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string().into(),
@@ -184,7 +186,7 @@ pub(crate) fn owner(address: IpAddr) -> Owner {
     }
 }
 
-/// The client as log lines of gRPC spell it.
+/// Returns the client in the form that log lines of gRPC use.
 pub(crate) fn client(peer: SocketAddr) -> String {
     let port = peer.port();
     match peer.ip().to_canonical() {
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn o6_the_oldest_unused_connection_of_an_address_makes_room() {
-        let connections = Connections::new(16); // 8 in all, 4 of an address
+        let connections = Connections::new(16); // 8 in total, 4 for each address
         let held: Vec<_> = (0..4).map(|_| enter(&connections, NEAR).unwrap()).collect();
         held[0].seat.note_accepted();
         let fifth = enter(&connections, NEAR).unwrap();
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn o6_at_the_bound_of_all_the_address_with_most_makes_room() {
-        let connections = Connections::new(8); // 4 in all, 2 of an address
+        let connections = Connections::new(8); // 4 in total, 2 for each address
         let near: Vec<_> = (0..2).map(|_| enter(&connections, NEAR).unwrap()).collect();
         let others: Vec<_> =
             ["192.0.2.2", "192.0.2.3"].map(|each| enter(&connections, each).unwrap()).into();

@@ -1,23 +1,23 @@
-//! Calls that have ended, and other events that somebody else counts and logs.
+//! Calls that have ended, and other events. The owner of the front counts and logs them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-/// Events that wait; a call that ends meanwhile waits as well.
+/// Bound on the events that wait. A call that ends while the queue is full waits too.
 const EVENTS_MAX: usize = 1_024;
 
-/// A call that has ended, and is not a write that was stored.
+/// A call that has ended, except a write that was stored.
 #[derive(Debug)]
 pub struct EndedCall {
     /// The id of the call.
     pub request_id: String,
-    /// The call, `Service/Method`, the service by its last name.
+    /// The call in the form `Service/Method`, with the last part of the service's name.
     pub route: Arc<str>,
     /// The name of its status.
     pub status: &'static str,
-    /// The error code, if it was refused.
+    /// The error code, if the call was refused.
     pub error: Option<String>,
     /// Account, name of the tenant, and id of the key, if the key is known.
     pub identity: Option<(String, String, String)>,
@@ -25,21 +25,21 @@ pub struct EndedCall {
     pub client: String,
     /// Time from the head to the end.
     pub duration: Duration,
-    /// Bytes of the message that came.
+    /// Bytes of the message that was received.
     pub bytes_in: u64,
-    /// Bytes of the messages that went.
+    /// Bytes of the messages that were sent.
     pub bytes_out: u64,
-    /// The text of a key that is no good, for the audit log.
+    /// The text of an invalid key, for the audit log.
     pub bad_key: Option<String>,
-    /// A fault of the machine, for the log.
+    /// A fault of this machine, for the log.
     pub fault: Option<String>,
-    /// The setting that the names of a tenant would have passed.
+    /// The setting that the tenant's names would have exceeded.
     pub bound: Option<&'static str>,
-    /// Its account, or its address, held its share already.
+    /// True if the call's account, or its address, already held its share.
     pub is_over_share: bool,
 }
 
-/// Something that happened to the listener.
+/// An incident of the listener.
 #[derive(Debug)]
 pub struct Notice {
     /// The event, for a line of the log.
@@ -59,14 +59,14 @@ impl Notice {
 pub enum Event {
     /// A call has ended.
     Ended(Box<EndedCall>),
-    /// Something happened to the listener.
+    /// The listener had an incident.
     Notice(Notice),
 }
 
 type Noted = oneshot::Sender<()>;
 type Queued = (Event, Option<Noted>);
 
-/// Events on their way to whoever notes them.
+/// Events on their way to the owner of the front.
 pub(crate) struct Events {
     sender: mpsc::Sender<Queued>,
     receiver: Mutex<(mpsc::Receiver<Queued>, Vec<Noted>)>,
@@ -78,21 +78,23 @@ impl Events {
         Self { sender, receiver: Mutex::new((receiver, Vec::new())) }
     }
 
-    /// Has the end of a call noted, and waits until it is: what a client has been told is counted.
+    /// Reports the end of a call, and waits until it is noted. A call is thus counted before its
+    /// client gets the answer.
     pub(crate) async fn note(&self, ended: EndedCall) {
         let (noted, waiting) = oneshot::channel();
         if self.sender.send((Event::Ended(Box::new(ended)), Some(noted))).await.is_ok() {
-            drop(waiting.await); // nobody notes any more when the process ends
+            drop(waiting.await); // no event is noted once the process ends
         }
     }
 
-    /// Tells of something, unless too much waits.
+    /// Reports a notice, unless too many events wait.
     pub(crate) fn tell(&self, notice: Notice) {
         drop(self.sender.try_send((Event::Notice(notice), None)));
     }
 
-    /// Waits for the next events, those of the last call being noted; none if there is nothing after
-    /// `patience`. To be called by one thread, not on the runtime.
+    /// Waits for the next events. This call confirms that the events of the last call were noted.
+    /// Returns no events if none arrive within `patience`. Call it from one thread, outside of the
+    /// runtime.
     pub(crate) async fn next(&self, patience: Duration) -> Vec<Event> {
         let mut receiver = self.receiver.lock().await;
         let (receiver, noted) = &mut *receiver;

@@ -1,4 +1,4 @@
-//! An end for connections that send frames and ask for nothing: floods of PING, SETTINGS, empty DATA.
+//! Ends connections that send frames without calls: floods of PING, SETTINGS, empty DATA.
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,11 @@ const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
-/// Frames that a connection may send beside its calls. A PING each ten seconds is 360 an hour.
+/// Frames that a connection may send in addition to its calls. A PING each ten seconds is 360 an
+/// hour.
 const SPARE_FRAMES: u64 = 10_000;
-/// Frames for each of those that calls are made of: updates of windows, resets, acknowledgements.
+/// Other frames for each frame of a call: updates of windows, resets, acknowledgements. Example:
+/// after 5 frames of calls, a connection may have sent 10,080 other frames.
 const FACTOR: u64 = 16;
 
 /// Counts of the frames of one connection (RFC 9113, 4.1).
@@ -22,7 +24,7 @@ struct Frames {
     head_bytes: usize,
     /// Bytes until the next head begins.
     skip_bytes: usize,
-    /// Frames that calls are made of.
+    /// Frames that belong to calls.
     calls: u64,
     others: u64,
 }
@@ -64,7 +66,7 @@ impl Frames {
     }
 }
 
-/// A stream of HTTP/2 that fails once its peer has sent too many frames beside its calls.
+/// A stream of HTTP/2. It fails once its peer has sent too many frames that belong to no call.
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,

@@ -1,4 +1,4 @@
-//! The front of one process as its owner sees it.
+//! The public interface of the front of one process.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -25,7 +25,7 @@ use crate::connections::{Connected, Connections};
 use crate::event::Event;
 use crate::server::{Parts, Server};
 
-/// The pause after a connection that could not be accepted, for want of a descriptor.
+/// The pause after a connection could not be accepted because descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sockets and files of a front.
@@ -36,7 +36,7 @@ pub struct Options {
     pub certificate: CertificateFiles,
     /// The Unix socket of the server behind.
     pub backend: PathBuf,
-    /// Descriptors that the process may have.
+    /// Bound on the descriptors of the process.
     pub descriptors_max: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct Front {
     runtime: Runtime,
     server: Arc<Server>,
     stopping: watch::Sender<bool>,
-    /// Gives `None` when all connections have ended.
+    /// Yields `None` when all connections have ended.
     ended: Mutex<mpsc::Receiver<()>>,
 }
 
@@ -60,10 +60,11 @@ struct Tasks {
 }
 
 impl Front {
-    /// Serves from now on.
+    /// Starts to serve.
     ///
     /// # Errors
-    /// That of the system; one that names the file for a certificate that cannot be used.
+    /// Returns the error of the system call, or an error that names the file if the certificate
+    /// cannot be used.
     pub fn start(options: Options, parts: Parts) -> io::Result<Self> {
         let certificate = Arc::new(Certificate::open(options.certificate)?);
         let runtime = runtime::Builder::new_multi_thread()
@@ -91,13 +92,13 @@ impl Front {
         Ok(Self { runtime, server, stopping, ended: Mutex::new(ended) })
     }
 
-    /// Waits for the next events; none if there are none after `patience`. Calls that have ended are
-    /// answered once this is called again.
+    /// Waits for the next events. Returns no events if none arrive within `patience`. Calls that
+    /// have ended are answered when this function is called again.
     pub fn next_events(&self, patience: Duration) -> Vec<Event> {
         self.runtime.block_on(self.server.next_events(patience))
     }
 
-    /// Returns true if the loop serves: a task ends within `patience`.
+    /// Returns true if the loop runs a task within `patience`.
     #[must_use]
     pub fn is_alive(&self, patience: Duration) -> bool {
         let (sender, receiver) = blocking::channel();
@@ -105,8 +106,8 @@ impl Front {
         receiver.recv_timeout(patience).is_ok()
     }
 
-    /// Takes no more connections and calls, and waits as long as `patience` for those that have begun;
-    /// then for batches that are being written. Events go on meanwhile.
+    /// Stops accepting connections and calls, and waits up to `patience` for calls that have begun.
+    /// Then waits for batches that are being written. Events go on in the meantime.
     pub fn stop(&self, patience: Duration) {
         self.stopping.send_replace(true);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,8 +146,8 @@ impl Tasks {
         connection::serve(stream, of, self.stopping).await;
     }
 
-    /// Shakes hands. The costly part waits until its address has its turn, and then for the turn of all
-    /// addresses: clients that only shake hands leave room for messages.
+    /// Shakes hands. The costly part waits for the turn of its address, and then for the turn among
+    /// all addresses. Clients that only shake hands thus leave time for messages.
     async fn secured(
         &self,
         socket: TcpStream,

@@ -14,7 +14,7 @@ use crate::server::KEYLESS_CALLS_MAX;
 use crate::shares::Part;
 use crate::status::{CallRefusal, Status, trailers};
 
-/// Fields of a head that the server behind is told.
+/// Fields of a head that the server behind receives.
 const FIELDS: [HeaderName; 5] = [
     header::CONTENT_TYPE,
     header::TE,
@@ -25,7 +25,7 @@ const FIELDS: [HeaderName; 5] = [
 
 /// The end of a call that was handed on.
 enum End {
-    /// The trailers, which the client has not got yet, and the way to send them.
+    /// The trailers, which the client has not received yet, and the stream to send them.
     Trailers(HeaderMap, Option<SendStream<Bytes>>),
     Cancelled,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answ
     let (bytes_in, bytes_out) = (AtomicU64::new(0), AtomicU64::new(0));
     let end = tokio::select! {
         end = download(response, &mut answer, &bytes_out) => end,
-        // The end of what the client sends is not the end of the call.
+        // The end of the client's input is not the end of the call.
         () = async { send(body, upload, &bytes_in).await; pending().await } => End::Cancelled,
     };
     call.bytes_in = bytes_in.into_inner();
@@ -69,7 +69,7 @@ pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answ
     }
 }
 
-/// The head of a call as the server behind gets it.
+/// Returns the head of a call for the server behind.
 fn onward(path: &str, fields: &HeaderMap) -> http::Result<Request<()>> {
     let mut head = Request::post(format!("http://localhost{path}")).version(Version::HTTP_2);
     for name in FIELDS {
@@ -80,7 +80,7 @@ fn onward(path: &str, fields: &HeaderMap) -> http::Result<Request<()>> {
     head.body(())
 }
 
-/// Sends on what the client sends.
+/// Forwards the client's input.
 async fn send(mut body: RecvStream, mut upload: SendStream<Bytes>, bytes: &AtomicU64) {
     while let Some(Ok(data)) = body.data().await {
         let length = data.len();
@@ -93,7 +93,7 @@ async fn send(mut body: RecvStream, mut upload: SendStream<Bytes>, bytes: &Atomi
     drop(upload.send_data(Bytes::new(), true));
 }
 
-/// Answers what the server behind answers, up to its trailers.
+/// Forwards the answer of the server behind, up to its trailers.
 async fn download(response: ResponseFuture, answer: &mut Answering, bytes: &AtomicU64) -> End {
     let gone = poll_fn(|context| answer.poll_reset(context));
     let response = tokio::select! {
@@ -131,14 +131,14 @@ async fn download(response: ResponseFuture, answer: &mut Answering, bytes: &Atom
     End::Trailers(trailers, Some(stream))
 }
 
-/// The fields of a status among those of a head.
+/// Returns the fields of a status among the fields of a head.
 fn status_of(head: &HeaderMap) -> HeaderMap {
     let is_status = |name: &HeaderName| name.as_str().starts_with("grpc-");
     let found = head.iter().filter(|(name, _)| is_status(name));
     found.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Sends data as the other side takes it; `None` if that is gone.
+/// Sends data as fast as the other side takes it. Returns `None` if the other side is gone.
 async fn send_data(stream: &mut SendStream<Bytes>, mut data: Bytes) -> Option<()> {
     while !data.is_empty() {
         stream.reserve_capacity(data.len());

@@ -1,8 +1,8 @@
-//! The gRPC front: HTTP/2 with TLS in, writes to planes, and all other calls handed on.
+//! The gRPC front: HTTP/2 with TLS on the outside, writes to planes, and all other calls handed on.
 //!
-//! A [`Front`] owns the listening socket of one process. It bounds connections, handshakes, streams and
-//! bytes, checks the key of a write before the message is taken, and stores the message without the
-//! interpreter. Calls of other methods go over a Unix socket to the server behind it.
+//! A [`Front`] owns the listening socket of one process. It bounds connections, handshakes, streams
+//! and bytes. It checks the key of a write before it receives the message, and stores the message
+//! without the interpreter. Calls of other methods go over a Unix socket to the server behind.
 //!
 //! Sources: RFC 9113 (HTTP/2), and `PROTOCOL-HTTP2.md` of grpc for the form of calls.
 

@@ -1,4 +1,6 @@
-//! The messages of a call: five bytes of a head, then the message, plain or packed.
+//! The messages of a call: a head of five bytes, then the message, plain or packed.
+//!
+//! Example: `00 00 00 00 03` precedes a plain message of 3 bytes.
 
 use std::io::Read;
 
@@ -10,12 +12,12 @@ use http::{HeaderMap, HeaderValue};
 use crate::shares::Part;
 use crate::status::CallRefusal;
 
-/// One byte that tells if the message is packed, and four of its length.
+/// Length of the head: one byte is 1 if the message is packed, and four bytes are the length.
 pub(crate) const HEAD_BYTES: usize = 5;
 /// Bytes that are unpacked at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A way to pack messages.
+/// A compression of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Packing {
     Gzip,
@@ -23,7 +25,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// The packing that `grpc-encoding` names, if any.
+    /// Returns the compression that `grpc-encoding` names, if the field is present.
     pub(crate) fn of_head(head: &HeaderMap) -> Result<Option<Self>, CallRefusal> {
         match head.get("grpc-encoding").map_or(&b"identity"[..], HeaderValue::as_bytes) {
             b"identity" => Ok(None),
@@ -34,7 +36,7 @@ impl Packing {
     }
 }
 
-/// A message as it came.
+/// A message as it was received.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) bytes: Bytes,
@@ -49,9 +51,9 @@ pub(crate) struct Body<'c> {
 }
 
 impl Body<'_> {
-    /// Receives the one message. `take` counts its bytes before any are taken from the client.
+    /// Receives the single message. `take` counts the message's bytes before they are received.
     ///
-    /// A call without a message, with two, or with a part of one is refused.
+    /// Refuses a call without a message, with two messages, or with a part of a message.
     pub(crate) async fn message(
         mut self,
         take: impl FnOnce(u64) -> Option<Part>,
@@ -79,7 +81,8 @@ impl Body<'_> {
         Ok((Message { bytes, packing }, part))
     }
 
-    /// The bytes of a message of which `first` has come, and the end of the body.
+    /// Returns the bytes of a message of which `first` has arrived, and checks that the body ends
+    /// there.
     async fn rest(&mut self, first: Bytes, length: usize) -> Result<Bytes, CallRefusal> {
         if first.len() > length {
             return Err(CallRefusal::faulty());
@@ -106,7 +109,7 @@ impl Body<'_> {
         Ok(whole)
     }
 
-    /// The next bytes; the client may send as many more.
+    /// Returns the next bytes. The client may then send as many more.
     async fn data(&mut self) -> Result<Option<Bytes>, CallRefusal> {
         let Some(data) = self.stream.data().await else { return Ok(None) };
         let data = data.map_err(|_| CallRefusal::cancelled())?;
@@ -116,8 +119,8 @@ impl Body<'_> {
 }
 
 impl Message {
-    /// The message unpacked, within `bytes_max` and the share that `part` is of, whose bound is
-    /// `share_max`.
+    /// Returns the message unpacked, at most `bytes_max`. The bytes count for the share of `part`,
+    /// whose bound is `share_max`.
     pub(crate) fn unpacked(
         self,
         part: &mut Part,
@@ -157,7 +160,7 @@ fn unpack(
     }
 }
 
-/// A message in its form on the wire.
+/// Encodes a message with its head.
 pub(crate) fn framed(message: &impl prost::Message) -> Bytes {
     let length = message.encoded_len();
     let mut framed = BytesMut::with_capacity(HEAD_BYTES + length);

@@ -1,4 +1,4 @@
-//! The parts that all calls of a process stand on.
+//! The parts that all calls of a process share.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,17 +18,18 @@ use crate::event::{Event, Events};
 use crate::status::Statuses;
 use crate::workers::Workers;
 
-/// Calls of an account at once, or of an address while its key is looked up.
+/// Bound on the concurrent calls of an account, or of an address while a key is looked up.
 pub(crate) const CALLS_MAX: u64 = 4_096;
-/// Calls of an address at once that need no key.
+/// Bound on the concurrent calls of an address that need no key.
 pub(crate) const KEYLESS_CALLS_MAX: u64 = 512;
-/// The patience with a lookup of a key. If it takes longer the accounts are stuck.
+/// Longest wait for the lookup of a key. A longer lookup means that the accounts are stuck.
 pub(crate) const KEY_PATIENCE: Duration = Duration::from_secs(5);
-/// The patience with a message. A full one takes that long over 1 Mbit/s.
+/// Longest wait for a message. A message of full size takes this long over 1 Mbit/s.
 pub(crate) const MESSAGE_PATIENCE: Duration = Duration::from_mins(2);
-/// The pause before a client hears that it holds too much: it should wait so long anyway.
+/// The pause before a client learns that it exceeds its share. A client should wait this long
+/// anyway.
 pub(crate) const OVER_SHARE_PAUSE: Duration = Duration::from_secs(1);
-/// Threads of one account for writes: so many batches can share a commit.
+/// Threads of one account for writes. This many batches can share a commit.
 const WRITES_MAX: usize = 32;
 /// Threads of one owner for lookups of keys.
 const KEY_LOOKUPS_MAX: usize = 2;
@@ -38,11 +39,11 @@ const KEY_LOOKUPS_MAX: usize = 2;
 pub struct Rules {
     /// Bounds of a batch.
     pub bounds: BatchBounds,
-    /// Bytes of the messages under way, of which each account has a share.
+    /// Bound on the bytes of all messages under way; each account has a share of it.
     pub held_bytes_max: u64,
 }
 
-/// The parts that a front stands on.
+/// The parts that a front is made of.
 pub struct Parts {
     /// Checks keys.
     pub authenticator: Arc<Authenticator>,
@@ -54,13 +55,13 @@ pub struct Parts {
     pub in_flight: usize,
     /// Statuses of refusals.
     pub statuses: Statuses,
-    /// Gives the rules.
+    /// Makes the rules from the settings.
     pub rules: Renewed<Rules>,
     /// The version of the settings in force.
     pub settings: SettingsVersion,
     /// Paths of the calls that are handed on, with their names in logs and metrics.
     pub handed_on: HashMap<String, Arc<str>>,
-    /// Bytes that a message may have, packed or not.
+    /// Bound on the bytes of a message, packed or unpacked.
     pub message_bytes_max: usize,
 }
 
@@ -70,9 +71,9 @@ pub struct Server {
     pub(crate) backend: Backend,
     pub(crate) events: Events,
     pub(crate) owners: KeyOwners,
-    /// Calls by account; by address while their keys are looked up.
+    /// Calls by account, or by address while their keys are looked up.
     pub(crate) calls: Arc<Share>,
-    /// Lookups of keys, until their threads are done.
+    /// Lookups of keys, until their threads have finished.
     pub(crate) lookups: Arc<Share>,
     /// Calls without a key, by address.
     pub(crate) keyless: Arc<Share>,
@@ -83,7 +84,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server before the one at the Unix socket `backend`.
+    /// Makes the state of a front before the server at the Unix socket `backend`.
     #[must_use]
     pub fn new(parts: Parts, backend: PathBuf) -> Arc<Self> {
         Arc::new(Self {
@@ -100,13 +101,13 @@ impl Server {
         })
     }
 
-    /// The next events, as [`Front::next_events`](crate::Front::next_events) gives them. To be called by
-    /// one task at a time.
+    /// Returns the next events, as [`Front::next_events`](crate::Front::next_events) does. Call it
+    /// from one task at a time.
     pub async fn next_events(&self, patience: Duration) -> Vec<Event> {
         self.events.next(patience).await
     }
 
-    /// The rules in force; `None` if they could not be made.
+    /// Returns the rules in force, or `None` if they cannot be made.
     pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
         self.parts.rules.get(self.parts.settings.now())
     }

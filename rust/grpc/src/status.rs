@@ -1,4 +1,4 @@
-//! Statuses of calls, and the trailers that tell them.
+//! Statuses of calls, and the trailers that carry them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,9 +29,10 @@ const NAMES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
-/// Characters of `grpc-message` that are escaped, beside those that are not ASCII.
+/// Characters of `grpc-message` that are escaped in addition to all non-ASCII characters.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
-/// Trailers share one bounded block; a name may have a megabyte.
+/// Bound on the characters of a field. Trailers share one bounded block, and a name may have a
+/// megabyte.
 const FIELD_CHARACTERS_MAX: usize = 1_000;
 
 /// A status of gRPC.
@@ -47,19 +48,19 @@ impl Status {
     pub(crate) const UNAVAILABLE: Self = Self(14);
     pub(crate) const UNAUTHENTICATED: Self = Self(16);
 
-    /// The status of that name (`UNAVAILABLE`), if there is one.
+    /// Returns the status of that name, if there is such a status. Example: `UNAVAILABLE`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         NAMES.iter().position(|each| *each == name).map(Self)
     }
 
-    /// The name.
+    /// The name of the status.
     #[must_use]
     pub fn name(self) -> &'static str {
         NAMES[self.0]
     }
 
-    /// The status that trailers tell; [`Self::UNKNOWN`] if they do not.
+    /// Returns the status in trailers, or [`Self::UNKNOWN`] if they have no valid status.
     pub(crate) fn of_trailers(trailers: &HeaderMap) -> Self {
         let number =
             trailers.get("grpc-status").and_then(|value| value.to_str().ok()?.parse().ok());
@@ -67,25 +68,25 @@ impl Status {
     }
 }
 
-/// The status of each error code, and seconds until a call may be sent again, if it may.
+/// The status of each error code, and the seconds until a call may be sent again, if it may.
 #[derive(Debug)]
 pub struct Statuses(HashMap<String, (Status, Option<i64>)>);
 
 impl Statuses {
-    /// Statuses by error code.
+    /// Makes the table of statuses by error code.
     #[must_use]
     pub fn new(by_code: HashMap<String, (Status, Option<i64>)>) -> Self {
         Self(by_code)
     }
 
-    /// The status of a refusal, and its trailers.
+    /// Returns the status of a refusal, and its trailers.
     pub(crate) fn of(&self, refusal: &CallRefusal) -> (Status, HeaderMap) {
         let known = self.0.get(refusal.code).copied();
         let (status, retry_seconds) = known.unwrap_or((Status::INTERNAL, None));
         (status, trailers(status, &refusal.details(), retry_seconds))
     }
 
-    /// Adds when to send a call again to trailers whose details are a code that has it.
+    /// Adds the time of the next attempt to trailers, if their details are a code with such a time.
     pub(crate) fn complete(&self, trailers: &mut HeaderMap) {
         let Some(details) = details(trailers) else { return };
         if let Some((status, Some(seconds))) = self.0.get(&details) {
@@ -94,17 +95,17 @@ impl Statuses {
     }
 }
 
-/// A refusal of a call: the code of its details, and all that is to be told about it.
+/// A refusal of a call: its code, and the facts for the client and the log.
 #[derive(Debug, Default)]
 pub(crate) struct CallRefusal {
     pub(crate) code: &'static str,
-    /// The field that is at fault.
+    /// The field with the fault.
     pub(crate) field: Option<String>,
-    /// The setting that a tenant's names would have passed.
+    /// The setting that the tenant's names would have exceeded.
     pub(crate) bound: Option<&'static str>,
-    /// A fault of the machine, for the log alone.
+    /// A fault of this machine, only for the log.
     pub(crate) fault: Option<String>,
-    /// The client is to wait before it hears of it.
+    /// If true, the client waits before it receives the refusal.
     pub(crate) is_over_share: bool,
 }
 
@@ -118,12 +119,12 @@ impl CallRefusal {
         Self { field, ..Self::new(code) }
     }
 
-    /// The body is not one message.
+    /// Refuses a body that is not one message.
     pub(crate) fn faulty() -> Self {
         Self::of_field("invalid_input", Some("payload"))
     }
 
-    /// The client has ended the call: it is told nothing.
+    /// The client has ended the call and receives no answer.
     pub(crate) fn cancelled() -> Self {
         Self::default()
     }
@@ -148,13 +149,13 @@ impl CallRefusal {
     }
 }
 
-/// The text of a status, decoded.
+/// Returns the decoded text of a status.
 pub(crate) fn details(trailers: &HeaderMap) -> Option<String> {
     let message = trailers.get("grpc-message")?;
     Some(percent_decode(message.as_bytes()).decode_utf8_lossy().into_owned())
 }
 
-/// The trailers of a status.
+/// Returns the trailers of a status.
 pub(crate) fn trailers(status: Status, details: &str, retry_seconds: Option<i64>) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert("grpc-status", HeaderValue::from(status.0));

@@ -18,12 +18,12 @@ use crate::server::{Rules, Server};
 use crate::shares::Part;
 use crate::status::CallRefusal;
 
-/// A message that was let in.
+/// A message that was admitted.
 pub(crate) struct Batch {
     pub(crate) request_id: String,
     pub(crate) identity: Arc<Identity>,
     pub(crate) message: Message,
-    /// A part of its account's share, held until it is stored.
+    /// A part of the account's share, held until the message is stored.
     pub(crate) held_bytes: Part,
 }
 
@@ -40,7 +40,7 @@ struct WriteResponse {
 
 type Outcome = Result<Bytes, CallRefusal>;
 
-/// Stores a batch, to its end even if the client does not wait for it. Gives the answer.
+/// Stores a batch, to its end even if the client does not wait for it. Returns the answer.
 pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
     let (sender, outcome) = oneshot::channel();
     let (shared, account) = (Arc::clone(server), batch.identity.account.clone());
@@ -49,8 +49,8 @@ pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
     outcome.await.unwrap_or_else(|_| failed())
 }
 
-/// Appends a batch to the log of its plane, and leaves it to be acknowledged by whoever waits for the
-/// disk of that.
+/// Appends a batch to the log of its plane. The thread that waits for the log's disk acknowledges
+/// the batch.
 fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
     let Batch { request_id, identity, message, mut held_bytes } = batch;
     let begun = opened(server, &identity, &request_id).and_then(|open| {
@@ -66,7 +66,7 @@ fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
     };
     let (server, of) = (Arc::clone(server), Arc::clone(&open));
     open.acknowledge(pending, move |written| {
-        let _held = (plane, held_bytes); // until now
+        let _held = (plane, held_bytes); // held until now
         let outcome = match written {
             Ok(written) => Ok(answer(&server, &identity, write_id, &written)),
             Err(error) => Err(failed(&server, &identity, &of, Failure::Failed(error))),
@@ -83,7 +83,7 @@ fn opened(
     let opened = server.parts.planes.open(&identity.account, &identity.tenant.name);
     opened.map_err(|error| match error {
         Error::Unavailable { .. } | Error::Unknown { .. } => unavailable(&error),
-        // The client learns nothing of this.
+        // The error is for the log; the client does not see it.
         error => {
             let fault = format!("store cannot be opened: {error} (request {request_id})");
             CallRefusal::fault("tenant_unavailable", fault)
@@ -104,7 +104,7 @@ fn append(
     Ok((pending, plane, write_id))
 }
 
-/// Counts a batch that was stored, and answers it.
+/// Counts a batch that was stored, and returns its answer.
 fn answer(server: &Server, identity: &Identity, write_id: String, written: &Written) -> Bytes {
     let by = (&*identity.tenant.name, &*identity.key.key_id);
     server.parts.books.wrote(&identity.account, by, written);
@@ -112,8 +112,8 @@ fn answer(server: &Server, identity: &Identity, write_id: String, written: &Writ
     framed(&WriteResponse { write_id, accepted_count: written.accepted_count, rejected_count })
 }
 
-/// The refusal of a batch that was not stored. A plane that failed is opened anew by the next call; a
-/// full disk passes, and so does an engine that is away.
+/// Returns the refusal of a batch that was not stored. The next call opens a failed plane again. A
+/// full disk and an unreachable engine are temporary, so their planes stay open.
 fn failed(
     server: &Server,
     identity: &Identity,
@@ -125,7 +125,7 @@ fn failed(
         Failure::Failed(error) => error,
     };
     if !matches!(error, Error::DiskFull | Error::Unavailable { .. } | Error::Unknown { .. }) {
-        // A flush that fails is told by whoever closes unused planes.
+        // Errors of the flush are reported when unused planes are closed.
         drop(server.parts.planes.release(&identity.account, Some(open)));
     }
     unavailable(&error)

@@ -1,4 +1,5 @@
-//! Threads beside the event loop, for work that takes long or blocks. Owners take turns at them.
+//! Threads outside of the event loop, for work that takes long or blocks. Owners take turns at
+//! them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,7 +10,7 @@ use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads, started as they are needed.
+/// Threads that are started as they are needed.
 pub(crate) struct Workers {
     name: &'static str,
     queue: Arc<FairQueue<(), Job>>,
@@ -19,17 +20,18 @@ pub(crate) struct Workers {
 #[derive(Default)]
 struct State {
     threads: Vec<JoinHandle<()>>,
-    /// Jobs that wait or are being done.
+    /// Count of the jobs that wait or run.
     jobs: usize,
 }
 
 impl Workers {
-    /// `owner_max` threads for each owner, and as many beside these for all others.
+    /// Makes `owner_max` threads for each owner, and as many more for all other owners together.
     pub(crate) fn new(name: &'static str, owner_max: usize) -> Self {
         Self { name, queue: Arc::new(FairQueue::new(owner_max)), state: Arc::default() }
     }
 
-    /// Does `job` in a thread, to its end even if the result is not awaited. `Err` if it panics.
+    /// Runs `job` in a thread, to its end even if the result is not awaited. Returns `Err` if it
+    /// panics.
     pub(crate) fn run<R: Send + 'static>(
         &self,
         owner: &Owner,
@@ -40,36 +42,37 @@ impl Workers {
         receiver
     }
 
-    /// Does `job` in a thread; drops it if there is none, and none can be made.
+    /// Runs `job` in a thread. Drops it if there is no thread and no thread can be made.
     pub(crate) fn put(&self, owner: &Owner, job: impl FnOnce() + Send + 'static) {
         if self.provide() {
             self.queue.put(Lane { owner: owner.clone(), kind: () }, Box::new(job));
         }
     }
 
-    /// Count of the threads that there may be.
+    /// Bound on the count of threads.
     #[cfg(test)]
     pub(crate) fn threads_max(&self) -> usize {
         self.queue.threads_max()
     }
 
-    /// Count of the jobs that wait or are being done.
+    /// Count of the jobs that wait or run.
     #[cfg(test)]
     pub(crate) fn jobs(&self) -> usize {
         lock(&self.state).jobs
     }
 
-    /// Waits for the jobs that were begun or wait.
+    /// Waits for all jobs that run or wait.
     pub(crate) fn close(&self) {
         self.queue.close();
         let threads = std::mem::take(&mut lock(&self.state).threads);
         for thread in threads {
-            drop(thread.join()); // jobs are caught, so it has not panicked
+            drop(thread.join()); // panics of jobs are caught, so the thread has not panicked
         }
     }
 
-    /// Has as many threads as there are jobs with one more, or as there may be. False without any;
-    /// with one all is done in time.
+    /// Starts a thread if there are fewer threads than jobs with the new job, up to the bound.
+    /// Returns false if there is no thread at all. A single thread is enough to run every job in
+    /// time.
     fn provide(&self) -> bool {
         let mut state = lock(&self.state);
         let wanted = (state.jobs + 1).min(self.queue.threads_max());
@@ -94,7 +97,7 @@ impl Drop for Workers {
 fn work(queue: &FairQueue<(), Job>, state: &Mutex<State>) {
     let mut next = queue.get();
     while let Some((lane, job)) = next {
-        // A panic drops what would tell the result, which ends the call.
+        // A panic drops the channel of the result, which ends the call.
         drop(catching(|| {
             job();
             Ok(())

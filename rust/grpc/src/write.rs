@@ -1,4 +1,4 @@
-//! `TelemetryIngest.Write`: the key first, then the message, then the key once more.
+//! `TelemetryIngest.Write`: check the key, receive the message, then check the key again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,12 @@ use crate::shares::Part;
 use crate::status::CallRefusal;
 use crate::store::{Batch, store};
 
-/// The packaged name, and the one by which the contract calls the service.
+/// The packaged name of the service, and its name in the contract.
 pub(crate) const WRITE_PATHS: [&str; 2] =
     ["/fleet.telemetry.v1.TelemetryIngest/Write", "/TelemetryIngest/Write"];
 
-/// Writes the batch of a call. The answer means that it is on disk, or queued in asynchronous mode.
+/// Writes the batch of a call. The answer means that the batch is on disk, or queued in
+/// asynchronous mode.
 pub(crate) async fn write(
     call: &mut Call,
     head: &HeaderMap,
@@ -38,7 +39,7 @@ pub(crate) async fn write(
         .await
         .unwrap_or_else(|_| Err(CallRefusal::new("read_deadline_exceeded")))?;
     call.bytes_in = message.bytes.len() as u64;
-    // The key may have ended while the message came.
+    // The key may have ended while the message arrived.
     let identity = entitled(call, key.as_deref()).await?;
     let batch = Batch { request_id: call.request_id.clone(), identity, message, held_bytes };
     store(&server, batch).await
@@ -60,7 +61,7 @@ async fn message(
     body.message(take).await
 }
 
-/// The identity behind a key that may write.
+/// Returns the identity behind a key that may write.
 async fn entitled(call: &mut Call, key: Option<&str>) -> Result<Arc<Identity>, CallRefusal> {
     let server = Arc::clone(&call.of.server);
     let authenticator = &server.parts.authenticator;
@@ -79,14 +80,14 @@ async fn entitled(call: &mut Call, key: Option<&str>) -> Result<Arc<Identity>, C
     Ok(identity)
 }
 
-/// Looks a key up in a thread: accounts that are stuck must not stop the loop.
+/// Looks a key up in a thread, because accounts that are stuck must not stop the loop.
 async fn look_up(
     call: &Call,
     key: Option<&str>,
 ) -> Result<Result<Arc<Identity>, Rejection>, CallRefusal> {
     let server = Arc::clone(&call.of.server);
     let owner = server.owners.of(key.map(str::as_bytes), &call.of.address);
-    // An account that has too many calls is refused another before that has cost anything.
+    // An account with too many calls is refused before the next call costs any work.
     let calls = Part::take(&server.calls, &owner, 1, CALLS_MAX);
     let _calls = calls.ok_or_else(CallRefusal::over_share)?;
     let lookups = Part::take(&server.lookups, &owner, 1, CALLS_MAX);
@@ -94,7 +95,7 @@ async fn look_up(
     let (key, shared) = (key.map(str::to_owned), Arc::clone(&server));
     let found = server.key_workers.run(&owner, move || {
         let found = shared.parts.authenticator.identify(key.as_deref(), wall_seconds());
-        drop(lookups); // not before, though nobody may wait any more
+        drop(lookups); // kept to the end of the lookup, even if its call has ended
         found
     });
     match timeout(KEY_PATIENCE, found).await {
@@ -123,7 +124,7 @@ fn rejected(call: &mut Call, key: Option<&str>, rejection: Rejection) -> CallRef
     }
 }
 
-/// The key of a call. Several are none at all, unless they are equal.
+/// Returns the key of a call. Several keys count as no key, unless they are equal.
 fn key_of(head: &HeaderMap) -> Result<Option<String>, CallRefusal> {
     let mut keys = head.get_all("x-api-key").iter();
     let first = keys.next();
@@ -133,7 +134,8 @@ fn key_of(head: &HeaderMap) -> Result<Option<String>, CallRefusal> {
     Ok(first.map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned()))
 }
 
-/// The time that a client gives its call: up to eight digits and a unit.
+/// Returns the time that a client gives its call: up to eight digits and a unit. Example: `10S` is
+/// ten seconds.
 fn timeout_of(head: &HeaderMap) -> Option<Duration> {
     let text = head.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at(text.len().checked_sub(1)?);

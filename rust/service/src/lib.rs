@@ -1,7 +1,7 @@
 //! The service between sockets and the engine: accounts, admission, answers of the data path, and
-//! accounts of requests.
+//! the books on requests.
 //!
-//! Each module may use those listed above it.
+//! Each module may use the modules listed above it.
 
 mod refusal;
 

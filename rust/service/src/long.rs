@@ -1,4 +1,4 @@
-//! Answers that are made as their clients take them.
+//! Answers that are made while their clients take them.
 
 use fleetcast_core::model::chunks::{self, LongPieces};
 use fleetcast_front::{Piece, Rest};
@@ -6,27 +6,28 @@ use fleetcast_front::{Piece, Rest};
 /// A long answer that is being made.
 pub struct LongAnswer {
     pieces: Box<dyn LongPieces>,
-    /// Bytes that were made.
+    /// Count of the bytes that were made.
     bytes: u64,
     when_over: Option<Box<dyn FnOnce(u64) + Send>>,
 }
 
-/// A piece that is filled anew once it was sent.
+/// A piece whose memory is used again after it was sent.
 struct Sent(Vec<u8>);
 
 impl LongAnswer {
-    /// Nothing of it is made yet.
+    /// Makes an answer of which no piece is made yet.
     #[must_use]
     pub fn new(pieces: Box<dyn LongPieces>) -> Self {
         Self { pieces, bytes: 0, when_over: None }
     }
 
-    /// Has `call` called with the bytes that were made, when it is over or given up.
+    /// Registers `call`. It runs when the answer is complete or dropped, with the count of bytes
+    /// made.
     pub fn when_over(&mut self, call: Box<dyn FnOnce(u64) + Send>) {
         self.when_over = Some(call);
     }
 
-    /// Makes the next piece; `None` at the end.
+    /// Makes the next piece. Returns `None` at the end.
     pub fn next_piece(&mut self) -> Option<Vec<u8>> {
         let piece = self.pieces.next()?;
         self.bytes += piece.len() as u64;
@@ -52,7 +53,7 @@ impl Drop for LongAnswer {
     }
 }
 
-/// A piece of an answer that lies where the engine wrote it.
+/// Wraps the bytes that the engine wrote, without a copy.
 pub(crate) fn piece(bytes: Vec<u8>) -> Piece {
     Box::new(Sent(bytes))
 }

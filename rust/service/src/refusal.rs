@@ -1,4 +1,4 @@
-//! Refusals: the code of an answer, and what is said beside it.
+//! Refusals: the code of an answer, and the values that accompany it.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use fleetcast_core::model::aggregate::Interval;
 use fleetcast_core::model::fault::{self, Step};
 use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
 
-/// A value that is said beside a code.
+/// A value that accompanies a code.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// There is none.
+    /// No value.
     Null,
     /// A text.
     Text(String),
@@ -32,32 +32,32 @@ pub struct Fault {
     pub message: Cow<'static, str>,
 }
 
-/// A refusal by the rules of the contract. Its answer is made by whoever knows the way it goes.
+/// A refusal by the rules of the contract. The surface of the request makes the answer from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The error code.
     pub code: &'static str,
-    /// Names and values of what is said beside it.
+    /// Names and values that accompany the code.
     pub context: Vec<(&'static str, Value)>,
-    /// The setting that the names of a tenant would pass, if that is the reason.
+    /// The setting that the tenant's names would exceed, if that is the reason.
     pub bound: Option<&'static str>,
 }
 
 impl Refusal {
-    /// A refusal of which nothing is said but its code.
+    /// Makes a refusal with a code and no values.
     #[must_use]
     pub fn new(code: &'static str) -> Self {
         Self { code, context: Vec::new(), bound: None }
     }
 
-    /// The same, with a value under `name`.
+    /// Adds a value under `name`.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: Value) -> Self {
         self.context.push((name, value));
         self
     }
 
-    /// `schema_faults` of these.
+    /// Makes `schema_faults` from a list of faults.
     #[must_use]
     pub fn of_faults(faults: Vec<Fault>) -> Self {
         Self::new("schema_faults").with("detail", Value::Faults(faults))
@@ -65,7 +65,7 @@ impl Refusal {
 }
 
 impl Fault {
-    /// A fault at the place of these keys.
+    /// Makes a fault at the place of these keys.
     pub fn new(kind: &'static str, place: &[&str], message: impl Into<Cow<'static, str>>) -> Self {
         let place = place.iter().map(|key| Step::Key((*key).to_owned())).collect();
         Self { kind, place, message: message.into() }

@@ -1,25 +1,25 @@
-//! Something that is made of the settings, and made anew when these change.
+//! A value that is made from the settings, and made again when the settings change.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Makes it; `None` if that cannot be done.
+/// Makes the value; returns `None` if that is impossible.
 pub type Renew<T> = Box<dyn Fn() -> Option<Arc<T>> + Send + Sync>;
 
 /// A value for the settings in force.
 pub struct Renewed<T> {
     renew: Renew<T>,
-    /// The value, and the version of the settings that it is of.
+    /// The value, and the version of the settings that it was made from.
     current: RwLock<Option<(u64, Arc<T>)>>,
 }
 
 impl<T> Renewed<T> {
-    /// A value that `renew` makes.
+    /// Makes a holder of a value that `renew` makes on first use.
     #[must_use]
     pub fn new(renew: Renew<T>) -> Self {
         Self { renew, current: RwLock::new(None) }
     }
 
-    /// The value for the settings of that version; `None` if it cannot be made.
+    /// Returns the value for that version of the settings, or `None` if it cannot be made.
     pub fn get(&self, version: u64) -> Option<Arc<T>> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, value)) = &*current

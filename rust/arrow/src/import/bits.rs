@@ -1,22 +1,22 @@
 //! Bits of rows.
 
-/// Rows of one word.
+/// Count of the rows in one word.
 const WORD_ROWS: usize = 64;
 
-/// A bit for each row, that of the first least significant.
+/// One bit for each row. The bit of the first row is the least significant.
 #[derive(Clone, Copy)]
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
-    /// Bits before that of the first row.
+    /// Count of the bits before the bit of the first row.
     start: usize,
     rows: usize,
 }
 
 impl<'a> Bits<'a> {
-    /// The bits of `rows` rows behind `start` others.
+    /// Returns the bits of `rows` rows that follow `start` other bits.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// Panics if `bytes` has fewer bits.
     pub(super) fn new(bytes: &'a [u8], start: usize, rows: usize) -> Self {
         assert!((start + rows).div_ceil(8) <= bytes.len(), "a bit for each row");
         Self { bytes, start, rows }
@@ -48,7 +48,7 @@ impl<'a> Bits<'a> {
         rows
     }
 
-    /// Tells of each row if its bit is set.
+    /// Returns the bit of each row as a boolean.
     pub(super) fn to_bools(self) -> Vec<bool> {
         let mut bools = Vec::with_capacity(self.rows.next_multiple_of(WORD_ROWS));
         for word in self.words() {
@@ -58,7 +58,7 @@ impl<'a> Bits<'a> {
         bools
     }
 
-    /// The bits of 64 rows each; those behind the last row are clear.
+    /// Returns the bits of 64 rows at a time. Bits after the last row are clear.
     fn words(&self) -> impl Iterator<Item = u64> + use<'a> {
         let Self { bytes, start, rows } = *self;
         let shift = start % 8;
@@ -68,7 +68,7 @@ impl<'a> Bits<'a> {
                 std::array::from_fn(|at| bytes.get(at).copied().unwrap_or_default())
             });
             let high = u64::from(bytes.get(8).copied().unwrap_or_default());
-            // In two steps, since all 64 bits at once are one too many.
+            // Two shifts, because a single shift by 64 bits is not allowed.
             let bits = u64::from_le_bytes(low) >> shift | high << (63 - shift) << 1;
             let unused = WORD_ROWS - (rows - row).min(WORD_ROWS);
             bits & u64::MAX >> unused
@@ -85,7 +85,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40_u8).map(|at| at.wrapping_mul(73) ^ 0x5a).collect();
         for start in 0..20_usize {
             for rows in [0, 1, 7, 8, 63, 64, 65, 128, 200, 300] {
-                // No byte more than there must be.
+                // Exactly as many bytes as the rows need.
                 let bytes = bytes[..(start + rows).div_ceil(8)].to_vec();
                 let bits = Bits::new(&bytes, start, rows);
                 let is_set = |row: &usize| bytes[(start + row) / 8] & 1 << ((start + row) % 8) != 0;

@@ -6,29 +6,30 @@ use fleetcast_core::model::error::{Error, Result};
 
 use crate::interface::ArrowSchema;
 
-/// Depth of types that is looked at: a list of structs of texts has three.
+/// Depth to which types are read, so that a hostile schema cannot exhaust the stack. Example: a
+/// list of structs of texts has depth three.
 const DEPTH_MAX: usize = 8;
 
-/// One column or part of one.
+/// One column, or a part of a column.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    /// Type as the interface writes it; that of the indices where there is a dictionary.
+    /// Type in the notation of the interface. If there is a dictionary, the type of its indices.
     pub(super) format: String,
     pub(super) children: Vec<Self>,
     pub(super) dictionary: Option<Box<Self>>,
 }
 
-/// An error of the caller's input, said in words.
+/// An error about the caller's input, in words.
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::Invalid { message: message.into() }
 }
 
 impl Field {
-    /// The schema that `schema` describes.
+    /// Copies the schema that `schema` describes.
     ///
     /// # Safety
-    /// `schema` is live, as the interface has it.
+    /// `schema` is live, as the interface defines it.
     pub(super) unsafe fn of(schema: &ArrowSchema, depth: usize) -> Result<Self> {
         if depth > DEPTH_MAX {
             return Err(invalid("the stream has types that nest too deep"));
@@ -44,7 +45,7 @@ impl Field {
         let count = usize::try_from(schema.n_children).unwrap_or(0);
         let mut children = Vec::with_capacity(count);
         for index in 0..count {
-            // SAFETY: a live schema has so many children, all live.
+            // SAFETY: a live schema has `n_children` children, all live.
             children.push(unsafe { Self::of(&**schema.children.add(index), depth + 1)? });
         }
         let dictionary = if schema.dictionary.is_null() {
@@ -55,7 +56,7 @@ impl Field {
         };
         let (name, format) = (text(schema.name)?, text(schema.format)?);
         let field = Self { name, format, children, dictionary };
-        // Whoever reads a column of another type looks for its values, not for indices.
+        // Code that reads a column of another type looks for its values, not for indices.
         if field.dictionary.is_some() && !field.is_integer() {
             let name = &field.name;
             return Err(invalid(format!("column {name:?} has a dictionary without indices")));
@@ -69,7 +70,7 @@ impl Field {
         names.join(", ")
     }
 
-    /// The type in the words of a message.
+    /// The type in words, for messages.
     pub(super) fn type_name(&self) -> String {
         if let Some(dictionary) = &self.dictionary {
             return format!("a dictionary of {}", dictionary.type_name());
@@ -107,7 +108,8 @@ impl Field {
         self.format == "L"
     }
 
-    /// Nanoseconds of the unit of a timestamp or date.
+    /// Returns the nanoseconds in the unit of a timestamp or date. Example: milliseconds give
+    /// 1,000,000.
     pub(super) fn unit_ns(&self) -> Option<i64> {
         match self.format.get(..3)? {
             "tss" => Some(1_000_000_000),
@@ -119,7 +121,7 @@ impl Field {
         }
     }
 
-    /// Fields of the entries of a map, or of a list of structs of two texts.
+    /// Returns the key and value fields of a map, or of a list of structs of two texts.
     pub(super) fn entry(&self) -> Option<(&Self, &Self)> {
         let [entries] = self.children.as_slice() else { return None };
         let is_list = matches!(self.format.as_str(), "+m" | "+l" | "+L");

@@ -1,4 +1,4 @@
-//! Measurements and tags of rows, each once.
+//! Distinct pairs of measurement and tags of rows.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -14,7 +14,7 @@ use super::view::View;
 /// Measurements and tags of rows.
 pub(super) struct Keys<'a> {
     pub(super) distinct: Vec<InputKey<'a>>,
-    /// Index into `distinct` of each row; empty where all rows have the first.
+    /// Index into `distinct` for each row; empty if all rows have index 0.
     pub(super) of_row: Vec<u32>,
     pub(super) tags: Vec<InputTag<'a>>,
 }
@@ -26,7 +26,7 @@ enum TagColumns<'a> {
 }
 
 impl Plan {
-    /// The measurements and tags of the rows of a view.
+    /// Finds the measurements and tags of the rows of a view.
     pub(super) fn keys<'a>(&'a self, view: &View<'a>) -> Result<Keys<'a>> {
         let mut groups = Groups::new(view.rows);
         let (name, names) = match &self.measurement {
@@ -71,7 +71,7 @@ impl Plan {
 }
 
 impl<'a> TagColumns<'a> {
-    /// Puts the tags of a row behind others.
+    /// Appends the tags of a row to `tags`.
     fn put(&self, row: usize, tags: &mut Vec<InputTag<'a>>) {
         match self {
             Self::Map(maps) => {
@@ -94,7 +94,7 @@ impl<'a> TagColumns<'a> {
 /// Values of a tag: texts, or integers in their shortest spelling.
 enum TagValues<'a> {
     Texts(Texts<'a>),
-    /// Those without a sign are kept as the bits of integers with one.
+    /// Unsigned integers are kept as signed integers of the same bits.
     Integers {
         numbers: Integers<'a>,
         is_unsigned: bool,
@@ -145,7 +145,7 @@ struct TagMaps<'a> {
     offsets: Vec<usize>,
     keys: Texts<'a>,
     values: Texts<'a>,
-    /// Group of each entry: those of one group have the same key and value.
+    /// Group of each entry. Entries of one group have the same key and value.
     group_of: Vec<u32>,
 }
 

@@ -1,29 +1,29 @@
-//! The caller's word on what the columns of a flat table are.
+//! The caller's description of the columns of a flat table.
 
 /// Origin of the measurement of a row.
 #[derive(Clone, Debug)]
 pub enum MeasurementFrom {
-    /// All rows have this one.
+    /// All rows have this measurement.
     Name(String),
-    /// A column has it.
+    /// This column holds the measurement.
     Column(String),
 }
 
-/// Columns of a flat table and what they are.
+/// The columns of a flat table, by their roles.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     /// Column of times.
     pub time: String,
-    /// Nanoseconds of the unit of integers in it.
+    /// Nanoseconds in the unit of integer times. Example: 1,000,000,000 for seconds.
     pub time_unit_ns: Option<i64>,
     /// Measurement of the rows.
     pub measurement: MeasurementFrom,
     /// Column of the `entity_id` tag.
     pub entity: Option<String>,
-    /// Tag and column of each.
+    /// Name and column of each tag.
     pub tags: Vec<(String, String)>,
     /// Key and value of tags that all rows have.
     pub fixed_tags: Vec<(String, String)>,
-    /// Field and column of each; all columns that are nothing else where it is `None`.
+    /// Name and column of each field. If `None`, every column without another role is a field.
     pub fields: Option<Vec<(String, String)>>,
 }

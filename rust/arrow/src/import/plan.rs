@@ -1,4 +1,4 @@
-//! Columns of a stream, each with its purpose.
+//! The columns of a stream, by their purposes.
 
 use std::collections::HashSet;
 
@@ -9,14 +9,14 @@ use fleetcast_core::model::error::Result;
 use super::field::{Field, invalid};
 use super::mapping::{Mapping, MeasurementFrom};
 
-/// Indices of the columns of a stream by their purpose.
+/// Indices of the columns of a stream, by their purposes.
 pub(super) struct Plan {
     pub(super) time: usize,
-    /// Nanoseconds of a unit of integers and timestamps; `None` for texts.
+    /// Nanoseconds in the unit of integers and timestamps; `None` for texts.
     pub(super) unit_ns: Option<i64>,
     pub(super) measurement: Measurement,
     pub(super) tags: Tags,
-    /// Name and column of each.
+    /// Name and column of each field.
     pub(super) fields: Vec<(String, usize)>,
 }
 
@@ -28,15 +28,15 @@ pub(super) enum Measurement {
 pub(super) enum Tags {
     /// A column of maps.
     Map(usize),
-    /// Key and column of each, and key and value of those that all rows have.
+    /// Key and column of each tag, and key and value of the tags that all rows have.
     Columns { columns: Vec<(String, usize)>, fixed: Vec<(String, String)> },
 }
 
 impl Plan {
-    /// The plan for a stream of the schema of a scan.
+    /// Makes the plan for a stream with the schema of a scan.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where it is another.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the schema is another.
     pub(super) fn of_scan(root: &Field) -> Result<Self> {
         let [time, measurement, tags] = column_name::ROW_COLUMNS.map(|name| find(root, name));
         let (time, measurement, tags) = (time?, measurement?, tags?);
@@ -62,11 +62,11 @@ impl Plan {
         Self { time, unit_ns: Some(unit_ns), measurement, tags, fields }.checked(root)
     }
 
-    /// The plan that `mapping` makes for a stream.
+    /// Makes the plan for a stream from `mapping`.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where it names a column that there is not, or
-    /// one of a type that will not do.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if `mapping` names a missing column
+    /// or a column of an unsuitable type.
     pub(super) fn of_mapping(root: &Field, mapping: Mapping) -> Result<Self> {
         let time = find(root, &mapping.time)?;
         let of_time = &root.children[time];
@@ -127,7 +127,7 @@ fn unlike(column: &Field, wanted: &str) -> fleetcast_core::model::error::Error {
     invalid(format!("column {:?} is {}, not {wanted}", column.name, column.type_name()))
 }
 
-/// Nanoseconds of a unit of a column of times.
+/// Returns the nanoseconds in the unit of a column of times.
 fn unit_ns(column: &Field, of_integers: Option<i64>) -> Result<i64> {
     match (column.unit_ns(), column.is_integer() && column.dictionary.is_none(), of_integers) {
         (Some(unit_ns), _, _) | (None, true, Some(unit_ns)) => Ok(unit_ns),

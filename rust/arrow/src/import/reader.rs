@@ -1,4 +1,4 @@
-//! Pieces of a stream, each a batch of its own.
+//! Pieces of a stream. Each piece is written as its own batch.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -17,31 +17,31 @@ use super::texts::Texts;
 use super::view::{OwnedArray, View};
 use crate::interface::{ArrowArrayStream, ArrowSchema};
 
-/// Rows of a piece at most.
+/// Bound on the rows of a piece.
 const PIECE_ROWS_MAX: usize = 65_536;
-/// Cells of a piece at most, unless a single row has more.
+/// Bound on the cells of a piece, to bound its memory. A single row may have more.
 const PIECE_CELLS_MAX: usize = 1 << 22;
-/// Bytes of text of a piece at most, unless a single row has more.
+/// Bound on the bytes of text of a piece, to bound its memory. A single row may have more.
 const PIECE_TEXT_BYTES_MAX: usize = 16 << 20;
 
-/// Rows of a stream, in pieces that are small enough to be written as one.
+/// Rows of a stream, in pieces that are small enough to be written as one batch.
 pub struct RowReader {
     stream: ArrowArrayStream,
     root: Field,
     plan: Plan,
-    /// The batch that is being read, and its next row.
+    /// The batch that is being read, and the index of its next row.
     current: Option<(OwnedArray, usize)>,
-    /// Index of the next row in all that is written.
+    /// Index of the next row in the whole input.
     next_row: usize,
 }
 
 impl RowReader {
-    /// Reads the schema of `stream`. Without a mapping it has to be that of a scan. The first row
-    /// has the index `first_row`.
+    /// Reads the schema of `stream`. Without a mapping it must be the schema of a scan. The first
+    /// row has the index `first_row`.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] for a stream that fails, is none of rows, or
-    /// whose columns do not fit.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the stream fails, if it does not
+    /// consist of rows, or if its columns do not fit.
     pub fn new(
         mut stream: ArrowArrayStream,
         mapping: Option<Mapping>,
@@ -64,12 +64,12 @@ impl RowReader {
         self.next_row
     }
 
-    /// Hands the next piece to `write`; `None` where there is none left. The next call goes on
-    /// behind it, whatever `write` gave.
+    /// Passes the next piece to `write`. Returns `None` if no piece is left. The next call
+    /// continues after the piece, even if `write` returned an error.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where the stream fails, or a column has what
-    /// cannot be stored.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the stream fails, or if a column
+    /// holds values that cannot be stored.
     pub fn with_next<R>(&mut self, write: impl FnOnce(&InputRows<'_>) -> R) -> Result<Option<R>> {
         loop {
             if self.current.is_none() {
@@ -99,7 +99,7 @@ impl RowReader {
     }
 }
 
-/// Times of rows, and the rows that have none.
+/// Times of rows, and the rows without a valid time.
 type Times<'a> = (Cow<'a, [i64]>, Vec<(usize, FaultCode)>);
 
 fn text_bytes(rows: &InputRows<'_>) -> usize {
@@ -118,7 +118,7 @@ impl Plan {
         for (name, column) in &self.fields {
             let column = view.child(*column)?;
             let present = column.present()?;
-            // A column without a value may have any type, such as none.
+            // A column without values may have any type, also the null type.
             if present.as_ref().is_some_and(Vec::is_empty) {
                 continue;
             }
@@ -134,8 +134,8 @@ impl Plan {
         let mut faults = Vec::new();
         let validity = view.validity()?;
         let is_valid = |row: usize| validity.is_none_or(|validity| validity.is_set(row));
-        // Without an early end, so that it takes wide instructions.
-        // Integers without a sign that are beyond `i64` are given as its greatest.
+        // The fold has no early end, so that the compiler uses wide instructions. Unsigned integers
+        // beyond `i64` are read as its maximum.
         let max = i64::MAX - i64::from(view.field.is_u64());
         let (min, max) = (i64::MIN / unit_ns, max / unit_ns);
         let is_in_range = |time: &i64| (min..=max).contains(time);
@@ -181,7 +181,7 @@ fn schema_of(stream: &mut ArrowArrayStream) -> Result<Field> {
     if code != 0 {
         return Err(stream_error(stream, code));
     }
-    // SAFETY: `get_schema` has written it; it is released once, here.
+    // SAFETY: `get_schema` has written the schema, which is released once, here.
     unsafe {
         let mut schema = schema.assume_init();
         let root = Field::of(&schema, 0);
@@ -200,7 +200,7 @@ fn next_array(stream: &mut ArrowArrayStream) -> Result<Option<OwnedArray>> {
     if code != 0 {
         return Err(stream_error(stream, code));
     }
-    // SAFETY: `get_next` has written it; from here on it is released where it is dropped.
+    // SAFETY: `get_next` has written the array, which is released when it is dropped.
     let array = OwnedArray(unsafe { array.assume_init() });
     Ok(array.0.release.is_some().then_some(array))
 }

@@ -1,4 +1,4 @@
-//! Streams of every layout, and of layouts that are broken.
+//! Streams of every layout, and of broken layouts.
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::wire::columnar::{InputRows, InputValues};
@@ -11,10 +11,10 @@ use crate::schema::{dictionary_of_texts, schema};
 use crate::stream::Batches;
 
 const DICTIONARY: &str = "i of u";
-/// A type that there cannot be.
+/// A type that does not exist.
 const FOREIGN_DICTIONARY: &str = "+L of u";
 
-/// A column, or a part of one.
+/// A column, or a part of a column.
 #[derive(Default)]
 struct Column {
     name: &'static str,
@@ -68,7 +68,7 @@ impl Batches for OneBatch {
     }
 }
 
-/// Reads `rows` rows of a time of their own and `columns`, which are one piece.
+/// Reads `rows` rows with distinct times and `columns`, which make one piece.
 fn read<R>(
     rows: usize,
     columns: Vec<Column>,
@@ -138,7 +138,7 @@ fn bytes(bytes: &[u8]) -> Buffer {
     Buffer::Bytes(bytes.to_vec())
 }
 
-/// The view of a text that is in there or at `start` of the first buffer.
+/// Returns the view of a text. The text is inside the view, or at `start` of the first buffer.
 fn view(text: &str, start: u32) -> Vec<u8> {
     let length = u32::try_from(text.len()).expect("short").to_le_bytes();
     let mut view = length.to_vec();
@@ -155,7 +155,7 @@ fn view(text: &str, start: u32) -> Vec<u8> {
 
 const LONG: &str = "longer than a view";
 
-/// The same four texts in each layout: `a`, a long one, none, and `a`.
+/// The same four rows in each layout: `a`, a long text, no text, and `a`.
 fn layouts() -> Vec<Column> {
     let nulls = |mut column: Column| {
         column.buffers[0] = Some(bytes(&[0b1011]));

@@ -1,4 +1,4 @@
-//! Texts of columns of any layout of texts.
+//! Texts of columns in any layout that Arrow has for texts.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -10,20 +10,20 @@ use super::bits::Bits;
 use super::field::{Field, invalid};
 use super::view::{Number, View};
 
-/// Bytes of a text that lie in its view.
+/// Most bytes of a text that its view holds itself.
 const INLINE_BYTES: usize = 12;
 
 /// Texts of rows, as bytes.
 pub(super) struct Texts<'a> {
     field: &'a Field,
     rows: usize,
-    /// Rows that have one; all where it is `None`.
+    /// Rows that have a text; `None` if every row has a text.
     validity: Option<Bits<'a>>,
     layout: Layout<'a>,
 }
 
 enum Layout<'a> {
-    /// Column without any value.
+    /// A column without values.
     Null,
     Offsets(ByOffsets<'a>),
     Views(ByViews<'a>),
@@ -31,11 +31,11 @@ enum Layout<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The texts of a column, once it is sure that all of them are there.
+    /// Reads the texts of a column, after a check that every text is inside the buffers.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where the column is none of texts, or refers
-    /// to what is not there.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the column does not hold texts,
+    /// or refers to bytes outside of its buffers.
     pub(super) fn new(view: &View<'a>) -> Result<Self> {
         let validity = view.validity()?;
         let layout = if let Some(field) = &view.field.dictionary {
@@ -55,7 +55,7 @@ impl<'a> Texts<'a> {
         Ok(Self { field: view.field, rows: view.rows, validity, layout })
     }
 
-    /// The text of a row, if it has one.
+    /// Returns the text of a row, or `None` if the row has no text.
     pub(super) fn get(&self, row: usize) -> Option<&'a [u8]> {
         if self.validity.is_some_and(|validity| !validity.is_set(row)) {
             return None;
@@ -68,16 +68,17 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The text of a row as UTF-8, if it has one.
+    /// Returns the text of a row as UTF-8, or `None` if the row has no text.
     pub(super) fn utf8(&self, row: usize) -> Result<Option<&'a str>> {
         let text = self.get(row).map(std::str::from_utf8);
         text.transpose().map_err(|_| not_utf8(self.field))
     }
 
-    /// All texts as UTF-8, empty where there is none.
+    /// Returns all texts as UTF-8, and an empty text for rows without a text.
     pub(super) fn all_utf8(&self) -> Result<Vec<&'a str>> {
         match &self.layout {
-            // Text by text only where there is something wrong, perhaps behind one that is missing.
+            // The slow path below runs if a text is missing, because bytes of a missing text may be
+            // invalid.
             Layout::Offsets(texts) if self.validity.is_none() => match texts.all_utf8() {
                 Some(texts) => Ok(texts),
                 None => Err(not_utf8(self.field)),
@@ -116,7 +117,7 @@ fn not_utf8(field: &Field) -> fleetcast_core::model::error::Error {
     invalid(format!("column {:?} has text that is not UTF-8", field.name))
 }
 
-/// A column whose rows may be missing; those that are, are alike.
+/// A column whose values may be missing. All missing values are equal.
 pub(super) struct Nullable<'c, 'a, C> {
     pub(super) validity: Bits<'a>,
     pub(super) column: &'c C,
@@ -145,7 +146,7 @@ impl<C: GroupBy> GroupBy for Nullable<'_, '_, C> {
     }
 }
 
-/// Integers, such as the places of texts in a dictionary.
+/// Integers, such as the indices of texts in a dictionary.
 #[derive(Clone)]
 pub(super) struct Integers<'a>(pub(super) Cow<'a, [i64]>);
 
@@ -167,9 +168,9 @@ impl GroupBy for Integers<'_> {
     }
 }
 
-/// Texts one behind the other.
+/// Texts stored one after the other.
 struct ByOffsets<'a> {
-    /// Ends of texts, from the start of the first.
+    /// Ends of the texts, counted from the start of the first text.
     offsets: Vec<usize>,
     bytes: &'a [u8],
 }
@@ -186,7 +187,7 @@ impl<'a> ByOffsets<'a> {
         &self.bytes[self.offsets[row]..self.offsets[row + 1]]
     }
 
-    /// `None` where a text is not UTF-8.
+    /// Returns `None` if a text is not UTF-8.
     fn all_utf8(&self) -> Option<Vec<&'a str>> {
         let all = std::str::from_utf8(self.bytes).ok()?;
         self.offsets.windows(2).map(|ends| all.get(ends[0]..ends[1])).collect()
@@ -211,7 +212,8 @@ impl<'a> GroupBy for ByOffsets<'a> {
     }
 }
 
-/// The first of `rows` offsets and their end, and all of them counted from there.
+/// Returns the first offset of a view's rows, and all offsets relative to it. Example: offsets 5,
+/// 7, 9 give 5 and 0, 2, 4.
 pub(super) fn offsets<T: Number + TryInto<usize>>(view: &View<'_>) -> Result<(usize, Vec<usize>)> {
     let broken = || invalid(format!("column {:?} has offsets that do not ascend", view.field.name));
     if view.rows == 0 {
@@ -229,7 +231,7 @@ pub(super) fn offsets<T: Number + TryInto<usize>>(view: &View<'_>) -> Result<(us
     Ok((first, counted))
 }
 
-/// Texts that lie in their view or somewhere in a buffer of texts.
+/// Texts inside their views, or in buffers of texts.
 struct ByViews<'a> {
     views: &'a [[u8; 16]],
     buffers: Vec<&'a [u8]>,
@@ -240,7 +242,7 @@ impl<'a> ByViews<'a> {
         let views: &[[u8; 16]] = view.buffer(1, view.start, view.rows)?;
         let broken =
             || invalid(format!("column {:?} has a text that is not there", view.field.name));
-        // Validity, views, the buffers of texts, and last the lengths of these.
+        // Buffers: validity, views, texts, and last the lengths of the buffers of texts.
         let count = usize::try_from(view.array.n_buffers).unwrap_or(0);
         let lengths: &[i64] = view.buffer(count.saturating_sub(1), 0, count.saturating_sub(3))?;
         let buffer = |(index, length): (usize, &i64)| {
@@ -272,7 +274,7 @@ impl<'a> ByViews<'a> {
 }
 
 impl<'a> GroupBy for ByViews<'a> {
-    /// The view, and the text where it is not in there.
+    /// The view, and the text if the view does not hold it.
     type Value = (u128, &'a [u8]);
 
     #[inline]
@@ -284,7 +286,8 @@ impl<'a> GroupBy for ByViews<'a> {
 
     #[inline]
     fn is_same((view, text): Self::Value, (other_view, other): Self::Value) -> bool {
-        // Views of one text mostly are equal. Others have its length and first bytes in common.
+        // Views of equal texts are mostly equal. Otherwise they share the length and the first
+        // bytes.
         let differ = view ^ other_view;
         differ == 0
             || differ & u128::from(u64::MAX) == 0 && !text.is_empty() && is_equal(text, other)
@@ -295,7 +298,7 @@ impl<'a> GroupBy for ByViews<'a> {
     }
 }
 
-/// Compares texts of one length without a call where they are short, as they mostly are.
+/// Compares texts of equal length. Short texts, the usual case, are compared without a call.
 #[inline]
 fn is_equal(text: &[u8], other: &[u8]) -> bool {
     if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>())
@@ -311,14 +314,14 @@ fn is_equal(text: &[u8], other: &[u8]) -> bool {
     text == other
 }
 
-/// Four bytes of a view as a number.
+/// Returns four bytes of a view as a number.
 #[inline]
 fn word(view: &[u8; 16], at: usize) -> usize {
     let bytes = [view[at], view[at + 1], view[at + 2], view[at + 3]];
     u32::from_le_bytes(bytes) as usize
 }
 
-/// Texts that rows have in common.
+/// Distinct texts that rows share.
 struct ByDictionary<'a> {
     codes: Integers<'a>,
     entries: Box<Texts<'a>>,
@@ -344,7 +347,7 @@ impl<'a> ByDictionary<'a> {
         Ok(Self { codes: Integers(codes), entries: Box::new(entries) })
     }
 
-    /// Index of the entry of a row that has one.
+    /// Returns the index of the dictionary's entry for a row that has a text.
     fn code(&self, row: usize) -> usize {
         usize::try_from(self.codes.0[row]).expect("entries were looked for when they came")
     }

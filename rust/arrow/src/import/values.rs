@@ -1,4 +1,4 @@
-//! Numbers of columns of any type of numbers.
+//! Numbers of columns of any numeric type.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ impl<'a> View<'a> {
         Ok(numbers.iter().map(|number| to(*number)).collect())
     }
 
-    /// Integers; those beyond 64 bits with a sign are as near as one can be.
+    /// Returns integers. Integers beyond `i64` become the nearest value of `i64`.
     pub(super) fn integers(&self) -> Result<Cow<'a, [i64]>> {
         Ok(Cow::Owned(match self.field.format.as_str() {
             "c" => self.numbers::<i8, _>(i64::from)?,
@@ -29,12 +29,12 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// Integers of 64 bits without a sign, as integers of the same bits.
+    /// Returns unsigned integers of 64 bits as signed integers of the same bits.
     pub(super) fn bits_of_u64(&self) -> Result<Vec<i64>> {
         self.numbers(u64::cast_signed)
     }
 
-    /// Numbers as doubles, the nearest there are.
+    /// Returns numbers as doubles, rounded to the nearest.
     #[expect(clippy::cast_precision_loss, reason = "numbers become the nearest double, as in JSON")]
     fn doubles(&self) -> Result<Cow<'a, [f64]>> {
         Ok(match self.field.format.as_str() {
@@ -45,11 +45,11 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Values of a field.
+    /// Returns the values of a field.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] for another type than numbers, booleans and
-    /// texts, and for texts that are not UTF-8.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the type is not numbers,
+    /// booleans or texts, or if a text is not UTF-8.
     pub(super) fn field_values(&self) -> Result<InputValues<'a>> {
         let field = self.field;
         if field.is_text() {

@@ -1,4 +1,4 @@
-//! Rows of an array, whose buffers are read where they lie.
+//! Rows of an array. Their buffers are read without a copy.
 
 use std::ffi::c_void;
 
@@ -7,37 +7,36 @@ use super::field::{Field, invalid};
 use crate::interface::ArrowArray;
 use fleetcast_core::model::error::Result;
 
-/// An array that was handed over, released when it is dropped.
+/// An array that the caller handed over. It is released when dropped.
 pub(super) struct OwnedArray(pub(super) ArrowArray);
 
-// SAFETY: the interface lets an array be used and released by another thread than the one that made
-// it, one at a time.
+// SAFETY: the interface allows any thread to use and release an array, one thread at a time.
 unsafe impl Send for OwnedArray {}
 
 impl Drop for OwnedArray {
     fn drop(&mut self) {
         if let Some(release) = self.0.release {
-            // SAFETY: `release` is set, so nobody has released the array, and it is ours.
+            // SAFETY: `release` is set, so the array has not been released, and this value owns it.
             unsafe { release(&raw mut self.0) };
         }
     }
 }
 
-/// Some rows of an array of a type.
+/// A range of rows of an array, with the array's type.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) array: &'a ArrowArray,
     pub(super) field: &'a Field,
-    /// First row, from the beginning of the buffers.
+    /// Index of the first row, from the beginning of the buffers.
     pub(super) start: usize,
     pub(super) rows: usize,
 }
 
 impl<'a> View<'a> {
-    /// `rows` rows of `array` from its row `start` on.
+    /// Returns `rows` rows of `array`, from its row `start` on.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where it has not so many.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the array has fewer rows.
     pub(super) fn new(
         array: &'a ArrowArray,
         field: &'a Field,
@@ -48,23 +47,23 @@ impl<'a> View<'a> {
         let (length, offset) = (count(array.length), count(array.offset));
         let end = start.checked_add(rows).filter(|end| length.is_some_and(|length| *end <= length));
         let end = end.zip(offset).and_then(|(end, offset)| end.checked_add(offset));
-        // No item is larger than 16 bytes, and no memory than the half of what can be addressed.
+        // An item has at most 16 bytes, and a buffer fills at most half of the address space.
         let Some(end) = end.filter(|end| *end < isize::MAX as usize / 16) else {
             return Err(invalid(format!("column {:?} has fewer rows than it says", field.name)));
         };
         Ok(Self { array, field, start: end - rows, rows })
     }
 
-    /// The child at an index, whose rows are those of this struct.
+    /// Returns the child at an index, with the rows of this struct.
     pub(super) fn child(&self, index: usize) -> Result<Self> {
         Self::new(self.child_array(index)?, &self.field.children[index], self.start, self.rows)
     }
 
-    /// The array of the child at an index.
+    /// Returns the array of the child at an index.
     pub(super) fn child_array(&self, index: usize) -> Result<&'a ArrowArray> {
         let count = usize::try_from(self.array.n_children).unwrap_or(0);
         if index < count && index < self.field.children.len() && !self.array.children.is_null() {
-            // SAFETY: a live array has so many children, all live as long as it is.
+            // SAFETY: a live array has `n_children` children, all live as long as the array.
             if let Some(child) = unsafe { (*self.array.children.add(index)).as_ref() } {
                 return Ok(child);
             }
@@ -72,28 +71,28 @@ impl<'a> View<'a> {
         Err(invalid(format!("column {:?} has no part {index}", self.field.name)))
     }
 
-    /// The array of the texts that its rows refer to.
+    /// Returns the array of the texts that the rows refer to.
     pub(super) fn dictionary(&self) -> Option<&'a ArrowArray> {
         // SAFETY: the dictionary of a live array is live as long as it is.
         unsafe { self.array.dictionary.as_ref() }
     }
 
-    /// The address of a buffer, `None` where there is none.
+    /// Returns the address of a buffer, or `None` if there is no buffer.
     fn address(&self, index: usize) -> Option<*const c_void> {
         let count = usize::try_from(self.array.n_buffers).unwrap_or(0);
         if index >= count || self.array.buffers.is_null() {
             return None;
         }
-        // SAFETY: a live array has so many buffers.
+        // SAFETY: a live array has `n_buffers` buffers.
         let address = unsafe { *self.array.buffers.add(index) };
         (!address.is_null()).then_some(address)
     }
 
-    /// `count` items of a buffer from `start` on.
+    /// Returns `count` items of a buffer from `start` on.
     ///
     /// # Errors
-    /// [`fleetcast_core::model::error::Error::Invalid`] where there is no such buffer, or its items
-    /// are not aligned.
+    /// Returns [`fleetcast_core::model::error::Error::Invalid`] if there is no such buffer, or if
+    /// its items are not aligned.
     pub(super) fn buffer<T: Number>(
         &self,
         index: usize,
@@ -107,8 +106,9 @@ impl<'a> View<'a> {
         let Some(address) = address.filter(|address| address.is_aligned()) else {
             return Err(invalid(format!("column {:?} has no buffer {index}", self.field.name)));
         };
-        // SAFETY: the interface promises that the buffer has an item for each row, or as many as the
-        // offsets before it say, and that it lives as long as the array. Any bits will do for `T`.
+        // SAFETY: the interface promises an item for each row, or as many items as the earlier
+        // offsets say. It also promises that the buffer lives as long as the array. Any bits are
+        // valid for `T`.
         Ok(unsafe { std::slice::from_raw_parts(address.add(start), count) })
     }
 
@@ -117,7 +117,8 @@ impl<'a> View<'a> {
         Ok(Bits::new(bytes, self.start, self.rows))
     }
 
-    /// Rows with a value, as bits; `None` where none is missing, and where all are for their type.
+    /// Returns the rows with a value, as bits. Returns `None` if no value is missing, or if the
+    /// type has no values at all.
     pub(super) fn validity(&self) -> Result<Option<Bits<'a>>> {
         if self.field.format == "n" || self.array.null_count == 0 || self.address(0).is_none() {
             return Ok(None);
@@ -125,7 +126,7 @@ impl<'a> View<'a> {
         self.bits(0).map(Some)
     }
 
-    /// Rows with a value, `None` where all have one.
+    /// Returns the rows with a value, or `None` if every row has a value.
     pub(super) fn present(&self) -> Result<Option<Vec<u32>>> {
         if self.field.format == "n" {
             return Ok(Some(Vec::new()));
@@ -134,13 +135,13 @@ impl<'a> View<'a> {
         Ok(validity.map(|validity| validity.set_rows()))
     }
 
-    /// Booleans of a buffer of bits.
+    /// Returns the booleans in a buffer of bits.
     pub(super) fn bools(&self) -> Result<Vec<bool>> {
         Ok(self.bits(1)?.to_bools())
     }
 }
 
-/// An item of a buffer: any bits are one.
+/// An item of a buffer. Any bits are a valid item.
 pub(super) trait Number: Copy {}
 
 impl Number for u8 {}

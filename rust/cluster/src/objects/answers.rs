@@ -1,4 +1,4 @@
-//! Answers of the object store, in time and as the engine's errors.
+//! Answers of the object store: bounded in time, and as the engine's errors.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use fleetcast_core::model::error::{Error, Result};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-/// Time for an answer that a request waits for, which is told within two seconds.
+/// Time for an answer that a request waits for. The request itself is answered within two seconds.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
 
-/// Time for any other answer with its body.
+/// Time for any other answer, its body included.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Outcome of `work` within [`ANSWER_TIMEOUT`]; [`Error::Stale`] for an object that is not there.
+/// Returns the outcome of `work` within [`ANSWER_TIMEOUT`], and [`Error::Stale`] if the object is
+/// missing.
 pub(super) async fn in_time<R>(
     what: &'static str,
     work: impl Future<Output = object_store::Result<R>>,
@@ -20,7 +21,7 @@ pub(super) async fn in_time<R>(
     answer_of(what, timeout(ANSWER_TIMEOUT, work).await)
 }
 
-/// The value of an answer that came in time.
+/// Returns the value of an answer that arrived in time.
 pub(super) fn answer_of<R>(
     what: &'static str,
     answer: std::result::Result<object_store::Result<R>, Elapsed>,
@@ -28,7 +29,7 @@ pub(super) fn answer_of<R>(
     match answer {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(object_store::Error::NotFound { .. })) => Err(Error::Stale),
-        // Its text may hold a URL, and this a signature.
+        // The error's text may hold a URL, and the URL a signature.
         Ok(Err(error)) => Err(unavailable(what, kind_of(&error))),
         Err(_) => Err(unavailable(what, "no answer in time")),
     }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use self::answers::{READ_TIMEOUT, answer_of, in_time, unavailable};
 use crate::identity::Id;
 
-/// Bytes of an object from which on it is written in parts of so many.
+/// Size of the parts in which an object is written, if it is at least this large.
 const PART_BYTES: usize = 8 << 20;
 
 /// The object store of an installation.
@@ -26,10 +26,10 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// The objects below a URL (see [`url::parse`]).
+    /// Opens the objects below a URL (see [`url::parse`]).
     ///
     /// # Errors
-    /// [`Error::Invalid`], which does not repeat the URL.
+    /// Returns [`Error::Invalid`], which does not repeat the URL.
     pub(crate) fn parse(url: &str) -> Result<Self> {
         let (store, prefix) = url::parse(url)?;
         Ok(Self { store, prefix })
@@ -50,7 +50,7 @@ impl Objects {
         }
     }
 
-    /// Bytes of an object from `from` up to `to`, fewer where it ends before.
+    /// Returns the bytes of an object from `from` up to `to`, or fewer if the object ends before.
     pub(crate) async fn read(&self, plane: Id, segment: Id, from: u64, to: u64) -> Result<Vec<u8>> {
         let path = self.path(plane, segment);
         let bytes = timeout(READ_TIMEOUT, self.store.get_range(&path, from..to)).await;
@@ -63,7 +63,7 @@ impl Objects {
         Ok(in_time("look at a segment", self.store.head(&path)).await?.size)
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object if it exists.
     pub(crate) async fn delete(&self, plane: Id, segment: Id) -> Result<()> {
         let path = self.path(plane, segment);
         match in_time("delete a segment", self.store.delete(&path)).await {
@@ -73,7 +73,7 @@ impl Objects {
     }
 }
 
-/// An object that is being written. It is there whole once it is finished.
+/// An object that is being written. It appears as a whole when it is finished.
 pub(crate) struct Upload {
     objects: Objects,
     path: Path,
@@ -104,7 +104,7 @@ impl Upload {
         in_time(WRITING, parts.put_part(payload)).await
     }
 
-    /// Writes the rest, and looks at what is there.
+    /// Writes the remaining bytes, and returns the length of the stored object.
     pub(crate) async fn finish(mut self) -> Result<u64> {
         if self.parts.is_none() {
             let payload = PutPayload::from(std::mem::take(&mut self.bytes));
@@ -122,7 +122,7 @@ impl Upload {
         Err(unavailable(WRITING, "it has another length now"))
     }
 
-    /// Ends it without an object.
+    /// Ends the upload without an object.
     pub(crate) async fn abort(mut self) {
         if let Some(parts) = &mut self.parts {
             drop(in_time(WRITING, parts.abort()).await);

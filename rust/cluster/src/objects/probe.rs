@@ -1,4 +1,4 @@
-//! A look at the rights that the settings give in the object store.
+//! A check of the rights that the settings give in the object store.
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::seal::random_plane_id;
@@ -14,11 +14,11 @@ use crate::identity::Id;
 const PROBING: [&str; 3] = ["write a probe", "read a probe", "delete a probe"];
 
 impl Objects {
-    /// Writes an object of a random name, reads it, looks for it in a list, deletes it and sees that
-    /// it is gone. False where the list is refused.
+    /// Writes an object with a random name, reads it, looks for it in a list, deletes it, and
+    /// checks that it is gone. Returns false if the list is refused.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], which says what cannot be done.
+    /// Returns [`Error::Unavailable`] with the step that failed.
     pub(crate) async fn probe(&self) -> Result<bool> {
         let content = random_plane_id()?;
         let folder = self.prefix.clone().join("probe");

@@ -19,16 +19,18 @@ use super::answers::ANSWER_TIMEOUT;
 /// Time for a connection to the object store, repeated attempts included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Names and values behind the `?`.
+/// Names and values after the `?`.
 type Options<'u> = [(&'u str, &'u str)];
 
-/// The object store of a URL, and the path of its objects: `s3://BUCKET/PREFIX`, `gs://`, `az://`,
-/// `file:///DIRECTORY`, or `memory:///`, which ends with the process. Options stand behind a `?`, by
-/// the names of the client library, `endpoint`, `access_key` and `secret_key` as well; else the
-/// environment has them, as those clouds name them.
+/// Returns the object store of a URL, and the path of its objects.
+///
+/// A URL is `s3://BUCKET/PREFIX`, `gs://`, `az://`, `file:///DIRECTORY`, or `memory:///`, which
+/// ends with the process. Options follow a `?`, under the names of the client library. `endpoint`,
+/// `access_key` and `secret_key` are options too. Missing options come from the environment, under
+/// the names that the clouds use. Example: `s3://telemetry/fleet?endpoint=https://10.0.0.5:9000`.
 ///
 /// # Errors
-/// [`Error::Invalid`], which does not repeat the URL.
+/// Returns [`Error::Invalid`], which does not repeat the URL.
 pub(super) fn parse(url: &str) -> Result<(Arc<dyn ObjectStore>, Path)> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let (scheme, rest) = base.split_once("://").ok_or_else(|| invalid("is no URL"))?;
@@ -98,7 +100,7 @@ fn built(store: object_store::Result<impl ObjectStore>) -> Result<Arc<dyn Object
 }
 
 fn client(allows_plain: bool) -> ClientOptions {
-    // The HTTP client takes the provider of the process.
+    // The HTTP client uses the crypto provider of the process.
     drop(rustls::crypto::ring::default_provider().install_default());
     let options =
         ClientOptions::new().with_connect_timeout(CONNECT_TIMEOUT).with_timeout(ANSWER_TIMEOUT);

@@ -1,8 +1,8 @@
 //! Blocks into the log: one statement, repeated until its outcome is known.
 //!
-//! The ids of blocks and the hour of the first attempt make a repetition harmless: where the first
-//! one was stored, the second finds its rows and stores nothing. The row of the head is locked by
-//! each, so the second waits for a first one that is still under way.
+//! The ids of blocks and the hour of the first attempt make a repetition harmless. If the first
+//! attempt was stored, the second finds its rows and stores no rows. Each attempt locks the row of
+//! the head, so the second waits for a first attempt that is still under way.
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{CURSORS_MAX, Counts, Cursor, NewBlock};
@@ -54,11 +54,11 @@ macro_rules! append_all {
 
 const APPEND: &str = append_all!("");
 
-/// One block, for which arrays would cost the server a fifth of the statement.
+/// A single block. Arrays would make this statement a fifth slower on the server.
 const APPEND_ONE: &str = append!("$12::uuid", "SELECT $11, $1, h.last, $12, $13::bytea FROM h", "");
 
-/// Blocks with positions of imports: those that moved, an empty one where an import is forgotten.
-/// The ones that moved longest ago make room.
+/// Blocks with positions of imports that moved. An empty position forgets an import. If there are
+/// too many imports, the positions that moved longest ago are removed.
 const APPEND_CURSORS: &str = append_all!(
     ", c AS (SELECT u.key, u.position, u.n FROM h, unnest($14::uuid[], $15::bytea[]) WITH ORDINALITY AS u(key, position, n)), \
      m AS (SELECT coalesce(max(moved), 0) AS moved FROM import WHERE plane = $1), \
@@ -81,7 +81,7 @@ struct Group<'b> {
     cursors: Vec<&'b Cursor>,
     /// Last page of names that this handle knows, and its id.
     page: (i64, Id),
-    /// Hour of the first attempt by the database's clock.
+    /// Hour of the first attempt, by the database's clock.
     slot: Option<i32>,
 }
 
@@ -99,7 +99,7 @@ impl<'b> Group<'b> {
                 group.sealed.push(&block.sealed);
             }
             if let Some(cursor) = &block.cursor {
-                // The last of an import counts.
+                // The last position of an import counts.
                 group.cursors.retain(|other| other.key != cursor.key);
                 group.cursors.push(cursor);
             }
@@ -156,14 +156,14 @@ impl<'b> Group<'b> {
 /// Outcome of one attempt.
 enum Attempt {
     Stored,
-    /// It may be stored: the cause.
+    /// The blocks may be stored. Holds the cause of the doubt.
     Lost(String),
-    /// It is to be made again at once.
+    /// The attempt must be repeated at once.
     Again,
 }
 
 impl ClusterStore {
-    /// Appends the blocks of batches, all or none of them.
+    /// Appends the blocks of all batches, or no blocks.
     pub(super) fn commit(&self, batches: &[Vec<NewBlock>]) -> Result<()> {
         let page = lock(&self.known).page;
         let mut group = Group::new(batches, page)?;
@@ -179,10 +179,10 @@ impl ClusterStore {
                 Ok(Attempt::Stored) => return Ok(()),
                 Ok(Attempt::Again) => continue,
                 Ok(Attempt::Lost(cause)) => lost = Some(cause),
-                // An answer to a later attempt says nothing of the lost one.
+                // An answer to a later attempt does not tell the outcome of the lost attempt.
                 Err(error) => lost = Some(lost.map_or_else(|| Err(error), Ok)?),
             }
-            // Counts alone have no ids: repeated, they would count twice.
+            // Counts without blocks have no ids: repeated, they would count twice.
             if group.ids.is_empty() || Instant::now() >= deadline {
                 return Err(failure::unknown(WHAT, lost.as_deref().unwrap_or(LATE)));
             }
@@ -216,7 +216,7 @@ impl ClusterStore {
         }
     }
 
-    /// Reason that the statement found no head to count up.
+    /// Returns the reason why the statement found no head to count up.
     async fn reason(&self, connection: &Connection, is_managed: bool) -> Error {
         let asked = connection.query(WHAT, REASON, &[&self.plane, &is_managed]).await;
         let row = match asked.map(|rows| rows.first().map(|row| (row.get(0), row.get(1)))) {
@@ -233,8 +233,8 @@ impl ClusterStore {
         }
     }
 
-    /// Rows that are there already: an earlier attempt stored them. A commit of our own behind it
-    /// shows that it is as durable as any.
+    /// Looks for the rows of an earlier attempt, after the database reported duplicates. A later
+    /// commit by this process proves that they are as durable as any.
     async fn find(&self, connection: &Connection, group: &Group<'_>, slot: i32) -> Result<Attempt> {
         let asked = connection.query(WHAT, STORED, &[&self.plane, &slot, &group.ids]).await;
         let stored: i64 = match asked {

@@ -1,4 +1,5 @@
-//! The one compactor: a lease with a fence, and the manifest that only its holder replaces.
+//! The single compactor: a lease with a fence, and the manifest that only the lease's holder
+//! replaces.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,8 +32,8 @@ const RENEW: &str = "\
 const GIVE_BACK: &str =
     "UPDATE plane SET held_until = '-infinity' WHERE plane = $1 AND fence = $2 RETURNING fence";
 
-/// The manifest, what is compacted, and the bytes that leave the log with it. `$3` is the fence, 0 for
-/// one who loads a plane that nobody else knows.
+/// Replaces the manifest, notes the compacted position, and subtracts the bytes that leave the log.
+/// `$3` is the fence, or 0 for a process that loads a plane that no other process knows.
 const REPLACE: &str = "\
     WITH p AS (SELECT plane, compacted AS before, least(greatest($5, compacted), last) AS upto \
             FROM plane JOIN head USING (plane) WHERE plane = $1), \
@@ -58,7 +59,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.renewing.abort();
         self.lease.is_given_back.store(true, Ordering::Release);
-        // It runs out by itself where this fails.
+        // If this fails, the lease runs out by itself.
         drop(self.cluster.change(WHAT, GIVE_BACK, &[&self.plane, &self.lease.fence]));
     }
 }
@@ -75,7 +76,7 @@ impl ClusterStore {
             loop {
                 ticks.tick().await;
                 let parameters: [&(dyn ToSql + Sync); 2] = [&plane, &fence];
-                // One that fails is tried again with the next tick.
+                // A renewal that fails is tried again with the next tick.
                 if let Ok(Ok(rows)) = change(&pool, WHAT, RENEW, &parameters).await
                     && rows.is_empty()
                 {
@@ -88,7 +89,7 @@ impl ClusterStore {
         Ok(Some(Box::new(Held { cluster, plane: self.plane, lease, renewing })))
     }
 
-    /// The fence of the lease that this handle holds, as far as it knows; 0 without one.
+    /// Returns the fence of the lease that this handle believes to hold, or 0 without a lease.
     pub(super) fn fence(&self) -> i64 {
         let lease = lock(&self.lease);
         let held = lease.as_ref().filter(|lease| !lease.is_given_back.load(Ordering::Acquire));
@@ -108,7 +109,7 @@ impl ClusterStore {
             [&self.plane, &from, &fence, &manifest, &upto, &id];
         let replaced = self.cluster.change_surely(REPLACING, REPLACE, &parameters)?;
         let rows = replaced.map_err(|failure: Failure| failure.of_change(REPLACING))?;
-        // Nothing was replaced now, or by an earlier attempt whose answer was lost.
+        // If no row changed, an earlier attempt whose answer was lost may have stored the manifest.
         let is_replaced = !rows.is_empty() || self.has_manifest(generation + 1, id)?;
         if is_replaced {
             lock(&self.known).note_manifest(generation + 1, id);

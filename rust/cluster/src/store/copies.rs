@@ -1,4 +1,4 @@
-//! Whole planes: what a backup takes of one, and what a restore makes one of.
+//! Whole planes, for backups and restores.
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{
@@ -22,7 +22,7 @@ const WHOLE: &str = "\
         ARRAY(SELECT position FROM import i WHERE i.plane = $1 ORDER BY moved) \
     FROM plane JOIN head USING (plane) WHERE plane = $1";
 
-/// A plane that is being loaded has no key yet; nobody else knows it.
+/// A plane that is being loaded has no key yet, and no other process knows it.
 const PUT_PAGES: &str = "\
     INSERT INTO names SELECT $1, u.page, u.id, u.bytes FROM plane, \
     unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) WHERE plane = $1 AND wrapped_key IS NULL";

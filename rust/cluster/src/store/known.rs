@@ -1,17 +1,17 @@
-//! Marks of what a handle was shown: the ids that the database must still have.
+//! Ids of the data that a handle was shown. The database must still have them.
 
 use fleetcast_core::storage::store::FirstIds;
 
 use crate::identity::Id;
 
-/// The last of each kind, 0 where there is none yet.
+/// The last entry, page and manifest that were shown; `None` if there was none yet.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Known {
     /// Entry of the log: position and id.
     pub(super) entry: Option<(u64, Id)>,
     /// Page of names: position and id.
     pub(super) page: Option<(u64, Id)>,
-    /// Ids that the names of the page after this one get.
+    /// A page, and the first ids of the names in the next page.
     pub(super) next_ids: Option<(u64, FirstIds)>,
     /// Manifest: generation and id.
     pub(super) manifest: Option<(u64, Id)>,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-/// A lease as long as it is held here; the database knows who holds it truly.
+/// A lease for as long as this handle holds it. The database decides which process holds it.
 pub(super) struct Lease {
     pub(super) fence: i64,
     pub(super) is_given_back: AtomicBool,

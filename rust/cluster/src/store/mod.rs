@@ -33,14 +33,14 @@ use crate::identity::Id;
 pub(crate) struct ClusterStore {
     cluster: Arc<Cluster>,
     plane: Id,
-    /// The last that this handle was shown.
+    /// The last data that this handle was shown.
     known: Mutex<Known>,
-    /// The last read found something new: the next one does not ask first if there is anything.
+    /// True if the last read found news. The next read then does not ask first if there is news.
     expects_news: AtomicBool,
     tickets: Tickets,
-    /// That of the compaction under way here.
+    /// The lease of the compaction that runs here.
     lease: Mutex<Option<Arc<Lease>>>,
-    /// The database holds another history than the one that was shown.
+    /// True if the database holds another history than the handle was shown.
     is_forked: AtomicBool,
     is_closed: AtomicBool,
 }
@@ -59,7 +59,7 @@ impl ClusterStore {
         }
     }
 
-    /// Fails where the history forked; the store may be closed.
+    /// Fails if the history has forked. A closed store passes.
     fn check_history(&self) -> Result<()> {
         if self.is_forked.load(Ordering::Acquire) { Err(Error::Poisoned) } else { Ok(()) }
     }
@@ -69,7 +69,7 @@ impl ClusterStore {
         self.check_history()
     }
 
-    /// The error for a history that is not the one that was shown, from now on that of every call.
+    /// Marks the history as forked, so that every later call fails, and returns the error.
     fn forked(&self) -> Error {
         self.is_forked.store(true, Ordering::Release);
         Error::Poisoned
@@ -80,7 +80,7 @@ impl ClusterStore {
     }
 }
 
-/// Segments that a compactor removes stay for a day, or as long as somebody has pinned them.
+/// Segments that a compactor removes stay for a day, or for as long as a reader has pinned them.
 struct Kept;
 
 impl SegmentsLock for Kept {}

@@ -1,4 +1,4 @@
-//! Pages of names: appended by compare-and-swap, read after a page.
+//! Pages of names: appended by compare-and-swap, and read after a known page.
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{FirstIds, NamesPage, NewNames, decode_names, encode_names};
@@ -13,7 +13,7 @@ use crate::identity::Id;
 const READING: &str = "read names";
 const WRITING: &str = "append names";
 
-/// A page behind the last one, which must still be `$2` and give the ids of `$3` and `$4`.
+/// Appends a page, if `$2` is still the last page and the next ids are still `$3` and `$4`.
 const APPEND: &str = "\
     WITH p AS (UPDATE plane SET pages = pages + 1, page_id = $7, series = series + $5, fields = fields + $6 \
         WHERE plane = $1 AND pages = $2 AND series = $3 AND fields = $4 \
@@ -28,11 +28,11 @@ const AFTER: &str = "\
             SELECT page, id, page_bytes FROM names WHERE plane = $1 AND page >= $2 ORDER BY page LIMIT 1024 \
         ) first) counted WHERE before < 4194304 ORDER BY page";
 
-/// Names as the database has them.
+/// The state of names in the database.
 struct State {
     pages: u64,
     next: FirstIds,
-    /// Ids of the page that was asked for, and of the one after it.
+    /// Ids of the requested page and of the next page.
     ids: [Option<Id>; 2],
 }
 
@@ -60,7 +60,8 @@ impl ClusterStore {
         let rows = self.cluster.change_surely(WRITING, APPEND, &parameters)?;
         let is_stored = match rows {
             Ok(rows) if !rows.is_empty() => true,
-            // Nothing was stored now, or by an earlier attempt whose answer was lost.
+            // If no row was stored, an earlier attempt whose answer was lost may have stored the
+            // page.
             Ok(_) | Err(Failure::Duplicate) => self.names_state(after)?.ids[1] == Some(id),
             Err(failure) => return Err(failure.of_change(WRITING)),
         };
@@ -75,7 +76,7 @@ impl ClusterStore {
     }
 
     /// # Errors
-    /// [`Error::Poisoned`] where the page of the handle is another by now.
+    /// Returns [`Error::Poisoned`] if the database has another page at the handle's position.
     fn names_state(&self, page: u64) -> Result<State> {
         let rows = self.cluster.read(READING, STATE, &[&self.plane, &signed(page)])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
@@ -105,7 +106,7 @@ impl ClusterStore {
                 lock(&self.known).note_page(page, id);
             }
         }
-        // The page of the handle is gone.
+        // The handle's page is gone.
         let has_own = |own: u64| rows.iter().any(|row: &Row| unsigned(row.get(0)) == own);
         if known.is_some_and(|(known, _)| known == after && !has_own(known)) {
             return Err(self.forked());

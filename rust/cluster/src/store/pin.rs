@@ -1,7 +1,7 @@
-//! Pins: what a reader needs stays until it has ended, however slow it is.
+//! Pins: the segments that a reader needs stay until the reader has ended, however slow it is.
 //!
-//! Segments stay for a day after the last manifest that named them, which is enough for reads of one
-//! view. A stream of rows, or a backup, may take longer.
+//! Segments stay for a day after the last manifest that named them, which is enough for reads of
+//! one view. A stream of rows, or a backup, may take longer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const RENEW: &str =
     "UPDATE pin SET until = clock_timestamp() + '10 min' WHERE pin = $1 RETURNING 1";
 const RELEASE: &str = "DELETE FROM pin WHERE pin = $1 RETURNING 1";
 
-/// A pin that ends with the reader; with its process it ends by itself.
+/// A pin that ends with the reader. If the process dies, the pin runs out by itself.
 struct Pin {
     cluster: Arc<Cluster>,
     id: Id,
@@ -41,7 +41,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         self.renewing.abort();
         let id = self.id;
-        // Nobody waits for that, and it runs out by itself where it fails.
+        // No thread waits for this removal. If it fails, the pin runs out by itself.
         drop(self.cluster.spawn(move |pool| async move {
             drop(change(&pool, WHAT, RELEASE, &[&id]).await);
         }));
@@ -59,7 +59,7 @@ impl ClusterStore {
             ticks.tick().await;
             loop {
                 ticks.tick().await;
-                // One that fails is tried again with the next tick.
+                // A renewal that fails is tried again with the next tick.
                 drop(change(&pool, WHAT, RENEW, &[&id]).await);
             }
         })?;

@@ -1,4 +1,4 @@
-//! Segments: registered in the database before they are written, read through the cache.
+//! Segments: registered in the database before they are written, and read through the cache.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::objects::{Objects, Upload};
 const WRITING: &str = "register a segment";
 const READING: &str = "list segments";
 
-/// Registered by the holder of the lease, or for a plane that is being loaded.
+/// Registers a segment for the holder of the lease, or for a plane that is being loaded.
 const BEGIN: &str = "\
     INSERT INTO segment (plane, id, fence, made_at) SELECT plane, $2, fence, clock_timestamp() FROM plane \
     WHERE plane = $1 AND ($3::int8 = 0 OR fence = $3) RETURNING 1";
@@ -25,17 +25,17 @@ const RETIRE: &str = "\
 const LIST: &str = "SELECT id FROM segment WHERE plane = $1 AND removed_at IS NULL";
 const LENGTH: &str = "SELECT bytes FROM segment WHERE plane = $1 AND id = $2";
 
-/// Fetches at a time of one read.
+/// Bound on the concurrent fetches of one read.
 const FETCHES: usize = 16;
 
-/// Bytes at the end of a segment that opening it reads.
+/// Bytes at the end of a segment that are read to open it.
 const END_BYTES: u64 = 64 << 10;
 
 struct Registered {
     cluster: Arc<Cluster>,
     plane: Id,
     id: Id,
-    /// `None` once it ended.
+    /// `None` once the upload has ended.
     upload: Option<Upload>,
 }
 
@@ -61,7 +61,7 @@ impl NewSegment for Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         if let Some(upload) = self.upload.take() {
-            // The next compaction finds it in the registry.
+            // The next compaction finds the segment in the registry.
             drop(self.cluster.wait(|_| async {
                 upload.abort().await;
                 Ok(())
@@ -88,13 +88,14 @@ impl ClusterStore {
         let read = self.cluster.wait(|_| async move {
             match cache {
                 Some(cache) => cached(objects, cache, self.plane, id, offset..end).await,
-                // A range must have bytes; one more tells an absent object from an empty part.
+                // A range must not be empty. One more byte distinguishes a missing object from an
+                // empty part.
                 None => objects.read(self.plane, id, offset, end.max(offset + 1)).await,
             }
         });
         match read {
             Ok(bytes) => bytes.get(..length).map(<[u8]>::to_vec).ok_or(corrupt),
-            // A server refuses a range behind the end in words of its own.
+            // For a range past the end, each server has its own error.
             Err(_) if matches!(self.segment_length(id), Ok(stored) if stored < end) => Err(corrupt),
             Err(error) => Err(error),
         }
@@ -121,7 +122,7 @@ impl ClusterStore {
         let Ok(objects) = self.cluster.objects().cloned() else { return };
         let plane = self.plane;
         let ends: Vec<(Id, u64)> = segments.iter().map(|(id, bytes)| (Id(*id), *bytes)).collect();
-        // A fault shows when it is read.
+        // If a fetch fails, the later read reports the error.
         drop(self.cluster.spawn(move |_| async move {
             let fetches = ends.into_iter().map(|(id, bytes)| {
                 let (objects, cache) = (objects.clone(), Arc::clone(&cache));
@@ -135,7 +136,8 @@ impl ClusterStore {
     }
 }
 
-/// Bytes of a segment in `range`, fewer where it ends before; what is not here is fetched and kept.
+/// Returns the bytes of a segment in `range`, or fewer if the segment ends before. Pieces that are
+/// not in the cache are fetched and kept.
 async fn cached(
     objects: &Objects,
     cache: &Cache,

@@ -1,7 +1,7 @@
 //! Batches on their way into the log of a tenant, by tickets.
 //!
-//! A batch draws a ticket and waits for nothing. The first thread that asks for the outcome of a
-//! ticket commits all batches that wait, in the order of their tickets.
+//! A batch draws a ticket without a wait. The first thread that asks for the outcome of a ticket
+//! commits all waiting batches, in the order of their tickets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::failure;
 
 pub(super) const WHAT: &str = "append to the log";
 
-/// No batch waits longer behind a commit that has no answer: no commit takes it then.
+/// Longest wait of a batch behind a commit without an answer. Afterwards no commit takes the batch.
 const WAIT_MAX: Duration = Duration::from_millis(1_500);
 
 #[derive(Default)]
@@ -29,12 +29,13 @@ pub(super) struct Tickets {
 #[derive(Default)]
 struct Drawn {
     last: u64,
-    /// Tickets whose outcome is not known, or is an error. Any other ticket is stored.
+    /// Tickets without an outcome, or with an error. The batch of every other ticket is stored.
     seats: HashMap<u64, Arc<Seat<()>>>,
 }
 
 impl Tickets {
-    /// A ticket for these blocks. No commit takes them before a thread waits for a ticket.
+    /// Draws a ticket for these blocks. No commit takes the blocks before a thread waits for a
+    /// ticket.
     pub(super) fn draw(&self, blocks: Vec<NewBlock>) -> u64 {
         let bytes = blocks.iter().map(|block| block.sealed.len()).sum();
         let mut drawn = lock(&self.drawn);
@@ -47,11 +48,12 @@ impl Tickets {
         ticket
     }
 
-    /// Returns once the batch of a ticket is stored. `commit` stores all of the batches that it is
-    /// given or none of them; this thread calls it if no other thread does.
+    /// Waits until the batch of a ticket is stored. `commit` stores all of its batches or none of
+    /// them. This thread calls `commit` if no other thread does.
     ///
     /// # Errors
-    /// Those of `commit`; [`Error::Unavailable`] if no commit took the batch in time, nor will.
+    /// Returns the errors of `commit`, or [`Error::Unavailable`] if no commit has taken the batch
+    /// in time. No commit takes it later.
     pub(super) fn wait(
         &self,
         ticket: u64,
@@ -64,7 +66,7 @@ impl Tickets {
         Ok(())
     }
 
-    /// Forgets a ticket and its outcome. If no commit has taken its batch, none will.
+    /// Forgets a ticket and its outcome. If no commit has taken its batch, no commit will.
     pub(super) fn leave(&self, ticket: u64) {
         let seat = lock(&self.drawn).seats.remove(&ticket);
         if let Some(seat) = seat {
@@ -73,7 +75,7 @@ impl Tickets {
     }
 }
 
-/// One statement for the batches of a group.
+/// The commit of a group of batches, by one statement.
 struct Statement<'t, C> {
     tickets: &'t Tickets,
     commit: C,

@@ -1,6 +1,7 @@
-//! Reads: each answer is that of one statement, so of one snapshot. Where the last read of a handle
-//! found nothing new, the next one asks first if there is anything, which is two rows to look at;
-//! only the whole question looks into the hours of the log.
+//! Reads. Each answer comes from one statement, and therefore from one snapshot.
+//!
+//! If the last read of a handle found no news, the next read first asks if there is news. That
+//! question reads two rows. Only the full statement reads the hours of the log.
 
 use std::sync::atomic::Ordering;
 
@@ -19,9 +20,9 @@ const WHAT: &str = "read the log";
 const NEWS: &str = "SELECT generation, compacted, retention_seconds, pages, last, last_id, page_id, manifest_id \
     FROM plane JOIN head USING (plane) WHERE plane = $1";
 
-/// First the numbers, with the manifest where it is news and the ids of what the reader was shown,
-/// then entries from the reader's own position on: that one for its id alone. Bytes are bounded by
-/// `READ_BYTES_MAX`, which the planner need not know.
+/// The first row has the numbers, a manifest that is new to the reader, and the ids of the data that
+/// the reader was shown. Entries follow from the reader's own position on; the entry at that position
+/// is read only for its id. Bytes are bounded by `READ_BYTES_MAX`, which the planner need not know.
 const VIEW: &str = "\
     WITH p AS (SELECT generation, compacted, retention_seconds, pages, last, manifest, \
         (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $4) AS page_id \
@@ -71,7 +72,7 @@ impl ClusterStore {
         Ok(view)
     }
 
-    /// The view of a reader that has seen everything, `None` for one that has not.
+    /// Returns the view of a reader that has seen everything, or `None` if there is news.
     fn nothing_new(&self, after: u64, generation: u64) -> Result<Option<View>> {
         let known = *lock(&self.known);
         let rows = self.cluster.read(WHAT, NEWS, &[&self.plane])?;
@@ -179,11 +180,11 @@ impl ClusterStore {
     }
 }
 
-/// State of the database where a handle was shown something before.
+/// The present state of the data that a handle was shown before.
 struct Shown {
     generation: u64,
     manifest: Option<Id>,
-    /// Id of the page that was shown last.
+    /// Id of the last page that was shown.
     page: Option<Id>,
     last: u64,
     compacted: u64,
@@ -193,7 +194,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// True where nothing that was shown is undone or replaced.
+    /// Returns true if no data that was shown has been undone or replaced.
     fn continues(&self, known: &Known) -> bool {
         let is_manifest = known.manifest.is_none_or(|(generation, id)| {
             generation < self.generation
@@ -201,7 +202,8 @@ impl Shown {
         });
         let is_page = known.page.is_none_or(|(_, id)| self.page == Some(id));
         let is_entry = known.entry.is_none_or(|(sequence, id)| {
-            // An entry before the reader's own position is not asked for, nor a compacted one.
+            // The statement does not read entries before the reader's own position, nor compacted
+            // entries.
             sequence <= self.compacted
                 || (sequence <= self.last && (sequence != self.after || self.entry == Some(id)))
         });
@@ -209,7 +211,8 @@ impl Shown {
     }
 }
 
-/// Entries of a plane that was destroyed may still be there; its numbers are not.
+/// Returns true for the row of numbers. After a plane is destroyed, its entries may remain, but its
+/// numbers are gone.
 fn is_numbers(row: &Row) -> bool {
     row.get::<_, i64>(0) == 0
 }

@@ -1,4 +1,4 @@
-//! Output: answers, and what becomes of the connection behind them.
+//! Output: answers, and what the connection does after them.
 
 use std::io;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::fair::Owner;
 use crate::holding::Holding;
 use crate::shared::{Amount, Shared};
 
-/// Input that is thrown away by one call.
+/// Bound on the input that one call discards, in bytes.
 const DISCARD_BYTES: usize = 16 << 10;
 
 impl Connection {
-    /// Sends a whole answer: as much as the socket takes now, the rest from the loop. Called by the
-    /// thread that served the request.
+    /// Sends a whole answer: the socket takes as much as it can now, and the loop sends the rest.
+    /// The thread that served the request calls it.
     pub(crate) fn answer(
         &self,
         shared: &Arc<Shared>,
@@ -32,8 +32,8 @@ impl Connection {
         step
     }
 
-    /// Sends a part of a long answer as [`Self::answer`] does a whole one. The step that follows it
-    /// is that for the next part.
+    /// Sends a part of a long answer as [`Self::answer`] sends a whole answer. The step that
+    /// follows leads to the next part.
     pub(crate) fn answer_in_part(
         &self,
         shared: &Arc<Shared>,
@@ -66,7 +66,7 @@ impl Connection {
         state.deadline = Some(now + state.limits.answer);
         let outcome = state.send(now);
         let unsent_bytes = state.outgoing.as_ref().map_or(0, Outgoing::unsent_bytes) as u64;
-        // A long answer counts for all that it takes until it is over.
+        // A long answer already counts, until it ends, for all the bytes that it holds.
         if unsent_bytes > 0 && state.socket.is_some() && state.long.is_none() {
             state.unsent_held = Some(Holding::add(shared, Amount::Unsent, owner, unsent_bytes));
         }

@@ -10,12 +10,12 @@ use crate::message::Message;
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 const CHUNK_END: &[u8] = b"\r\n";
 
-/// A request whose answer has begun. It is with its connection while a part of the answer is being
-/// sent, and with a thread, or waits for one, while the next part is made.
+/// A request whose answer has begun. While a part of the answer is being sent, the request is with
+/// its connection. While the next part is made, the request waits for a thread or is with a thread.
 pub(crate) struct Long {
     pub(crate) message: Box<Message>,
     pub(crate) under_way: Option<Holding>,
-    /// Share of unsent bytes that the rest takes.
+    /// Share of the unsent bytes that the rest of the answer holds.
     pub(crate) unsent_held: Option<Holding>,
     pub(crate) body: LongBody,
 }
@@ -23,11 +23,11 @@ pub(crate) struct Long {
 /// The body of a long answer.
 pub(crate) struct LongBody {
     rest: Box<dyn Rest>,
-    /// In chunks (RFC 9112, 7.1), else up to the end of the connection.
+    /// If true, the body is sent in chunks (RFC 9112, 7.1); else the body ends with the connection.
     is_chunked: bool,
     pub(crate) keep: bool,
     pub(crate) pace: Pace,
-    /// Instant at which its client had taken all that there was.
+    /// Instant at which the client had taken every part that was made.
     pub(crate) paused_at: Instant,
 }
 
@@ -36,12 +36,12 @@ impl LongBody {
         Self { rest, is_chunked, keep, pace: Pace::new(now), paused_at: now }
     }
 
-    /// Bytes of memory that its rest takes.
+    /// Bytes of memory that the rest of the answer holds.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.rest.held_bytes()
     }
 
-    /// Makes the part that is to be sent next, behind `head`; `None` at the end.
+    /// Makes the next part, with `head` in front. Returns `None` at the end of the body.
     pub(crate) fn next(&mut self, mut head: Vec<u8>) -> Option<Answer> {
         let mut pieces = vec![self.rest.next()?];
         if self.is_chunked {
@@ -53,7 +53,7 @@ impl LongBody {
         Some(Answer { head, pieces, rest: None })
     }
 
-    /// The end of the body, which is to be sent behind all parts.
+    /// The end of the body, which is sent after the last part.
     pub(crate) fn end(self) -> Answer {
         let head = if self.is_chunked { LAST_CHUNK.to_vec() } else { Vec::new() };
         Answer { head, ..Answer::default() }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! Idle -> Head -> Busy -> Send -> Idle             the usual round
-//!                 Busy -> Body -> Busy             a body that is wanted and not there
+//!                 Busy -> Body -> Busy             a body is wanted and has not arrived
 //!                         Send -> Busy -> Send     a long answer, whose next part is made
-//!                                 Send -> Skip     input that nobody reads, then Idle
-//!                                 Send -> Linger   input that nobody reads, then closed
+//!                                 Send -> Skip     unread input is discarded, then Idle
+//!                                 Send -> Linger   unread input is discarded, then closed
 //! ```
 //!
-//! Nothing here blocks. The loop advances a connection when its socket is ready; while it is busy,
-//! its request belongs to one pool thread, which ends that with an answer or by awaiting the body.
-//! What was received behind a request waits in the connection: less than one read of the loop, as
-//! nothing is read of a connection that is busy.
+//! No call here blocks. The loop advances a connection when its socket is ready. While a connection
+//! is busy, its request belongs to one pool thread. The thread ends this state with an answer, or
+//! by awaiting the body. Input that arrived after a request waits in the connection. Such input is
+//! shorter than one read of the loop, because the loop does not read from a busy connection.
 
 mod outgoing;
 mod phase;
@@ -39,55 +39,55 @@ pub(crate) use phase::Phase;
 
 use outgoing::Outgoing;
 
-/// Next need of a connection.
+/// The next need of a connection.
 pub(crate) enum Step {
-    /// More input, by then at the latest.
+    /// More input, before the deadline.
     Read,
-    /// Room for more of an answer, by then at the latest.
+    /// Room for more of an answer, before the deadline.
     Write,
-    /// A thread, as a request is whole.
+    /// A thread, because a request is whole.
     Serve(Box<Message>),
-    /// A thread, as the client has taken all that there is of a long answer.
+    /// A thread, because the client has taken every part of a long answer that was made.
     GoOn(Box<Long>),
-    /// Another look at what has come behind the last request.
+    /// Another look at the input that arrived after the last request.
     Resume,
-    /// Its end.
+    /// To be closed.
     Close,
 }
 
 /// One accepted socket.
 pub(crate) struct Connection {
-    /// The name by which epoll and the loop know it; no other connection ever has the same.
+    /// The name by which epoll and the loop know this connection. No other connection ever has it.
     pub(crate) token: u64,
     pub(crate) peer: Peer,
     state: Mutex<State>,
 }
 
-/// The part of a connection that changes.
+/// The mutable part of a connection.
 pub(crate) struct State {
-    /// `None` once it is closed.
+    /// `None` once the connection is closed.
     socket: Option<Socket>,
     phase: Phase,
-    /// `None` while it is busy.
+    /// `None` while the connection is busy.
     deadline: Option<Instant>,
-    /// Those in force when the last head began.
+    /// The limits that were in force when the last head began.
     limits: Arc<ConnectionLimits>,
-    /// Input that has been received and not used.
+    /// Input that has been received and not yet used.
     held: Vec<u8>,
-    /// Progress in the head that `held` begins with.
+    /// Progress in the head at the beginning of `held`.
     scanner: HeadScanner,
-    /// Input to come that nobody reads.
+    /// Bytes of input to come that are discarded unread.
     unread_bytes: u64,
     /// The request whose body is being received.
     receiving: Option<Box<Message>>,
-    /// Bytes that wake the loop while a body is being received.
+    /// Count of bytes whose arrival wakes the loop while a body is being received.
     low_water_bytes: usize,
     outgoing: Option<Outgoing>,
-    /// The answer of which that is a part.
+    /// The long answer that the outgoing part belongs to.
     long: Option<Box<Long>>,
     keep: bool,
     unsent_held: Option<Holding>,
-    /// Instant at which the client last took something of an answer.
+    /// Instant at which the client last took bytes of an answer.
     taken_at: Instant,
 }
 
@@ -118,12 +118,12 @@ impl Connection {
         Self { token, peer, state: Mutex::new(state) }
     }
 
-    /// Waits for nobody longer than a call that does not block takes.
+    /// Locks the state. Every holder of the lock makes only calls that do not block.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what the socket allows at once, for the loop; `scratch` is what it reads into.
+    /// Does, for the loop, what the socket allows at once. Input is read into `scratch`.
     pub(crate) fn advance(
         &self,
         shared: &Shared,
@@ -136,7 +136,7 @@ impl Connection {
         (step, state.deadline)
     }
 
-    /// Lets go of the socket and of everything else.
+    /// Drops the socket and everything else that the connection holds.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         let gone = (
@@ -161,20 +161,20 @@ impl State {
         self.deadline
     }
 
-    /// Owner of what is held of an unsent answer, and the instant at which some was last taken.
+    /// Returns the holding of the unsent answer, and the instant at which the client last took bytes.
     pub(crate) fn unsent(&self) -> Option<(&Holding, Instant)> {
         let of_long = || self.long.as_ref()?.unsent_held.as_ref();
         self.unsent_held.as_ref().or_else(of_long).map(|held| (held, self.taken_at))
     }
 
-    /// Has the loop wake for what a step needs. The step that is left concerns the loop or a thread.
+    /// Arms the socket for what `step` needs. Returns the step that the loop or a thread must take.
     fn settle(&self, connection: &Connection, shared: &Shared, step: Step) -> Step {
         let interest = match step {
             Step::Read => Interest::ReadOnce,
             Step::Write => Interest::WriteOnce,
             other => return other,
         };
-        // A connection that was closed meanwhile needs no arming.
+        // A connection that was closed in the meantime needs no arming.
         match &self.socket {
             Some(socket) if shared.poll.arm(socket, connection.token, interest).is_err() => {
                 Step::Close
@@ -195,7 +195,7 @@ impl State {
             Phase::Body => self.read_body(),
             Phase::Send => self.send(now),
             Phase::Skip | Phase::Linger => self.discard(scratch, now),
-            // Nothing is armed as long as a thread has it.
+            // The socket is not armed while a thread has the connection.
             Phase::Busy => Ok(Step::Close),
         };
         match outcome {
@@ -210,7 +210,7 @@ impl State {
         self.socket.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Ends a round: what comes next is another request.
+    /// Ends a round. The connection then waits for another request.
     fn rest(&mut self, now: Instant) -> Step {
         self.phase = Phase::Idle;
         self.deadline = Some(now + self.limits.idle);

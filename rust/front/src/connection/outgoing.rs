@@ -1,4 +1,4 @@
-//! An answer on its way to its client, and how long the client may take for it.
+//! An answer on its way to its client, and the time that the client may take to receive it.
 
 use std::fmt;
 use std::io;
@@ -8,38 +8,39 @@ use std::time::{Duration, Instant};
 use crate::limits::ConnectionLimits;
 use crate::socket::Socket;
 
-/// Bytes that are sent from where they lie, and kept until the client has taken them.
+/// Bytes that are sent without a copy, and kept until the client has taken them.
 pub type Piece = Box<dyn AsRef<[u8]> + Send>;
 
-/// The part of a long answer that is made as its client takes it.
+/// The part of a long answer that is made while its client takes it.
 pub trait Rest: Send {
-    /// The next bytes of the body, `None` behind the last of them. If it panics, the connection ends,
-    /// and the body stays without its end.
+    /// Returns the next bytes of the body, and `None` after the last bytes. If it panics, the
+    /// connection ends without the end of the body.
     fn next(&mut self) -> Option<Piece>;
 
-    /// Bytes of memory that it takes until it is over.
+    /// Bytes of memory that this part holds until the answer ends.
     fn held_bytes(&self) -> u64;
 }
 
 /// The body of an answer.
 pub enum Body {
-    /// All of it.
+    /// The whole body.
     Pieces(Vec<Piece>),
-    /// A way to it.
+    /// A source that makes the body piece by piece.
     Rest(Box<dyn Rest>),
 }
 
-/// Bytes below which a piece is copied behind the head: that costs less than keeping it.
+/// Bytes below which a piece is copied after the head. Such a copy costs less than keeping the
+/// piece.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
-/// An answer, whole but for its rest.
+/// An answer; only its `rest` is still to be made.
 #[derive(Default)]
 pub struct Answer {
-    /// The head, and as much of the body as is better copied than kept.
+    /// The head, and the pieces of the body that were small enough to be copied.
     pub head: Vec<u8>,
-    /// The rest of the body.
+    /// The pieces of the body that are not in `head`.
     pub pieces: Vec<Piece>,
-    /// The body of a long answer, which has nothing but its head here.
+    /// The source of the body of a long answer. Such an answer has only its head here.
     pub rest: Option<Box<dyn Rest>>,
 }
 
@@ -54,13 +55,13 @@ impl Answer {
         }
     }
 
-    /// Bytes of it all but the rest.
+    /// Bytes of the answer without its `rest`.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all().map(<[u8]>::len).sum()
     }
 
-    /// True of no answer at all.
+    /// Returns true if the answer has neither a head nor a body.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -89,7 +90,7 @@ impl Pace {
         Self { began_at: now, taken_bytes: 0 }
     }
 
-    /// Leaves out the time for which nothing was there to take.
+    /// Leaves out a time during which the client had no bytes to take.
     pub(crate) fn pause(&mut self, pause: Duration) {
         self.began_at += pause;
     }
@@ -99,13 +100,13 @@ impl Pace {
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     answer: Answer,
-    /// Count of the head and the pieces that were sent whole.
+    /// Count of the parts that were sent whole: the head, then the pieces.
     sent_pieces: usize,
-    /// Bytes sent of the next.
+    /// Bytes that were sent of the next part.
     sent_of_piece: usize,
     unsent_bytes: usize,
     pub(crate) pace: Pace,
-    /// Instant at which the client loses its connection, unless it takes more until then.
+    /// Instant at which the connection is closed, unless the client takes more bytes before.
     pub(crate) deadline: Instant,
 }
 
@@ -126,10 +127,10 @@ impl Outgoing {
         self.unsent_bytes
     }
 
-    /// Sends as much as the socket takes at once, and counts it in bytes.
+    /// Sends as much as the socket takes at once. Returns the count of the bytes sent.
     ///
     /// # Errors
-    /// `WouldBlock` where it takes nothing, others where the peer is gone.
+    /// Returns `WouldBlock` if the socket takes no bytes, and other errors if the peer is gone.
     pub(crate) fn send(
         &mut self,
         socket: &Socket,
@@ -148,7 +149,7 @@ impl Outgoing {
         Ok(sent)
     }
 
-    /// Lets go of pieces that were sent whole.
+    /// Drops the pieces that were sent whole.
     fn forget(&mut self, sent: usize) {
         self.unsent_bytes -= sent;
         let mut left = self.sent_of_piece + sent;

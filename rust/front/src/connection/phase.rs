@@ -1,35 +1,36 @@
-//! Activities of a connection.
+//! Phases of a connection.
 
 use std::time::Instant;
 
 use crate::limits::ConnectionLimits;
 
-/// Activity of a connection.
+/// The present activity of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Phase {
     /// No request is under way.
     Idle,
     /// A head has begun.
     Head,
-    /// A body that is wanted is being received.
+    /// The body is being received because the request needs it.
     Body,
     /// A request waits for a thread, or is with one.
     Busy,
     /// An answer is being sent.
     Send,
-    /// Input that nobody reads comes before the next request.
+    /// Unread input is discarded before the next request.
     Skip,
-    /// Input that nobody reads comes before the end.
+    /// Unread input is discarded before the connection is closed.
     Linger,
 }
 
 impl Phase {
-    /// True where the connection may be closed to make room for another one.
+    /// Returns true if the connection may be closed to make room for another connection.
     pub(crate) fn is_interruptible(self) -> bool {
         !matches!(self, Self::Busy | Self::Send)
     }
 
-    /// Instant at which a worker that stopped at `stopped_at` waits no longer.
+    /// Returns the instant at which a worker that stopped at `stopped_at` closes the connection
+    /// anyway.
     pub(crate) fn stop_deadline(
         self,
         stopped_at: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Input: heads, and bodies that come after them.
+//! Input: heads, and the bodies that follow them.
 
 use std::io;
 use std::mem;
@@ -12,7 +12,7 @@ use crate::shared::Shared;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl State {
-    /// Looks at what is held, else at what comes, for a whole head.
+    /// Looks for a whole head, first in the input that is held, then in new input.
     pub(super) fn read_head(
         &mut self,
         connection: &Connection,
@@ -60,8 +60,8 @@ impl State {
         Ok(Step::Serve(Box::new(Message::new(asked, body, address, &self.limits))))
     }
 
-    /// Reads the head that ends there in `input`, takes what has come of the body behind it, and
-    /// holds the rest.
+    /// Reads the head that ends at `end` in `input`. Takes the part of the body that has arrived,
+    /// and holds the remaining input.
     fn take_head(&mut self, end: usize, input: &[u8]) -> Result<(Asked, Vec<u8>), Refusal> {
         let (head, input) = input.split_at(end);
         let head = RequestHead::parse(head.to_vec())?;
@@ -85,7 +85,7 @@ impl State {
         Ok((Asked::Whole { head, framing }, body))
     }
 
-    /// Receives the body of `message`, which is due.
+    /// Receives the body of `message`, which has not arrived yet.
     fn await_body(&mut self, message: Box<Message>, now: Instant) -> io::Result<Step> {
         self.phase = Phase::Body;
         self.deadline = Some(now + self.limits.request_deadline);
@@ -124,14 +124,15 @@ impl State {
 }
 
 impl Connection {
-    /// Takes a request back, to receive its body that is due. Called by the thread that served it.
+    /// Takes a request back from the thread that served it, to receive the body that has not
+    /// arrived.
     pub(crate) fn await_body(&self, shared: &Shared, message: Box<Message>, now: Instant) -> Step {
         let mut state = self.lock();
         let step = state.await_body(message, now).unwrap_or(Step::Close);
         state.settle(self, shared, step)
     }
 
-    /// Receives the body of `message`, which is due, if the whole of it has come.
+    /// Receives the body of `message` if the whole body has arrived.
     pub(crate) fn take_body(&self, message: &mut Message) -> io::Result<()> {
         let mut state = self.lock();
         let socket = state.socket()?;

@@ -8,12 +8,13 @@ use super::{Owner, OwnerName};
 
 const KEYS_MAX: usize = 65_536;
 
-/// Accounts of accepted keys, so that what comes with one counts for its account early.
+/// Accounts of accepted keys, so that a request counts for its account before its key is checked.
 ///
-/// A key that nobody has accepted yet says nothing: what comes with it counts for its address. Else
-/// anybody could fill another's share with its key id, or get a turn for each key they invent.
-/// What is remembered decides about shares alone; each request is decided on anew. Of the text of a
-/// key only a hash is kept, by a secret of this process. Safe to share between threads.
+/// A key that no check has accepted yet counts for the address of its client. Otherwise a client
+/// could fill the share of another tenant with that tenant's key id, or get a turn for each
+/// invented key. The accounts here decide about shares alone; every request is still authenticated.
+/// Of a key's text only a hash is kept, made with a secret of this process. Safe to share between
+/// threads.
 #[derive(Debug, Default)]
 pub struct KeyOwners {
     secret: RandomState,
@@ -21,19 +22,19 @@ pub struct KeyOwners {
 }
 
 impl KeyOwners {
-    /// The account of a key, or the address that it came from.
+    /// Returns the account of a key, or the owner of the address if the key is unknown.
     pub fn of(&self, key: Option<&[u8]>, address: &Owner) -> Owner {
         key.and_then(|key| self.account_of(key)).unwrap_or_else(|| address.clone())
     }
 
-    /// The account of a key, if that is known. An empty key is nobody's.
+    /// Returns the account of a key if the key is known. An empty key has no account.
     pub fn account_of(&self, key: &[u8]) -> Option<Owner> {
         let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
         accounts.get(&self.secret.hash_one(key)).cloned()
     }
 
-    /// Notes that a key is the account's; returns true if that is news. An empty key stays nobody's:
-    /// a client without any key may send it.
+    /// Notes that a key belongs to an account; returns true if that is news. An empty key is not
+    /// noted, because a client without any key may send it.
     pub fn learn(&self, key: &[u8], account: &(impl OwnerName + ?Sized)) -> bool {
         if key.is_empty() {
             return false;

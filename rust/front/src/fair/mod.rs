@@ -1,9 +1,9 @@
-//! Turns and shares, so that no owner can take all of what all use.
+//! Turns and shares, so that no owner can take all of a resource that every owner uses.
 //!
-//! An owner is whoever a bound is counted for: an account, or an address where no key is known yet.
-//! One rule serves all that is shared (threads, calls, requests, bytes): an owner may hold as much
-//! as stays free for the others. One alone gets half, a second one half of what is left, and so on;
-//! who holds nothing gets what is left.
+//! An owner is an account, or an address while no key is known. Bounds are counted by owner. One
+//! rule serves every shared resource (threads, calls, requests, bytes): an owner may hold as much
+//! as stays free for the others. Example: of 16 threads, a lone owner gets 8, and a second owner
+//! gets 4. An owner that holds nothing may take all that is left.
 
 mod share;
 
@@ -22,12 +22,12 @@ pub use share::Share;
 /// Name of an owner, cheap to keep in many places.
 pub type Owner = Arc<str>;
 
-/// The name of an owner, kept or not.
+/// The name of an owner, borrowed or owned.
 pub trait OwnerName {
-    /// The name in text.
+    /// The name as text.
     fn text(&self) -> &str;
 
-    /// The name to be kept.
+    /// The name as a value that can be stored.
     fn kept(&self) -> Owner;
 }
 

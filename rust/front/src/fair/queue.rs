@@ -1,4 +1,4 @@
-//! A queue in which owners take turns, so that nobody waits behind another's backlog.
+//! A queue in which owners take turns, so that no owner waits for the backlog of another.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -12,20 +12,20 @@ use super::{Owner, OwnerName};
 /// Items of one owner that are served in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lane<K = ()> {
-    /// The owner for which its items count.
+    /// The owner for which the items count.
     pub owner: Owner,
-    /// Tells apart the lanes of one owner.
+    /// Distinguishes the lanes of one owner.
     pub kind: K,
 }
 
-/// The last question before an item is served.
+/// The last check before an item is served.
 pub trait Starts<K, T> {
-    /// Lets the first item of a lane be served, or not yet. It is asked under the queue's lock, so
-    /// it must not use the queue.
+    /// Returns true if the first item of a lane may be served now. The queue calls it under its
+    /// lock, so it must not use the queue.
     fn starts(&self, lane: &Lane<K>, item: &mut T) -> bool;
 }
 
-/// Lets everything start.
+/// Lets every item start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Always;
 
@@ -38,23 +38,24 @@ impl<K, T> Starts<K, T> for Always {
 /// The answer to a thread that asks for work.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn<K, T> {
-    /// An item, which `done` or `done_and_get` must follow.
+    /// An item; `done` or `done_and_get` must follow.
     Item(Lane<K>, T),
-    /// Nothing that may start now.
+    /// No item may start now.
     Wait,
-    /// Nothing ever again.
+    /// The queue is closed and empty.
     End,
 }
 
-/// Items that wait for one of `2 * owner_max` threads, of which one owner gets `owner_max`.
+/// Items that wait for one of `2 * owner_max` threads. A lone owner gets `owner_max` of the
+/// threads.
 ///
-/// Every lane that has items is served one a turn. How many items of one owner are under way at
-/// once is its share of the threads, so those who are slow, or stuck in their own store, leave
-/// threads to the others. While `Starts` says no, the lane waits, and `retry` asks again. Safe to
-/// share between threads.
+/// Every lane that has items gets one item served in each round. An owner's share of the threads
+/// bounds its items under way. Owners that are slow, or stuck in their own store, thus leave
+/// threads to the other owners. While `Starts` returns false, the lane waits, and `retry` asks
+/// again. Safe to share between threads.
 ///
-/// The thread that went to sleep last is woken first, since it finds its caches warm, and one wakes
-/// the next: whoever is awake and free takes what there is before another has got up.
+/// The thread that went to sleep last is woken first, because its caches are warm. Each woken
+/// thread wakes the next. Threads that are awake take the items before another thread has woken up.
 pub struct FairQueue<K, T, S = Always> {
     threads_max: usize,
     starts: S,
@@ -63,22 +64,22 @@ pub struct FairQueue<K, T, S = Always> {
 
 struct State<K, T> {
     lanes: HashMap<Lane<K>, VecDeque<T>, foldhash::fast::RandomState>,
-    /// Lanes that have items, the next one to be served first.
+    /// Lanes that have items, in the order in which they are served.
     order: VecDeque<Lane<K>>,
-    /// A deque of a lane that has none any more, for the next one.
+    /// The deque of a lane that became empty, kept for the next lane.
     spare: VecDeque<T>,
     waiting: usize,
     under_way: Holdings,
-    /// Bound on the items that have become able to start since a thread has last looked at all.
+    /// Bound on the items that became able to start since a thread last looked at all lanes.
     due: usize,
     asleep: Vec<Thread>,
-    /// A thread has been woken and has not looked yet.
+    /// True while a woken thread has not looked yet.
     waking: bool,
     closed: bool,
 }
 
 impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
-    /// A queue from which everything may start.
+    /// Makes a queue whose items all may start.
     #[must_use]
     pub fn new(owner_max: usize) -> Self {
         Self::with_starts(owner_max, Always)
@@ -86,7 +87,7 @@ impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
 }
 
 impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
-    /// A queue whose items start when `starts` says so.
+    /// Makes a queue whose items start when `starts` allows it.
     pub fn with_starts(owner_max: usize, starts: S) -> Self {
         let state = State {
             lanes: HashMap::default(),
@@ -107,7 +108,7 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         self.threads_max
     }
 
-    /// The last question before an item is served.
+    /// The last check before an item is served.
     pub fn starts(&self) -> &S {
         &self.starts
     }
@@ -119,7 +120,7 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         state.wake();
     }
 
-    /// Adds items, and wakes whoever is to serve them once for all.
+    /// Adds items, and wakes threads for all of them at once.
     pub fn put_all(&self, items: impl IntoIterator<Item = (Lane<K>, T)>) {
         let mut state = self.lock();
         for (lane, item) in items {
@@ -128,25 +129,25 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         state.wake();
     }
 
-    /// Waits for the next item; `None` when all is closed and done.
+    /// Waits for the next item. Returns `None` when the queue is closed and empty.
     pub fn get(&self) -> Option<(Lane<K>, T)> {
         self.wait(self.lock())
     }
 
-    /// The next item, without waiting.
+    /// Returns the next item without waiting.
     #[cfg(test)]
     pub(super) fn try_get(&self) -> Turn<K, T> {
         self.look(&mut self.lock())
     }
 
-    /// Ends what `get` began, of an owner.
+    /// Ends an item that `get` returned, and frees its owner's thread.
     pub fn done(&self, owner: &str) {
         let mut state = self.lock();
         state.end(owner);
         state.wake();
     }
 
-    /// `done` and `get`, which wakes nobody for what this thread takes itself.
+    /// Does `done` and then `get`. It wakes no other thread for the item that this thread takes.
     pub fn done_and_get(&self, owner: &str) -> Option<(Lane<K>, T)> {
         let mut state = self.lock();
         match self.end_and_look(&mut state, owner) {
@@ -156,13 +157,14 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         }
     }
 
-    /// `done` and `try_get`.
+    /// Does `done` and then `try_get`.
     #[cfg(test)]
     pub(super) fn done_and_try_get(&self, owner: &str) -> Turn<K, T> {
         self.end_and_look(&mut self.lock(), owner)
     }
 
-    /// Has what `get` began count for another owner, unless that has its share.
+    /// Moves an item that `get` returned to the count of another owner. Returns false if that owner
+    /// has its share.
     pub fn move_to(&self, owner: &str, other: &(impl OwnerName + ?Sized)) -> bool {
         let mut state = self.lock();
         // This thread counts twice while it moves.
@@ -174,15 +176,15 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         moved
     }
 
-    /// Looks again at what could not start, at as much as there are threads for.
+    /// Looks again at items that could not start, at most at as many as there are threads.
     pub fn retry(&self) {
         let mut state = self.lock();
         state.due = state.due.max(state.waiting.min(self.threads_max));
         state.wake();
     }
 
-    /// Takes items out of a lane, from its beginning on as long as `which` holds, which must not
-    /// use the queue.
+    /// Takes items out of a lane from its beginning, for as long as `which` returns true. `which`
+    /// must not use the queue.
     pub fn withdraw(&self, lane: &Lane<K>, mut which: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut state = self.lock();
         let Some(items) = state.lanes.get_mut(lane) else { return Vec::new() };
@@ -199,22 +201,22 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         taken
     }
 
-    /// All lanes in which something waits, the next one first.
+    /// All lanes that have items, the next lane first.
     pub fn lanes(&self) -> Vec<Lane<K>> {
         self.lock().order.iter().cloned().collect()
     }
 
-    /// Count of the items that wait.
+    /// Count of the waiting items.
     pub fn len(&self) -> usize {
         self.lock().waiting
     }
 
-    /// True where nothing waits.
+    /// Returns true if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Has every thread end as soon as nothing waits.
+    /// Closes the queue: every thread ends when no item waits.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -234,7 +236,8 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
                 drop(state);
                 thread::park();
                 state = self.lock();
-                // Others may unpark a thread as well; who calls one takes it off the list.
+                // Other code may unpark a thread too; the queue takes a thread off the list when it
+                // wakes the thread.
                 if !state.asleep.iter().any(|each| each.id() == this.id()) {
                     break;
                 }
@@ -293,7 +296,7 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True where a thread is to look, as far as this queue knows.
+    /// Returns true if the queue expects a thread to look for items.
     #[cfg(test)]
     pub(super) fn is_due(&self) -> bool {
         self.lock().due > 0
@@ -313,7 +316,7 @@ impl<K: Clone + Eq + Hash, T> State<K, T> {
         self.lanes.insert(lane, items);
     }
 
-    /// Takes the first item of the lane at `index`, which comes behind all others then.
+    /// Takes the first item of the lane at `index`, and moves the lane behind all other lanes.
     fn take(&mut self, index: usize) -> Option<(Lane<K>, T)> {
         let lane = self.order.remove(index)?;
         let items = self.lanes.get_mut(&lane)?;
@@ -328,8 +331,8 @@ impl<K: Clone + Eq + Hash, T> State<K, T> {
         Some((lane, item))
     }
 
-    /// Gives back a part of the threads: one more item of the same owner may start now, and one of
-    /// another owner.
+    /// Gives back one thread. One more item of the same owner may start now, and one of another
+    /// owner.
     fn end(&mut self, owner: &str) {
         self.under_way.give(owner, 1);
         if self.waiting > 0 {
@@ -337,7 +340,7 @@ impl<K: Clone + Eq + Hash, T> State<K, T> {
         }
     }
 
-    /// Wakes a thread for what is due, or all where nothing will ever be.
+    /// Wakes a thread if items are due. Wakes all threads if the queue is closed and empty.
     fn wake(&mut self) {
         if self.closed && self.waiting == 0 {
             self.asleep.drain(..).for_each(|thread| thread.unpark());

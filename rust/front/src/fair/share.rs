@@ -1,4 +1,4 @@
-//! The amount of something that each owner holds, and how much it may.
+//! The amount of a resource that each owner holds, and the amount that each owner may hold.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,19 +6,22 @@ use std::sync::{Mutex, PoisonError};
 use super::{Owner, OwnerName};
 
 /// Counts an amount by owner against a bound. Safe to share between threads.
+///
+/// Example: with a bound of 16, a lone owner gets 8. If others hold 8, it gets 4.
 #[derive(Debug, Default)]
 pub struct Share(Mutex<Holdings>);
 
 impl Share {
-    /// Takes `amount` of `bound`, or nothing where it is more than the owner's share.
+    /// Takes `amount` of `bound`. Takes nothing and returns false if the amount is more than the
+    /// owner's share.
     ///
-    /// The only thing under way passes, however large it is.
+    /// If no owner holds anything, every amount is taken, however large.
     pub fn take(&self, owner: &(impl OwnerName + ?Sized), amount: u64, bound: u64) -> bool {
         self.with(|holdings| holdings.take(owner, amount, bound))
     }
 
-    /// Takes `more` for something that has taken `part`, or nothing if that is more than the owner's
-    /// share.
+    /// Takes `more` for a holder that has taken `part`. Takes nothing and returns false if that is
+    /// more than the owner's share.
     pub fn grow(
         &self,
         owner: &(impl OwnerName + ?Sized),
@@ -36,12 +39,12 @@ impl Share {
         })
     }
 
-    /// Counts what is there already, whatever the owner holds.
+    /// Counts an amount that is held already, without a check of the owner's share.
     pub fn add(&self, owner: &(impl OwnerName + ?Sized), amount: u64) {
         self.with(|holdings| holdings.add(owner, amount));
     }
 
-    /// Gives back what was taken.
+    /// Gives back an amount that was taken.
     pub fn give(&self, owner: &str, amount: u64) {
         self.with(|holdings| holdings.give(owner, amount));
     }
@@ -51,7 +54,7 @@ impl Share {
         self.with(|holdings| holdings.held(owner))
     }
 
-    /// Amount that all hold together.
+    /// Amount that all owners hold together.
     pub fn total(&self) -> u64 {
         self.with(|holdings| holdings.total)
     }
@@ -61,10 +64,10 @@ impl Share {
     }
 }
 
-/// `Share` for one who has it alone.
+/// `Share` without a lock, for a caller that has exclusive access.
 #[derive(Debug, Default)]
 pub(super) struct Holdings {
-    /// Owners that hold something; an owner of nothing takes no room.
+    /// Owners that hold an amount above zero; other owners need no memory.
     held: HashMap<Owner, u64, foldhash::fast::RandomState>,
     total: u64,
 }

@@ -25,7 +25,7 @@ fn one_owner_gets_half_and_the_next_half_of_what_is_left() {
     let share = Share::default();
     let got = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| taken(&share, name, 64));
     assert_eq!(got, [32, 16, 8, 4, 2, 1, 1, 0]);
-    share.give("a", 1); // what is given back is shared by the same rule
+    share.give("a", 1); // amounts that are given back are shared by the same rule
     assert_eq!(taken(&share, "b", 64), 0);
     assert_eq!(taken(&share, "h", 64), 1);
 }
@@ -80,7 +80,7 @@ fn an_empty_key_is_nobodys() {
     assert_eq!(owners.of(Some(b""), &address), address);
 }
 
-/// Items that one thread serves, one after the other.
+/// Returns the items that one thread serves, one after the other.
 fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
     turns: &FairQueue<K, T, S>,
     count: usize,
@@ -106,12 +106,12 @@ fn owners_take_turns_however_much_one_has_queued() {
 fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
     let turns = FairQueue::new(4);
     let numbered = |number: usize| Lane { owner: owner("a"), kind: number % 2 };
-    (0..20).for_each(|number| turns.put(numbered(number), number)); // lanes of one owner are one owner
+    (0..20).for_each(|number| turns.put(numbered(number), number)); // lanes count as one owner
     (0..4).for_each(|number| assert_eq!(turns.get(), Some((numbered(number), number))));
     assert_eq!(turns.try_get(), Turn::Wait);
     let other = Lane { owner: owner("b"), kind: 0 };
     turns.put(other.clone(), 99);
-    assert_eq!(turns.get(), Some((other.clone(), 99))); // though 16 of the first one's came before
+    assert_eq!(turns.get(), Some((other.clone(), 99))); // 16 of the first owner came before
     turns.done("b");
     assert_eq!(turns.done_and_get("a"), Some((numbered(4), 4)));
 }
@@ -131,7 +131,7 @@ fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
     assert_eq!(turns.try_get(), Turn::Item(lane("a"), 2));
 }
 
-/// Lets reads start while it is open.
+/// Lets reads start while the gate is open.
 struct Gate(AtomicBool);
 
 impl Starts<&'static str, &'static str> for Gate {
@@ -158,7 +158,7 @@ fn a_lane_that_may_not_start_waits_until_it_may() {
     assert_eq!(turns.lanes(), []);
 }
 
-/// Also what could not start when the end was announced, since its owner held its share.
+/// Items that could not start at the end, because their owner held its share, are served too.
 #[test]
 fn all_that_waits_is_done_before_the_threads_end() {
     for threads in [1, 3, 8] {
@@ -184,7 +184,7 @@ fn all_that_waits_is_done_before_the_threads_end() {
     }
 }
 
-/// Threads that sleep are woken for all that comes, by whichever way it becomes able to start.
+/// Sleeping threads are woken for every item, however it becomes able to start.
 #[test]
 fn many_threads_serve_every_item_once() {
     let turns = FairQueue::new(4);
@@ -242,12 +242,12 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     vec(one, 0..200)
 }
 
-/// The rules of turns and shares once more, as plainly as they can be said.
+/// The rules of turns and shares again, in the plainest form.
 #[derive(Default)]
 struct Plain {
-    /// Owner, kind and items of each lane, the next one first.
+    /// Owner, kind and items of each lane, the next lane first.
     lanes: Vec<(usize, usize, Vec<usize>)>,
-    /// Owner and kind of what is under way.
+    /// Owner and kind of the items under way.
     under_way: Vec<(usize, usize)>,
     shut: [bool; 2],
 }
@@ -288,7 +288,7 @@ impl Plain {
     }
 }
 
-/// Lets lanes of a kind start while it is open.
+/// Lets lanes of a kind start while the gate is open.
 #[derive(Default)]
 struct Kinds([AtomicBool; 2]);
 
@@ -371,8 +371,7 @@ fn apply(
 }
 
 proptest! {
-    /// Every turn is the one that the rules give, and nothing that may start is left to threads
-    /// that sleep.
+    /// Every turn follows the rules, and no item that may start is left while threads sleep.
     #[test]
     fn turns_are_those_of_the_plain_rules(actions in actions()) {
         let turns = FairQueue::with_starts(OWNER_MAX, Kinds::default());

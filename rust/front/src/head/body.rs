@@ -1,4 +1,4 @@
-//! Bodies: how long one is, whether it is read, and whether the connection can go on after it.
+//! Bodies: their length, whether they are read, and whether the connection can go on after them.
 
 use super::request::RequestHead;
 
@@ -7,9 +7,9 @@ use super::request::RequestHead;
 pub struct BodyLimits {
     /// A longer body is never buffered.
     pub body_bytes_max: u64,
-    /// A longer one that nobody reads is not skipped either.
+    /// A longer body is not skipped either, if the request does not need it.
     pub drain_bytes_max: u64,
-    /// A body in chunks is read as well.
+    /// If true, a body in chunks is read too.
     pub takes_chunks: bool,
 }
 
@@ -17,20 +17,20 @@ pub struct BodyLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact about the body by itself")]
 pub struct BodyFraming {
-    /// The value of Content-Length; 0 without one.
+    /// The value of Content-Length; 0 if the field is missing.
     pub body_bytes: u64,
-    /// The body is to be read before the request is served.
+    /// If true, the body is read before the request is served.
     pub is_buffered: bool,
-    /// The start of the next request on this connection is known.
+    /// If true, the start of the next request on this connection is known.
     pub is_reusable: bool,
-    /// The body is longer than allowed, so nobody reads it.
+    /// If true, the body is longer than allowed and is not read.
     pub is_oversized: bool,
-    /// The body comes in chunks, which are put together.
+    /// If true, the body comes in chunks, which are put together.
     pub is_chunked: bool,
 }
 
 impl BodyFraming {
-    /// The treatment of the body behind `head`.
+    /// Decides how the body after `head` is treated.
     #[must_use]
     pub fn of(head: &RequestHead, limits: BodyLimits) -> Self {
         let body_bytes = head.body_bytes();
@@ -40,7 +40,7 @@ impl BodyFraming {
         let is_buffered = is_chunked || writes && body_bytes > 0 && !is_oversized;
         let is_skippable = is_buffered || body_bytes <= limits.drain_bytes_max;
         let is_waiting = head.expects_continue() && !is_buffered;
-        // Behind chunks that are not read nobody knows where the next request would start.
+        // After chunks that are not read, the start of the next request is unknown.
         let is_unknown =
             head.is_chunked() && !is_chunked || is_oversized || is_waiting || !is_skippable;
         let is_reusable = !is_unknown && !head.closes();

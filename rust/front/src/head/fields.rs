@@ -1,4 +1,4 @@
-//! Header fields: names, values, and which of them make a head malformed.
+//! Header fields: names, values, and the faults that make a head malformed.
 
 use super::refusal::Refusal;
 use super::request_line::is_token;
@@ -9,27 +9,28 @@ const FIELD_BYTES_MAX: usize = 8190;
 const USUAL_FIELDS: usize = 16;
 const LINE_END: &[u8] = b"\r\n";
 
-/// A field; its name is in upper case with `_` for `-`.
+/// A field. Its name is in upper case with `_` for `-`. Example: `X_API_KEY` for `X-Api-Key`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) name: Span,
     pub(super) value: Span,
 }
 
-/// The fields of a head in their order.
+/// The fields of a head in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     pub(super) all: Vec<Field>,
-    /// Some name is there twice.
+    /// True if a name occurs twice.
     pub(super) is_repeated: bool,
-    /// The client waits for `100 Continue`, if its version of HTTP has that.
+    /// True if the client waits for `100 Continue` and its version of HTTP has that status.
     pub(super) expects_continue: bool,
 }
 
 /// Reads the fields from `start` up to the empty line, and rewrites their names in `head`.
 ///
-/// The first fault in the order of the fields decides. A name with an underscore is left out, since
-/// it would be taken for the one that has a hyphen there.
+/// The first fault in the order of the fields decides. A field with an underscore in its name is
+/// left out, because its rewritten name would equal the name with a hyphen. Example: `X_Api_Key`
+/// would pass for `X-Api-Key`.
 pub(super) fn read(head: &mut [u8], start: usize) -> Result<Fields, Refusal> {
     let mut fields = Fields { all: Vec::with_capacity(USUAL_FIELDS), ..Fields::default() };
     let mut line_start = start;
@@ -104,12 +105,12 @@ fn line_bytes(bytes: &[u8]) -> Option<usize> {
     bytes.windows(LINE_END.len()).position(|pair| pair == LINE_END)
 }
 
-/// True for a byte that may stand in a value: all but controls (RFC 9110, 5.5).
+/// Returns true if a value may contain `byte`: any byte but controls (RFC 9110, 5.5).
 fn is_of_value(byte: u8) -> bool {
     (byte >= b' ' && byte != 0x7f) || byte == b'\t'
 }
 
-/// `start..end` without the spaces and tabs around it.
+/// Returns `start..end` without the spaces and tabs around it.
 fn trimmed(head: &[u8], mut start: usize, mut end: usize) -> Span {
     let is_space = |index: usize| matches!(head[index], b' ' | b'\t');
     while start < end && is_space(start) {
@@ -121,8 +122,8 @@ fn trimmed(head: &[u8], mut start: usize, mut end: usize) -> Span {
     Span::of(start..end)
 }
 
-/// Puts one field in the place of all that have the same name: the values joined by commas, where
-/// the first of them was.
+/// Joins all fields of one name into one field, at the place of the first. The values are joined by
+/// commas. Example: `A: 1`, `B: 2`, `A: 3` become `A: 1,3` and `B: 2`.
 pub(super) fn join_repeated(head: &mut Vec<u8>, fields: &[Field]) -> Vec<Field> {
     let mut joined: Vec<Field> = Vec::with_capacity(fields.len());
     for (index, field) in fields.iter().enumerate() {

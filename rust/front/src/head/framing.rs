@@ -3,10 +3,10 @@
 use super::fields::Field;
 use super::refusal::Refusal;
 
-/// Digits that Python's `int` takes, since the application reads the number again.
+/// Most digits that Python's `int` accepts, because the application parses the number again.
 const CONTENT_LENGTH_DIGITS_MAX: usize = 4300;
 
-/// Body and connection as the fields have them.
+/// Body and connection, as the fields describe them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Framing {
     pub(super) body_bytes: u64,
@@ -42,7 +42,8 @@ pub(super) fn read(
     })
 }
 
-/// Wish of a client for its connection: all members of all its fields (RFC 9112, 9.3 and 9.6).
+/// A client's wishes for its connection, from every member of every such field (RFC 9112, 9.3 and
+/// 9.6).
 #[derive(Default)]
 struct Wish {
     closes: bool,
@@ -63,7 +64,7 @@ impl Wish {
     }
 }
 
-/// The number; more than 64 bits hold is as good as the largest that they do.
+/// Returns the number, or `u64::MAX` if the number needs more than 64 bits.
 fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     let is_number = value.iter().all(u8::is_ascii_digit);
     if value.is_empty() || !is_number || value.len() > CONTENT_LENGTH_DIGITS_MAX {

@@ -1,10 +1,10 @@
-//! Request heads: the end of one, its content, and its effect on the body and the connection.
+//! Request heads: their end, their content, and their effect on the body and the connection.
 //!
-//! Malformed is what gunicorn's parser refuses when it gets the same bytes one by one, so that the
-//! answer never depends on how a head was cut into packets. Whoever holds the bytes looks for the
-//! end of the head with a [`HeadScanner`] and gives the head alone to [`RequestHead::parse`].
+//! A head is malformed if gunicorn's parser refuses the same bytes one by one. The answer thus never
+//! depends on how a head was cut into packets. The owner of the bytes looks for the end of the head
+//! with a [`HeadScanner`] and gives only the head to [`RequestHead::parse`].
 //!
-//! Each module may use those listed above it.
+//! Each module may use the modules listed above it.
 
 mod refusal;
 mod span;

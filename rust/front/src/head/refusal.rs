@@ -1,6 +1,6 @@
-//! Reasons for which a head gets no further than the parser.
+//! Reasons for which the parser refuses a head.
 
-/// Fault of a malformed head. After any of them nobody knows where the next request starts.
+/// Fault of a malformed head. After every fault the start of the next request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// The request line is longer than its limit.
@@ -11,9 +11,9 @@ pub enum Refusal {
     ExpectationFailed,
     /// The body has a transfer coding that HTTP/1.1 does not name.
     UnsupportedTransferCoding,
-    /// Content-Length is no number, is given twice, or contradicts Transfer-Encoding.
+    /// Content-Length is not a number, is given twice, or contradicts Transfer-Encoding.
     InvalidContentLength,
-    /// Anything else that is not as RFC 9112 wants it.
+    /// The head breaks RFC 9112 in another way.
     BadRequest,
 }
 

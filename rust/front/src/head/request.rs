@@ -8,13 +8,13 @@ use super::span::Span;
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// The name by which a head has a field: `X_API_KEY` for `X-Api-Key`.
+/// Returns the name by which a head stores a field. Example: `X_API_KEY` for `X-Api-Key`.
 #[must_use]
 pub fn field_name(name: &str) -> String {
     name.to_ascii_uppercase().replace('-', "_")
 }
 
-/// Content of a well-formed head. It owns the bytes; all parts are ranges in them.
+/// Content of a well-formed head. It owns the bytes; all parts are ranges of these bytes.
 #[derive(Debug)]
 pub struct RequestHead {
     bytes: Vec<u8>,
@@ -28,7 +28,7 @@ impl RequestHead {
     /// Reads a whole head, from the first byte to the end that a [`super::HeadScanner`] found.
     ///
     /// # Errors
-    /// The reason for which the head is malformed.
+    /// Returns a [`Refusal`] if the head is malformed.
     pub fn parse(mut bytes: Vec<u8>) -> Result<Self, Refusal> {
         // One empty line before the request line is ignored (RFC 9112, 2.2).
         let start = if bytes.starts_with(LINE_END) { LINE_END.len() } else { 0 };
@@ -44,7 +44,7 @@ impl RequestHead {
         Ok(Self { bytes, line, fields, framing, expects_continue })
     }
 
-    /// The method as it came.
+    /// The method as it was sent.
     #[must_use]
     pub fn method(&self) -> &str {
         self.text(self.line.method)
@@ -56,7 +56,7 @@ impl RequestHead {
         self.text(self.line.path)
     }
 
-    /// The target's text after `?`, or nothing.
+    /// The target's text after `?`; empty if the target has no query.
     #[must_use]
     pub fn query(&self) -> &str {
         self.text(self.line.query)
@@ -68,8 +68,9 @@ impl RequestHead {
         self.line.minor_version
     }
 
-    /// The fields in the order in which their names came first: WSGI's name of a field without
-    /// `HTTP_` (`X_API_KEY`), and its value in Latin-1, of a name sent twice joined by a comma.
+    /// The fields in the order in which their names came first. A name is WSGI's name without
+    /// `HTTP_` (`X_API_KEY`). A value is in Latin-1; the values of a repeated name are joined by
+    /// commas.
     #[must_use]
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &[u8])> {
         self.fields.iter().map(|field| (self.text(field.name), field.value.of_bytes(&self.bytes)))
@@ -81,25 +82,25 @@ impl RequestHead {
         self.fields().find(|field| field.0 == name).map(|field| field.1)
     }
 
-    /// The value of Content-Length, 0 without one, and `u64::MAX` for all that is larger.
+    /// The value of Content-Length: 0 if the field is missing, `u64::MAX` for every larger number.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.framing.body_bytes
     }
 
-    /// The body has a transfer coding, and so no length that is known.
+    /// Returns true if the body has a transfer coding, and therefore no known length.
     #[must_use]
     pub fn is_chunked(&self) -> bool {
         self.framing.is_chunked
     }
 
-    /// The client wants no further answer on this connection.
+    /// Returns true if the client wants no further answer on this connection.
     #[must_use]
     pub fn closes(&self) -> bool {
         self.framing.closes
     }
 
-    /// The client waits for `100 Continue` before it sends the body.
+    /// Returns true if the client waits for `100 Continue` before it sends the body.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.expects_continue

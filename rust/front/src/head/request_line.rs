@@ -12,11 +12,11 @@ pub(super) struct RequestLine {
     pub(super) method: Span,
     pub(super) path: Span,
     pub(super) query: Span,
-    /// HTTP/1.x
+    /// The `x` in HTTP/1.x.
     pub(super) minor_version: u8,
 }
 
-/// True for a byte that may stand in a method or in the name of a field (RFC 9110, 5.6.2).
+/// Returns true if a method or the name of a field may contain `byte` (RFC 9110, 5.6.2).
 pub(super) fn is_token(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
 }
@@ -64,8 +64,8 @@ fn two_spaces(line: &[u8]) -> Option<(usize, usize)> {
 
 type Parts = (Range<usize>, Range<usize>);
 
-/// Path and query of a request target (RFC 9112, 3.2), as ranges in it. `None` for a target that
-/// the method cannot have.
+/// Returns the path and the query of a request target (RFC 9112, 3.2) as ranges in the target.
+/// Returns `None` if the method cannot have this target.
 fn split_target(method: &[u8], target: &[u8]) -> Option<Parts> {
     if target.is_empty() || !target.iter().all(u8::is_ascii_graphic) {
         return None;
@@ -92,7 +92,8 @@ fn split_target(method: &[u8], target: &[u8]) -> Option<Parts> {
     Some(path_and_query(target, start))
 }
 
-/// The path begins at `start`, ends before the query, and a fragment belongs to neither.
+/// Splits a target whose path begins at `start`. A fragment belongs neither to the path nor to the
+/// query.
 fn path_and_query(target: &[u8], start: usize) -> Parts {
     let position = |from: usize, to: usize, wanted: u8| {
         target[from..to].iter().position(|byte| *byte == wanted).map(|index| from + index)
@@ -104,7 +105,7 @@ fn path_and_query(target: &[u8], start: usize) -> Parts {
     }
 }
 
-/// Length of the scheme and its colon, or 0 where the target has none.
+/// Returns the length of the scheme and its colon, or 0 if the target has no scheme.
 fn scheme_bytes(target: &[u8]) -> usize {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     match target.iter().position(|byte| *byte == b':') {
@@ -115,7 +116,7 @@ fn scheme_bytes(target: &[u8]) -> usize {
     }
 }
 
-/// True where brackets in an authority hold an IPv6 address, or one of a later version (RFC 3986).
+/// Returns true if brackets in an authority hold an IPv6 address or a later version (RFC 3986).
 fn is_authority(authority: &[u8]) -> bool {
     let position = |wanted: u8| authority.iter().position(|byte| *byte == wanted);
     match (position(b'['), position(b']')) {

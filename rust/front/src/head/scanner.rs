@@ -1,4 +1,4 @@
-//! Finds the end of a head in bytes that come piece by piece.
+//! Finds the end of a head in bytes that arrive in pieces.
 
 use std::io::BufRead;
 
@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 
 const REQUEST_LINE_BYTES_MAX: usize = 8190;
 
-/// Progress of the search for the end of one head; no byte is looked at twice.
+/// Progress of the search for the end of one head. No byte is examined twice.
 #[derive(Clone, Debug, Default)]
 pub struct HeadScanner {
     scanned: usize,
@@ -15,18 +15,20 @@ pub struct HeadScanner {
 }
 
 impl HeadScanner {
-    /// A scanner for a head of which nothing has come.
+    /// Makes a scanner for a head of which no byte has arrived.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Count of the bytes of the head that `held` begins with, or `None` while it is incomplete.
-    /// `held` is what the last call got with what has come since behind it.
+    /// Returns the count of bytes of the head at the beginning of `held`, or `None` while the head
+    /// is incomplete. `held` is the input of the last call, followed by the bytes that arrived
+    /// since.
     ///
     /// # Errors
-    /// A beginning that no continuation can mend: a line that ends without CR, too long a request
-    /// line, or more than `head_bytes_max` bytes without an end.
+    /// Returns a [`Refusal`] if no continuation can mend the head. Such a head has a line that ends
+    /// without CR, a request line that is too long, or more than `head_bytes_max` bytes without an
+    /// end.
     pub fn end(&mut self, held: &[u8], head_bytes_max: usize) -> Result<Option<usize>, Refusal> {
         let view = &held[..held.len().min(head_bytes_max)];
         while let Some(newline) = self.next_newline(view) {
@@ -55,14 +57,14 @@ impl HeadScanner {
 
     fn next_newline(&mut self, view: &[u8]) -> Option<usize> {
         let mut rest = &view[self.scanned..];
-        // The standard library's way to `memchr`; reading from a slice cannot fail.
+        // The standard library reaches `memchr` only this way. Reading from a slice cannot fail.
         let skipped = rest.skip_until(b'\n').unwrap_or(0);
         self.scanned += skipped;
         (skipped > 0 && view[self.scanned - 1] == b'\n').then(|| self.scanned - 1)
     }
 
-    /// Refuses a request line that has no newline before `index` and can only be too long, were
-    /// the next two bytes its end.
+    /// Refuses a request line that has no newline before `index`, if it would be too long even if
+    /// the next two bytes ended it.
     fn check_request_line(&self, index: usize) -> Result<(), Refusal> {
         if !self.request_line_seen && index - self.line_start > REQUEST_LINE_BYTES_MAX + 2 {
             return Err(Refusal::UriTooLong);

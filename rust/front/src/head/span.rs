@@ -1,4 +1,4 @@
-//! Places in a head, so that its parts need no memory of their own.
+//! Ranges in a head, so that its parts need no memory of their own.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The range as a span. Panics beyond 4 GiB, which no head reaches.
+    /// Returns the range as a span. Panics beyond 4 GiB; no head is that long.
     pub(super) fn of(range: Range<usize>) -> Self {
         let offset = |index| u32::try_from(index).expect("a head is shorter than 4 GiB");
         Self { start: offset(range.start), end: offset(range.end) }

@@ -1,4 +1,4 @@
-//! Heads as clients send them, and as they should not.
+//! Well-formed heads of clients, and malformed heads.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,8 @@ const LIMITS: BodyLimits =
 const USUAL: &str = "POST /telemetry?a=%20b&c=? HTTP/1.1\r\nHost: a:1\r\nX-Api-Key: k:1\r\n\
                      Content-Length: 5\r\n\r\n";
 
-/// The result for `bytes` that come in pieces cut at `cuts`, and how many of them are the head.
+/// Returns the head in `bytes`, which arrive in pieces cut at `cuts`, and the count of the head's
+/// bytes.
 fn received(bytes: &[u8], cuts: &[usize]) -> Result<Option<(RequestHead, usize)>, Refusal> {
     let mut scanner = HeadScanner::new();
     for &cut in cuts.iter().chain([&bytes.len()]) {
@@ -271,7 +272,7 @@ fn bytes_behind_a_head_are_not_looked_at() {
     assert_eq!(end, USUAL.len() + 2);
 }
 
-/// Texts that a head is made of, and those that break one.
+/// Texts that heads consist of, and texts that break a head.
 const PIECES: [&str; 24] = [
     "GET",
     "POST",

@@ -1,4 +1,4 @@
-//! Bodies in chunks, where they are read.
+//! Bodies in chunks, on a front that reads them.
 
 use std::net::Shutdown;
 

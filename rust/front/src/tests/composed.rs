@@ -1,4 +1,4 @@
-//! Answers that are put together for the request that they answer.
+//! Answers that are composed for their request.
 
 use super::*;
 use crate::connection::{Body, Piece, Rest};

@@ -1,4 +1,4 @@
-//! Connections out of time. The clock is the test's: a sweep is told what time it is.
+//! Connections past their deadline. The test sets the clock of each sweep.
 
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{Client, SECOND, Worker, answer};
 use crate::connection::Answer;
 
-/// Tells whether the client's connection, opened after `start`, is closed by a sweep so long from
-/// now, and not before.
+/// Returns true if a sweep after `patience` closes the client's connection, and an earlier sweep
+/// does not. The connection was opened after `start`.
 fn is_closed_after(
     worker: &mut Worker,
     client: &mut Client,

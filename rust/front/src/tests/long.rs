@@ -1,4 +1,4 @@
-//! Answers that are made as their clients take them.
+//! Answers that are made while their clients take them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ const GET: &str = "GET / HTTP/1.1\r\n\r\n";
 const PIECE_BYTES: usize = 1 << 20;
 const HELD_BYTES: u64 = 5 << 20;
 
-/// So many pieces, which counts those that were made, and those that are not over.
+/// Pieces of an answer. `made` counts them; `_under_way` tells the answers that are not over.
 struct Pieces {
     left: usize,
     made: Arc<AtomicUsize>,
@@ -57,7 +57,7 @@ impl Application {
     }
 }
 
-/// Has threads make what is due, until nothing is.
+/// Lets threads make every part that is due.
 fn go_on(worker: &mut Worker) {
     worker.turn();
     while worker.requests.len() > 0 {
@@ -68,7 +68,7 @@ fn go_on(worker: &mut Worker) {
     }
 }
 
-/// Everything up to the end of the answer, or of the connection.
+/// Returns everything up to the end of the answer, or of the connection.
 fn received(worker: &mut Worker, client: &mut Client, application: &Application) -> String {
     let mut all = String::new();
     while !application.is_over() {

@@ -73,14 +73,14 @@ impl Worker {
         Client(here)
     }
 
-    /// Handles all events that there are.
+    /// Handles all events that have arrived.
     fn turn(&mut self) {
         for _ in 0..4 {
             self.event_loop.turn(Duration::ZERO).unwrap();
         }
     }
 
-    /// The next request, which must be there after a turn.
+    /// Returns the next request, which must be there after a turn.
     fn next(&mut self) -> Request {
         self.turn();
         assert!(self.requests.len() > 0, "no request is whole");
@@ -109,7 +109,7 @@ impl Client {
         self.0.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Everything that has come.
+    /// Returns everything that has arrived.
     fn received(&mut self) -> String {
         let mut bytes = Vec::new();
         match self.0.read_to_end(&mut bytes) {

@@ -1,4 +1,4 @@
-//! Rounds of request and answer on one connection, however the bytes come.
+//! Rounds of request and answer on one connection, with bytes that arrive in any pieces.
 
 use std::net::Shutdown;
 
@@ -152,7 +152,7 @@ fn str_of(bytes: &[u8]) -> &str {
 }
 
 proptest! {
-    /// Requests of several kinds, one behind the other, sent in pieces of any size.
+    /// Requests of several kinds, one after the other, sent in pieces of any size.
     #[test]
     fn requests_are_the_same_however_their_bytes_come(
         kinds in prop::collection::vec(0_usize..3, 1..6),

@@ -1,4 +1,4 @@
-//! Threads that are late, fail, leave an answer to others, or serve without the application.
+//! Threads that are late, fail, leave an answer to other threads, or serve without the application.
 
 use std::io::Write;
 use std::os::fd::FromRawFd;
@@ -94,7 +94,7 @@ fn a_panic_on_the_loop_costs_one_connection() {
     assert_eq!(other.received(), "other");
 }
 
-/// Answers by itself where the path says so.
+/// Serves a request itself if the path says so.
 struct ByPath;
 
 impl Fast for ByPath {
@@ -139,7 +139,7 @@ fn requests_that_are_served_fast_never_reach_the_application() {
 
 #[test]
 fn no_head_is_read_by_limits_that_are_not_in_force_any_more() {
-    // SAFETY: the descriptor is new, and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     #[expect(unsafe_code, reason = "memory as the supervisor shares it")]
     let memory =
         unsafe { std::os::fd::OwnedFd::from_raw_fd(libc::memfd_create(c"settings".as_ptr(), 0)) };

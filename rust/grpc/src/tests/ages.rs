@@ -1,4 +1,4 @@
-//! L20, L21: connections that are silent, gone or old, on a clock that goes on by itself.
+//! L20, L21: connections that are silent, gone or old, on a clock that advances by itself.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 
-/// Runs a test on a clock that goes on to the next timer once all wait.
+/// Runs a test on a clock that jumps to the next timer once every task waits.
 fn run<F: Future<Output = ()>>(test: F) {
     let mut builder = Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap().block_on(test);
@@ -28,7 +28,7 @@ fn l20_a_client_that_answers_no_ping_is_let_go_of() {
         let (_sender, driver): (SendRequest<Bytes>, _) =
             h2::client::handshake(client).await.unwrap();
         let mut driver = Box::pin(driver);
-        // It speaks for a second, and then its machine is gone.
+        // The client speaks for a second, and then its machine is gone.
         let _ = timeout(Duration::from_secs(1), &mut driver).await;
         let since = Instant::now();
         served.await.unwrap();
@@ -45,7 +45,7 @@ fn l20_l21_a_silent_client_stays_for_an_hour_and_its_grace() {
         let (_sender, driver): (SendRequest<Bytes>, _) =
             h2::client::handshake(client).await.unwrap();
         let since = Instant::now();
-        driver.await.unwrap(); // it is told to go, and does
+        driver.await.unwrap(); // the client is told to leave, and does
         served.await.unwrap();
         let minutes = since.elapsed().as_secs_f64() / 60.0;
         assert!((54.0..67.0).contains(&minutes), "{minutes}");

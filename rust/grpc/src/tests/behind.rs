@@ -1,4 +1,5 @@
-//! Calls that are handed on to a server behind, which shares one connection among all clients.
+//! Calls that are handed on to a server behind the front, which shares one connection among all
+//! clients.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -13,13 +14,13 @@ const CANCEL: [u8; 4] = [0, 0, 0, 8];
 /// `:status: 200`.
 const HEAD: &[u8] = &[0x88];
 const TRAILERS: &[u8] = b"\x00\x0bgrpc-status\x010";
-/// More than `h2` lets pass by itself, of small frames that nobody reads and of streams it forgot.
+/// More small unread frames, and frames for forgotten streams, than `h2` allows by default.
 const RESETS: usize = 1_200;
 /// Fewer than the resets that end the connection of a client.
 const OF_A_CLIENT: usize = 150;
 
-/// Answers the calls that their clients reset, as late as it can, and then the first one. Tells of each
-/// head and reset.
+/// Answers the calls that their clients reset, as late as it can, and then the first call. Reports
+/// each head and reset.
 async fn behind(mut connection: UnixStream, events: UnboundedSender<()>) {
     let mut preface = [0; PREFACE.len()];
     connection.read_exact(&mut preface).await.unwrap();
@@ -31,7 +32,7 @@ async fn behind(mut connection: UnixStream, events: UnboundedSender<()>) {
         let [high, middle, low, kind, _, stream @ ..] = head;
         let mut payload = vec![0; u32::from_be_bytes([0, high, middle, low]) as usize];
         connection.read_exact(&mut payload).await.unwrap();
-        // The front tells that it knows a stream no more by other codes.
+        // For a stream that the front no longer knows, it sends other codes.
         let is_reset = kind == RST_STREAM && payload == CANCEL;
         if kind == HEADERS || is_reset {
             events.send(()).unwrap();

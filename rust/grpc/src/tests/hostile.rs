@@ -18,7 +18,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The frame of a head, whose fields no table keeps (RFC 7541, 6.2.2).
+/// Returns the frame of a head, whose fields no table keeps (RFC 7541, 6.2.2).
 pub(super) fn head(flags: u8, stream: u32, path: &str, key: &str) -> Vec<u8> {
     let fields = [
         (":method", "POST"),
@@ -34,7 +34,7 @@ pub(super) fn head(flags: u8, stream: u32, path: &str, key: &str) -> Vec<u8> {
     frame(HEADERS, flags, stream, &fields.collect::<Vec<_>>().concat())
 }
 
-/// Takes the next frame that the service sends; its kind.
+/// Receives the next frame of the service, and returns its kind.
 async fn kind_of_next(connection: &mut DuplexStream) -> u8 {
     let mut head = [0; 9];
     connection.read_exact(&mut head).await.unwrap();
@@ -44,7 +44,7 @@ async fn kind_of_next(connection: &mut DuplexStream) -> u8 {
     kind
 }
 
-/// Sends rounds of frames until the connection ends; the count of rounds that it took.
+/// Sends rounds of frames until the connection ends. Returns the count of the rounds.
 async fn flooded(house: &House, mut round: impl FnMut(u32) -> Vec<u8>) -> u32 {
     let mut connection = house.connect();
     connection.write_all(PREFACE).await.unwrap();
@@ -69,7 +69,7 @@ fn floods_of_frames_that_ask_for_nothing_end() {
         for kind in [PING, SETTINGS] {
             let payload: &[u8] = if kind == PING { &[0; 8] } else { &[] };
             let frames = flooded(&house, |_| frame(kind, 0, 0, payload).repeat(100)).await;
-            // The buffer of the connection takes some that nobody reads any more.
+            // The connection's buffer takes some frames that are no longer read.
             assert!((100..2_000).contains(&frames), "{frames} rounds of 100");
         }
     });
@@ -119,7 +119,7 @@ fn a_path_that_nobody_serves_and_bytes_that_are_no_text_end_no_other_call() {
         let at = broken.windows(4).position(|bytes| bytes == b"xxxx").unwrap();
         broken[at] = 0xff;
         odd.write_all(&broken).await.unwrap();
-        // Frames are taken in their order: with this answer both paths have been looked at.
+        // Frames are read in order: this answer proves that both paths have been examined.
         while !matches!(kind_of_next(&mut odd).await, RST_STREAM | GOAWAY) {}
         assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, Status::OK);
     });

@@ -9,11 +9,11 @@ use super::*;
 
 type Pieces = Vec<Bytes>;
 
-/// The answer to a call whose body comes in these pieces.
+/// Returns the answer to a call whose body comes in these pieces.
 async fn told(client: &Client, fields: &[(&'static str, &str)], pieces: Pieces) -> Answer {
     let (response, mut body) = client.begin(&key('a'), fields).await;
     for piece in pieces {
-        // A call that is refused early takes no more.
+        // A call that is refused early accepts no more data.
         drop(body.send_data(piece, false));
         tokio::task::yield_now().await;
     }

@@ -1,5 +1,5 @@
-//! Connections over memory, with a client of `h2` as the other end, on planes and keys of the test's
-//! own.
+//! Connections over memory, with a client of `h2` as the other end. Each test has its own planes
+//! and keys.
 
 mod ages;
 mod behind;
@@ -48,7 +48,7 @@ const WRITE: &str = "https://x/fleet.telemetry.v1.TelemetryIngest/Write";
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const HELD_BYTES_MAX: u64 = 2 << 20;
 
-/// A gate that is open, or that lookups of keys wait at.
+/// A gate that is open, or stops lookups of keys.
 #[derive(Default)]
 struct Gate {
     is_closed: Mutex<bool>,
@@ -112,7 +112,7 @@ impl Indexes for NoIndexes {
     }
 }
 
-/// A service of two tenants, whose ended calls a thread notes.
+/// A service of two tenants. A thread notes the calls that have ended.
 struct House {
     folder: tempfile::TempDir,
     runtime: Runtime,
@@ -130,7 +130,7 @@ fn key(name: char) -> String {
     format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
 }
 
-/// Keys `a` and `b` of tenants with the same names, each with an account of its own.
+/// Keys `a` and `b` of tenants with the same names, each with its own account.
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).unwrap());
@@ -218,7 +218,7 @@ impl House {
         }
     }
 
-    /// The other end of a connection, and the task that serves it.
+    /// Returns the other end of a connection, and the task that serves it.
     fn connection(&self) -> (DuplexStream, impl Future<Output = ()> + use<>) {
         let (ours, theirs) = duplex(1 << 20);
         let connected = self.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
@@ -231,21 +231,21 @@ impl House {
         (theirs, task)
     }
 
-    /// The other end of a connection that is served.
+    /// Returns the other end of a connection that is served.
     fn connect(&self) -> DuplexStream {
         let (theirs, task) = self.connection();
         self.runtime.spawn(task);
         theirs
     }
 
-    /// A client on a connection of its own.
+    /// Returns a client with its own connection.
     async fn client(&self) -> Client {
         let (sender, driver) = h2::client::handshake(self.connect()).await.unwrap();
         tokio::spawn(driver);
         Client(sender)
     }
 
-    /// Routes, statuses and codes of the calls that have ended, but for writes that were stored.
+    /// Routes, statuses and codes of the calls that have ended, except writes that were stored.
     fn ended(&self) -> Vec<(String, &'static str, Option<String>)> {
         let ended = self.ended.lock().unwrap();
         ended.iter().map(|e| (e.route.to_string(), e.status, e.error.clone())).collect()
@@ -288,7 +288,7 @@ struct Client(SendRequest<Bytes>);
 type Answer = (Status, String, Vec<u8>);
 
 impl Client {
-    /// Begins a call: its answer, and the way to send its body.
+    /// Begins a call. Returns its answer, and the stream of its body.
     async fn begin(
         &self,
         key: &str,
@@ -307,7 +307,7 @@ impl Client {
 
     async fn write(&self, key: &str, message: &[u8]) -> Answer {
         let (response, mut body) = self.begin(key, &[]).await;
-        // A call that is refused before its message takes none.
+        // A call that is refused before its message accepts no data.
         drop(body.send_data(framed(0, message), true));
         answer(response).await
     }
@@ -361,7 +361,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// The trailer that says when to come back.
+/// The trailer that tells when to try again.
 fn retry_of(trailers: &HeaderMap) -> Option<&str> {
     trailers.get("grpc-status-details-bin")?.to_str().ok()
 }

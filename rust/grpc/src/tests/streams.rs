@@ -1,4 +1,4 @@
-//! RFC 9113, 5.1, 5.2 and 8.1: frames that a stream in its state does not take, on a call that is open.
+//! RFC 9113, 5.1, 5.2 and 8.1: frames that an open stream does not accept in its state.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -15,18 +15,18 @@ const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 const STREAMS_MAX: u32 = 256;
 
-/// The head of a call that goes on, on that stream.
+/// Returns the head of a call that goes on, on that stream.
 fn open(stream: u32) -> Vec<u8> {
     head(END_HEADERS, stream, "/TelemetryIngest/Write", &key('a'))
 }
 
-/// The same with one field more.
+/// Returns the same head with one more field.
 fn open_with(name: &str, value: &str) -> Vec<u8> {
     let text = |text: &str| [&[text.len().try_into().unwrap()], text.as_bytes()].concat();
     frame(HEADERS, END_HEADERS, 1, &[&open(1)[9..], &[0], &text(name), &text(value)].concat())
 }
 
-/// The code of the first error that the service tells of a stream, or of the connection.
+/// Returns the code of the first error that the service reports about a stream or the connection.
 async fn error_after(house: &House, frames: &[Vec<u8>]) -> u32 {
     let mut connection = house.connect();
     connection.write_all(PREFACE).await.unwrap();
@@ -57,7 +57,7 @@ fn a_frame_that_a_stream_does_not_take_is_an_error_of_the_right_code() {
     let method = frame(HEADERS, END_HEADERS, 1, &[0x83]); // `:method: POST`
     let cases = [
         (vec![open(1), reset.clone(), end(b"abcd")], STREAM_CLOSED),
-        // An error of the stream that h2 makes one of the connection (RFC 9113, 5.4.1).
+        // h2 turns this error of a stream into an error of the connection (RFC 9113, 5.4.1).
         (vec![open(1), reset, open(1)], PROTOCOL_ERROR),
         (vec![open(1), open(1)], PROTOCOL_ERROR),
         (vec![open(1), method], PROTOCOL_ERROR),

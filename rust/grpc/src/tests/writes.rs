@@ -1,4 +1,4 @@
-//! L3, L19, L27, B23, O4: writes, and what is refused.
+//! L3, L19, L27, B23, O4: writes, and their refusals.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn l3_a_key_is_needed_before_a_message_is_taken() {
     house.runtime.block_on(async {
         let client = house.client().await;
         for key in ["", "nonsense", &key('c'), &key('a').replace("abc", "abd")] {
-            let (response, _body) = client.begin(key, &[]).await; // it sends none
+            let (response, _body) = client.begin(key, &[]).await; // it sends no body
             let (status, details, _) = answer(response).await;
             assert_eq!((status, &*details), (Status::UNAUTHENTICATED, "auth_failed"));
         }

@@ -1,7 +1,7 @@
-//! The identity behind a key: each request reads the accounts as they are.
+//! The identity behind a key. Each request reads the present state of the accounts.
 //!
-//! Records that were read a moment ago are not opened and decoded again while the store and its files
-//! are as they were.
+//! Records that were read shortly before are not opened and decoded again while the store and its
+//! files are unchanged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use super::records::{ApiKey, Identity, Tenant};
 use super::secret_hash::{HASH_BYTES, SecretHasher, read_hash};
 use super::secret_text::{SecretKind, SecretText};
 
-/// Keys whose records are kept decoded.
+/// Bound on the count of keys whose decoded records are kept.
 const KNOWN_MAX: usize = 4_096;
 
 /// The reason for which a key gives no identity.
@@ -23,9 +23,9 @@ const KNOWN_MAX: usize = 4_096;
 pub enum Rejection {
     /// No key was sent.
     NoKey,
-    /// A key was sent and is no good: the kind that counts as a failure of the client.
+    /// A key was sent and is not valid. This counts as a failure of the client.
     InvalidKey,
-    /// The tenant of the key is not there.
+    /// The tenant of the key does not exist.
     TenantUnknown,
     /// The tenant of the key is disabled.
     TenantDisabled,
@@ -41,7 +41,7 @@ pub struct Authenticator {
     known: RwLock<HashMap<String, Arc<Known>, foldhash::fast::RandomState>>,
 }
 
-/// The records of a key, as one version of the store has them.
+/// The records of a key in one version of the store.
 struct Known {
     mark: Mark,
     key: Arc<ApiKey>,
@@ -50,7 +50,8 @@ struct Known {
 }
 
 impl Authenticator {
-    /// Checks keys by the records of `records`, whose hashes are made under `pepper`.
+    /// Makes an authenticator that reads `records`. `pepper` is the secret of the hashes in the
+    /// records.
     #[must_use]
     pub fn new(records: Arc<dyn RecordStore>, pepper: &[u8], environment: &str) -> Self {
         Self {
@@ -61,13 +62,13 @@ impl Authenticator {
         }
     }
 
-    /// The identity behind the text of a key, `now` being seconds since 1970.
+    /// Returns the identity behind the text of a key. `now` is in seconds since 1970.
     ///
-    /// A refusal rests on the newest state: if changes of others may not be known yet, it is decided
-    /// once more.
+    /// A refusal rests on the newest state. If recent changes may be unknown here, the check runs
+    /// again.
     ///
     /// # Errors
-    /// The reason for which there is none.
+    /// Returns the [`Rejection`] if the key gives no identity.
     pub fn identify(&self, key: Option<&str>, now: i64) -> Result<Arc<Identity>, Rejection> {
         let text = SecretText::read(SecretKind::Key, key.ok_or(Rejection::NoKey)?)
             .ok_or(Rejection::InvalidKey)?;
@@ -81,17 +82,17 @@ impl Authenticator {
         }
     }
 
-    /// The identity behind a key whose records were read before, as far as changes of the store are
-    /// known here. A replica of another machine's records, once read, is not asked for newer ones.
+    /// Returns the identity behind a key whose records were read before, by the changes of the
+    /// store that are known here. A replica that was read once is not asked for newer records.
     ///
-    /// `None` for every other key: [`Self::identify`] has more to say about it.
+    /// Returns `None` for every other key; [`Self::identify`] tells the reason.
     pub fn identify_known(&self, key: &str, now: i64) -> Option<Arc<Identity>> {
         let text = SecretText::read(SecretKind::Key, key)?;
         self.known(text.id)?;
         self.identity(&text, now).ok()
     }
 
-    /// The identity behind a key, as far as changes of the store are known here.
+    /// Returns the identity behind a key, by the changes of the store that are known here.
     fn identity(&self, text: &SecretText<'_>, now: i64) -> Result<Arc<Identity>, Rejection> {
         let known = self.records_of(text.id).map_err(Rejection::Unavailable)?;
         let hash = known.as_ref().map(|known| &known.hash);
@@ -110,13 +111,14 @@ impl Authenticator {
         }
     }
 
-    /// The records of a key as they were read last.
+    /// Returns the records of a key as they were read last.
     fn known(&self, key_id: &str) -> Option<Arc<Known>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(key_id).cloned()
     }
 
     fn records_of(&self, key_id: &str) -> Result<Option<Arc<Known>>, Error> {
-        // Before the records, which may be newer: then they are read once more.
+        // The mark is read before the records. If the records are newer, they are read again next
+        // time.
         let mark = self.records.mark()?;
         if let Some(known) = self.known(key_id).filter(|known| known.mark == mark) {
             return Ok(Some(known));

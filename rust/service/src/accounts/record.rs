@@ -1,42 +1,42 @@
-//! The one encoding of the records of accounts, and the way to them.
+//! The single encoding of the records of accounts, and access to the records.
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::records::View;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of the longest key that a store takes.
+/// Most bytes of a key in a store.
 const KEY_BYTES_MAX: usize = 511;
-/// Records that are asked for at once.
+/// Count of the records that one call asks for.
 const PAGE: usize = 1_024;
 
 /// A kind of records, encoded in JSON.
 pub trait Record: Serialize + DeserializeOwned {
-    /// The space of these records.
+    /// The space that holds these records.
     const SPACE: &'static str;
-    /// Such a record, in words of an operator.
+    /// The name of this kind of record for operators.
     const WHAT: &'static str;
 
-    /// The bytes of the record.
+    /// Encodes the record.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there are none, which no kind of records allows.
+    /// Returns [`Error::Invalid`] if the record cannot be encoded, which no kind of record allows.
     fn encode(&self) -> Result<Vec<u8>, Error> {
         serde_json::to_vec(self).map_err(|error| Error::Invalid { message: error.to_string() })
     }
 
-    /// The record of stored bytes.
+    /// Decodes a record.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for other bytes.
+    /// Returns [`Error::Corrupt`] if the bytes are not such a record.
     fn decode(bytes: &[u8]) -> Result<Self, Error> {
         serde_json::from_slice(bytes).map_err(|_| Error::Corrupt { what: Self::WHAT })
     }
 
-    /// The record of a key, `None` also for a text that cannot be a key.
+    /// Returns the record of a key. Returns `None` too for a text that cannot be a key.
     ///
     /// # Errors
-    /// As [`Self::decode`], and those of a store that cannot be used now.
+    /// Returns the errors of [`Self::decode`], and an error if the store cannot be used now.
     fn get(view: &mut View, key: &str) -> Result<Option<Self>, Error> {
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
             return Ok(None);
@@ -44,10 +44,10 @@ pub trait Record: Serialize + DeserializeOwned {
         view.get(Self::SPACE, key.as_bytes())?.map(|bytes| Self::decode(&bytes)).transpose()
     }
 
-    /// All records whose keys begin with `prefix`, with their keys, ascending.
+    /// Returns all records whose keys begin with `prefix`, with their keys, ascending.
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// Returns the errors of [`Self::get`].
     fn all(view: &mut View, prefix: &str) -> Result<Vec<(String, Self)>, Error> {
         let (mut found, mut next) = (Vec::new(), Some(Vec::new()));
         while let Some(first) = next {

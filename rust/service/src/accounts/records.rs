@@ -1,6 +1,6 @@
 //! Records of tenants, keys, operator tokens, console sessions and usage.
 //!
-//! Times are whole seconds since 1970 in UTC. Of a secret a record has the keyed hash alone, in
+//! Times are whole seconds since 1970 in UTC. A record holds only the keyed hash of a secret, in
 //! hexadecimal.
 
 use std::sync::Arc;
@@ -10,26 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use super::record::Record;
 
-/// A console session ends this long after its last request.
+/// Seconds after the last request at which a console session ends.
 const SESSION_IDLE_SECONDS: i64 = 30 * 60;
-/// Time services set a clock back by less.
+/// Seconds that a session's last use may lie ahead of the clock. Time services set clocks back by
+/// less.
 const USED_AHEAD_SECONDS_MAX: i64 = 60;
 
 /// A customer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tenant {
-    /// The slug, which is the tenant key as well.
+    /// The slug, which is also the tenant key.
     pub name: String,
     /// The name of the data plane.
     pub account_id: String,
     /// The plan.
     pub plan: String,
-    /// The tenant may write.
+    /// If true, the tenant may write.
     pub live_ingest: bool,
-    /// Seconds for which rows are kept; `None` for ever.
+    /// Seconds for which rows are kept; `None` if they are kept for ever.
     pub retention_seconds: Option<i64>,
-    /// Nothing is answered to the tenant.
+    /// If true, every request of the tenant is refused.
     pub disabled: bool,
     /// Instant of its creation.
     pub created_at: i64,
@@ -45,28 +46,28 @@ pub struct ApiKey {
     pub tenant: String,
     /// A name for people.
     pub name: String,
-    /// Rights.
+    /// The scopes: the rights that the key gives.
     pub scopes: Vec<String>,
-    /// The environment that it is for.
+    /// The environment that the key is for.
     pub environment: String,
     /// Instant of its creation.
     pub created_at: i64,
-    /// Instant of its end, if it has one.
+    /// Instant at which the key expires; `None` if it never expires.
     pub expires_at: Option<i64>,
-    /// Instant of its revocation, if it was revoked.
+    /// Instant of the revocation; `None` if the key was not revoked.
     pub revoked_at: Option<i64>,
     /// The hash of its secret.
     pub hash: String,
-    /// The id of the key that it was last rotated to.
+    /// The id of the key that this key was last rotated to.
     ///
-    /// Times do not say which of two keys came later: both may be of one second, or a clock was set
+    /// Times do not say which of two keys is newer: both may be of one second, or a clock was set
     /// back in between.
     #[serde(default)]
     pub replaced_by: Option<String>,
 }
 
 impl ApiKey {
-    /// `revoked` or `expired` if the key is no longer good.
+    /// Returns `revoked` or `expired` if the key is no longer valid.
     #[must_use]
     pub fn ended(&self, now: i64) -> Option<&'static str> {
         ended(self.revoked_at, self.expires_at, now)
@@ -85,14 +86,14 @@ pub struct OperatorToken {
     pub created_at: i64,
     /// Instant of its end.
     pub expires_at: i64,
-    /// Instant of its revocation, if it was revoked.
+    /// Instant of the revocation; `None` if the token was not revoked.
     pub revoked_at: Option<i64>,
     /// The hash of its secret.
     pub hash: String,
 }
 
 impl OperatorToken {
-    /// `revoked` or `expired` if the token is no longer good.
+    /// Returns `revoked` or `expired` if the token is no longer valid.
     #[must_use]
     pub fn ended(&self, now: i64) -> Option<&'static str> {
         ended(self.revoked_at, Some(self.expires_at), now)
@@ -111,7 +112,7 @@ pub struct ConsoleSession {
     pub address: String,
     /// Instant of its opening.
     pub opened_at: i64,
-    /// Instant of its last request that was noted.
+    /// Instant of the last request that was noted.
     pub used_at: i64,
     /// Instant of its end.
     pub expires_at: i64,
@@ -120,10 +121,10 @@ pub struct ConsoleSession {
 }
 
 impl ConsoleSession {
-    /// Returns true if the session is over, or was not used for half an hour.
+    /// Returns true if the session has ended, or was not used for half an hour.
     ///
-    /// A session that was used more than a minute from now was used under a wrong clock: the instant
-    /// of that is not known, so it has ended.
+    /// If the last use lies more than a minute ahead of `now`, a wrong clock wrote it. Its true
+    /// time is unknown, so the session has ended.
     #[must_use]
     pub fn has_ended(&self, now: i64) -> bool {
         let idle_seconds = now.saturating_sub(self.used_at);
@@ -132,19 +133,19 @@ impl ConsoleSession {
     }
 }
 
-/// Requests of an account, under its id or under its id, a slash and the id of a node.
+/// Requests of an account. The record's key is the account's id, or `<account id>/<node id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageRecord {
     /// All requests.
     pub requests: u64,
-    /// The name of the run that was added last.
+    /// The name of the run whose requests were added last.
     pub run: String,
-    /// Requests of that run.
+    /// Count of the requests of that run.
     pub counted: u64,
 }
 
-/// Kinds of records, the space of each, and what it is called.
+/// Kinds of records: the space and the name of each kind.
 macro_rules! records {
     ($($kind:ty, $space:literal, $what:literal;)*) => {$(
         impl Record for $kind {

@@ -1,35 +1,36 @@
-//! Keyed hashes, which are all that is kept of secrets.
+//! Keyed hashes. The store keeps only the hash of a secret.
 
 use std::fmt::Write;
 
 use ring::hmac;
 
-/// Bytes of a hash.
+/// Length of a hash in bytes.
 pub(super) const HASH_BYTES: usize = 32;
 
 /// HMAC-SHA-256 under a key.
 pub struct SecretHasher(hmac::Key);
 
 impl SecretHasher {
-    /// Hashes under `pepper`.
+    /// Makes a hasher with the key `pepper`.
     #[must_use]
     pub fn new(pepper: &[u8]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, pepper))
     }
 
-    /// The hash of a secret, in hexadecimal.
+    /// Returns the hash of a secret, in hexadecimal.
     #[must_use]
     pub fn hash(&self, secret: &str) -> String {
         let mut text = String::with_capacity(2 * HASH_BYTES);
         for byte in hmac::sign(&self.0, secret.as_bytes()).as_ref() {
-            let _ = write!(text, "{byte:02x}"); // a text takes whatever is written
+            let _ = write!(text, "{byte:02x}"); // writing to a text cannot fail
         }
         text
     }
 
     /// Returns true if `kept` is the hash of `secret`.
     ///
-    /// `None`, for an id that is unknown, costs the same hash and comparison.
+    /// Takes the same time if `kept` is `None`, so that an unknown id cannot be told from a wrong
+    /// secret.
     #[must_use]
     pub fn proves(&self, secret: &str, kept: Option<&[u8; HASH_BYTES]>) -> bool {
         let expected = kept.unwrap_or(&[0; HASH_BYTES]);
@@ -37,7 +38,7 @@ impl SecretHasher {
     }
 }
 
-/// The bytes of a hash in hexadecimal.
+/// Returns the bytes of a hash in hexadecimal.
 #[must_use]
 pub fn read_hash(text: &str) -> Option<[u8; HASH_BYTES]> {
     let mut hash = [0; HASH_BYTES];

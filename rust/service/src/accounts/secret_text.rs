@@ -1,4 +1,4 @@
-//! Texts that prove something: an id, by which a record is found, and a secret.
+//! Texts that prove an identity. Each holds an id, which finds a record, and a secret.
 //!
 //! | kind | text |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | operator token | `fto_<id>_<secret><checksum>` |
 //! | console session | `<id>.<secret>` |
 //!
-//! The checksum is the CRC-32 of all before it. So a mistyped text is refused before anything is
-//! looked up, and one that leaked is easy to search for. No part has a separator in it.
+//! The checksum is the CRC-32 of the text before it. A mistyped text is therefore refused before
+//! any record is read, and a leaked text is easy to search for. No part contains a separator.
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::seal::fill_random;
@@ -16,24 +16,24 @@ const ENVIRONMENT_BYTES_MAX: usize = 63;
 const ID_BYTES: usize = 16;
 const SECRET_BYTES: usize = 32;
 const CHECKSUM_BYTES: usize = 8;
-/// RFC 4648, 6, in small letters: 5 bits each.
+/// The alphabet of RFC 4648, 6, in lower case: 5 bits for each letter.
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// The kinds of such texts.
+/// The kinds of secret texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretKind {
-    /// A client of a tenant has it. No other kind has an environment.
+    /// A client of a tenant holds it. No other kind has an environment.
     Key,
-    /// An operator has it, and opens sessions by it.
+    /// An operator holds it and opens sessions with it.
     Token,
-    /// A browser has it.
+    /// A browser holds it.
     Session,
 }
 
 /// The parts of a well-formed text.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct SecretText<'t> {
-    /// The environment of a key, else empty.
+    /// The environment of a key; empty for the other kinds.
     pub environment: &'t str,
     /// The id of the record.
     pub id: &'t str,
@@ -42,7 +42,7 @@ pub struct SecretText<'t> {
 }
 
 impl<'t> SecretText<'t> {
-    /// The parts of a text, `None` if it is none of this kind.
+    /// Returns the parts of a text, or `None` if the text is not of this kind.
     #[must_use]
     pub fn read(kind: SecretKind, text: &'t str) -> Option<Self> {
         let is_key = kind == SecretKind::Key;
@@ -64,7 +64,7 @@ impl<'t> SecretText<'t> {
     }
 }
 
-/// The text before a checksum, `None` if the checksum is wrong.
+/// Returns the text before the checksum, or `None` if the checksum is wrong.
 fn checked(text: &str) -> Option<&str> {
     let (checked, checksum) = text.split_at_checked(text.len().checked_sub(CHECKSUM_BYTES)?)?;
     let is_hexadecimal = checksum.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -72,10 +72,11 @@ fn checked(text: &str) -> Option<&str> {
     (is_hexadecimal && is_right).then_some(checked)
 }
 
-/// A text with a new id and a new secret of 160 bits; `environment` is that of a key.
+/// Makes a text with a new id and a new secret of 160 bits. `environment` is the environment of a
+/// key.
 ///
 /// # Errors
-/// [`Error::Io`] if the system has no random bytes.
+/// Returns [`Error::Io`] if the system has no random bytes.
 pub fn new_secret_text(kind: SecretKind, environment: &str) -> Result<String, Error> {
     let (id, secret) = (random::<ID_BYTES>()?, random::<SECRET_BYTES>()?);
     let checked = match kind {
@@ -86,7 +87,7 @@ pub fn new_secret_text(kind: SecretKind, environment: &str) -> Result<String, Er
     Ok(format!("{checked}{:08x}", crc32fast::hash(checked.as_bytes())))
 }
 
-/// So many random characters of base 32.
+/// Returns `LENGTH` random characters of base 32.
 fn random<const LENGTH: usize>() -> Result<String, Error> {
     let mut bytes = [0; LENGTH];
     fill_random(&mut bytes)?;

@@ -5,7 +5,7 @@ use super::routes::Language;
 use crate::refusal::{Fault, Refusal};
 
 /// Checks the head of a write whose body may have `bytes_max`, and the length of a body that has
-/// come. Returns false if the body is due.
+/// arrived. Returns false if the body has not arrived.
 pub(super) fn check(
     request: &dyn Asking,
     language: Language,
@@ -26,7 +26,7 @@ pub(super) fn check(
     Ok(true)
 }
 
-/// The length that the head says; `None` for a body in chunks.
+/// Returns the length in the head, or `None` for a body in chunks.
 fn length(
     request: &dyn Asking,
     language: Language,
@@ -40,9 +40,9 @@ fn length(
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Err(Refusal::new("invalid_content_length"));
     }
-    // A number that 64 bits do not hold is too large.
+    // A number above 64 bits is too large in any case.
     let length = str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
-    // The limit may have been raised since the head came, whose body was left unread.
+    // The limit may have been raised since the head arrived, and the body was left unread.
     if is_oversized || length > bytes_max {
         return Err(Refusal::new("request_too_large"));
     }
@@ -85,7 +85,7 @@ fn check_adapted(request: &dyn Asking, language: Language) -> Result<(), Refusal
     if is_known { Ok(()) } else { Err(Refusal::new("unsupported_media_type")) }
 }
 
-/// The coding of a body with this field: `identity` if none is said.
+/// Returns the coding of a body with this field, or `identity` if the field is missing.
 pub(crate) fn coding(field: Option<&[u8]>) -> &[u8] {
     field.filter(|coding| !coding.is_empty()).map_or(b"identity", <[u8]>::trim_ascii)
 }
@@ -93,7 +93,8 @@ pub(crate) fn coding(field: Option<&[u8]>) -> &[u8] {
 /// Name and value.
 type Parameter<'h> = (&'h [u8], Vec<u8>);
 
-/// The media type of a field, and its parameters (RFC 9110, 5.6.6).
+/// Splits a field into the media type and its parameters (RFC 9110, 5.6.6). Example: `text/plain;
+/// charset="utf-8"` gives `text/plain` and `charset` with `utf-8`.
 fn parts(field: &[u8]) -> (&[u8], Vec<Parameter<'_>>) {
     let mut parts = Vec::new();
     let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);
@@ -117,7 +118,7 @@ fn parts(field: &[u8]) -> (&[u8], Vec<Parameter<'_>>) {
     (media_type.trim_ascii(), named.collect())
 }
 
-/// A value without its quotation marks.
+/// Returns a value without its quotation marks.
 fn unquoted(value: &[u8]) -> Vec<u8> {
     let Some(inner) = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")) else {
         return value.to_vec();

@@ -12,28 +12,28 @@ use crate::refusal::Refusal;
 /// The reason for which a request is not served.
 #[derive(Debug)]
 pub enum Cause {
-    /// A rule of the contract.
+    /// A rule of the contract refuses the request.
     Refused(Refusal),
     /// The accounts cannot be read now.
     AccountsUnavailable(Error),
-    /// No store can be opened now, whoever asks.
+    /// No store can be opened now, for any client.
     StoreFailed(Error),
 }
 
-/// The thing that is to be done next for a request.
+/// The next step for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// It is to be served.
+    /// The request is served.
     Serve,
-    /// It asks for the methods of its path, and needs no key.
+    /// The request asks for the methods of its path, and needs no key.
     Options,
-    /// All is well but the body, which is to be received.
+    /// Every check has passed, and the body must be received next.
     AwaitBody,
 }
 
-/// All that was found out about a request, up to the stage that ended it.
+/// All facts about a request, up to the stage that ended it.
 pub struct Decision {
-    /// The address of the client, as far as limits care.
+    /// The address of the client that limits count.
     pub address: String,
     /// The route, once it is known.
     pub route: Option<&'static Route>,
@@ -43,13 +43,13 @@ pub struct Decision {
     pub plane: Option<Arc<OpenPlane>>,
     /// Events for the audit log.
     pub events: Vec<&'static str>,
-    /// The id in the key that the events are about, if it has the form of a key.
+    /// The id in the key that the events concern, if the text has the form of a key.
     pub key_id: Option<String>,
-    /// The request is one too many of its account.
+    /// True if the request exceeds its account's share.
     pub is_over_share: bool,
-    /// The reason for which the tenant's store cannot be opened, for the log.
+    /// The error for the log, if the tenant's store cannot be opened.
     pub fault: Option<Error>,
-    /// The end of it.
+    /// The result of admission.
     pub outcome: Result<Grant, Cause>,
 }
 

@@ -1,4 +1,4 @@
-//! The places in which a key may stand.
+//! The header fields that may carry a key.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use base64::alphabet::STANDARD;
 use base64::engine::Engine;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
 
-/// Base64 (RFC 4648, 4), padded. Clients need not clear the bits that no byte has.
+/// Base64 (RFC 4648, 4), padded. Clients need not clear the unused bits of the last character.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
-/// The fields of a listener that a key may stand in.
+/// The fields of a listener that may carry a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPlaces {
     /// `x-api-key`.
@@ -21,7 +21,7 @@ pub enum KeyPlaces {
 }
 
 impl KeyPlaces {
-    /// The fields, of which the first that a request has decides.
+    /// Returns the names of the fields. The first field that a request has decides.
     #[must_use]
     pub const fn fields(self) -> &'static [&'static str] {
         match self {
@@ -30,7 +30,7 @@ impl KeyPlaces {
         }
     }
 
-    /// The text of the key that came with a request, `None` if there is none.
+    /// Returns the text of the key in a request, or `None` if there is no key.
     pub(super) fn find<'r>(self, field: impl Fn(&str) -> Option<&'r [u8]>) -> Option<Cow<'r, str>> {
         let (name, value) = self.fields().iter().find_map(|name| Some((name, field(name)?)))?;
         if *name == "X_API_KEY" {
@@ -47,12 +47,12 @@ impl KeyPlaces {
     }
 }
 
-/// A field as text: one that is no ASCII is no key, but is still told apart from none.
+/// Returns a field as text. A field that is not ASCII is an invalid key, which differs from no key.
 fn text(value: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(value)
 }
 
-/// The password of basic credentials; `None` if they are none.
+/// Returns the password of basic credentials, or `None` if they are malformed.
 fn password(credentials: &str) -> Option<String> {
     let plain = String::from_utf8(BASE64.decode(credentials).ok()?).ok()?;
     plain.split_once(':').map(|(_, password)| password.to_owned())

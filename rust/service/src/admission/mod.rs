@@ -1,6 +1,6 @@
-//! Admission: whether a request may be served, by the contract's stages in their order.
+//! Admission: decides if a request may be served, by the contract's stages in their order.
 //!
-//! Every surface asks here, with each request, and nothing of an answer is kept for the next.
+//! Every surface asks admission about each request. No result is kept for the next request.
 
 mod routes;
 

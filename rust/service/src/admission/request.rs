@@ -6,14 +6,14 @@ use std::sync::Arc;
 use fleetcast_front::fair::Owner;
 use fleetcast_front::{self as front, Asked};
 
-/// The part of a body that has come.
+/// The part of a body that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyState {
-    /// So many bytes, and no more are awaited.
+    /// This many bytes have arrived, and no more are awaited.
     Come(usize),
-    /// Nobody has said that it is wanted.
+    /// The body has not arrived and has not been asked for.
     Due,
-    /// It is longer than was allowed when the head came, so nobody reads it.
+    /// The body is longer than was allowed when the head arrived, and is not read.
     Oversized,
 }
 
@@ -25,58 +25,58 @@ impl Default for BodyState {
 
 /// A request.
 pub trait Asking {
-    /// The method as it came.
+    /// The method as it was sent.
     fn method(&self) -> &str;
 
     /// The path of the target, not decoded.
     fn path(&self) -> &str;
 
-    /// The address of the other end of the connection.
+    /// The address of the client's end of the connection.
     fn peer(&self) -> &str;
 
-    /// The value of the field with that name (`X_API_KEY`).
+    /// The value of the field with the given name. Example: `X_API_KEY` names `X-Api-Key`.
     fn field(&self, name: &str) -> Option<&[u8]>;
 
-    /// The part of the body that has come.
+    /// The part of the body that has arrived.
     fn body(&self) -> BodyState;
 
-    /// The body comes in chunks, which are put together.
+    /// Returns true if the body comes in chunks, which are put together.
     fn is_chunked(&self) -> bool;
 
-    /// The request was counted for its client when its head came.
+    /// Returns true if the request was counted for its client when its head arrived.
     fn is_counted(&self) -> bool;
 
-    /// Has it taken for a request that was counted.
+    /// Marks the request as counted.
     fn set_counted(&mut self);
 
-    /// Counts the request for the account that its key is of; false if that is more than the
-    /// account's share.
+    /// Counts the request for the account of its key. Returns false if that exceeds the account's
+    /// share.
     fn claim(&mut self, account: &Owner) -> bool;
 }
 
-/// Counts a request for an account; false if that is more than the account's share.
+/// Counts a request for an account. Returns false if that exceeds the account's share.
 pub type Claim = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// A request that comes through no front of ours.
+/// A request that did not come through a front of this project.
 #[derive(Clone, Default)]
 pub struct PlainRequest {
-    /// The method as it came.
+    /// The method as it was sent.
     pub method: String,
     /// The path of the target, not decoded.
     pub path: String,
-    /// The address of the other end of the connection.
+    /// The address of the client's end of the connection.
     pub peer: String,
     /// Values of fields by the names that [`Asking::field`] takes.
     pub fields: HashMap<String, Vec<u8>>,
-    /// The part of the body that has come.
+    /// The part of the body that has arrived.
     pub body: BodyState,
-    /// The body comes in chunks.
+    /// If true, the body comes in chunks.
     pub is_chunked: bool,
-    /// The request was counted for its client.
+    /// If true, the request was counted for its client.
     pub is_counted: bool,
-    /// It is one too many of its account.
+    /// True if the request exceeds its account's share.
     pub is_over_share: bool,
-    /// Counts it for an account, under a front.
+    /// Counts the request for an account, if a front keeps shares.
     pub claim: Option<Claim>,
 }
 

@@ -1,9 +1,9 @@
-//! The paths of each listener, and what a request for one of them needs.
+//! The paths of each listener, and the needs of a request for each path.
 
 /// The language of the body of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
-    /// JSON, as it is.
+    /// JSON of this service.
     Json,
     /// Line protocol, by the rules of this version of `InfluxDB`.
     Lines(u8),
@@ -14,7 +14,8 @@ pub enum Language {
 }
 
 impl Language {
-    /// Content codings that a body may have; without `identity`, one that it must have.
+    /// Returns the content codings that a body may have. If `identity` is missing, the body must be
+    /// coded.
     #[must_use]
     pub fn codings(self) -> &'static [&'static str] {
         match self {
@@ -24,40 +25,40 @@ impl Language {
         }
     }
 
-    /// The content type that a body of another protocol must have, if there is one.
+    /// Returns the content type that a body of another protocol must have, if it must have one.
     pub(super) fn media_type(self) -> Option<&'static str> {
         matches!(self, Self::RemoteWrite | Self::Otlp).then_some("application/x-protobuf")
     }
 
-    /// The protobuf message of a body, which the content type may name by `proto`.
+    /// Returns the protobuf message of a body, which the content type may name by `proto`.
     pub(super) fn message(self) -> Option<&'static str> {
         (self == Self::RemoteWrite).then_some("prometheus.WriteRequest")
     }
 }
 
-/// A path, and what a request for it needs.
+/// A path, and the needs of a request for it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
     /// The path, which is matched exactly.
     pub path: &'static str,
-    /// The methods, without HEAD and OPTIONS, which follow from them.
+    /// The methods without HEAD and OPTIONS, which follow from them.
     pub methods: &'static [&'static str],
-    /// A valid key is needed.
+    /// If true, a request needs a valid key.
     pub is_authenticated: bool,
     /// The scope that the key needs.
     pub scope: Option<&'static str>,
-    /// The language of a write, which needs the entitlement as well.
+    /// The language of a write. A write also needs the entitlement.
     pub language: Option<Language>,
 }
 
 impl Route {
-    /// Returns true if a request for it is a write.
+    /// Returns true if a request for this path is a write.
     #[must_use]
     pub fn is_ingest(&self) -> bool {
         self.language.is_some()
     }
 
-    /// The methods, with those that follow.
+    /// Returns the methods, with HEAD and OPTIONS.
     #[must_use]
     pub fn allowed(&self) -> Vec<&'static str> {
         self.all_methods().collect()
@@ -86,7 +87,7 @@ impl Route {
     }
 }
 
-/// Writes of JSON. Those of gRPC need the same rights.
+/// Writes of JSON. Writes by gRPC need the same rights.
 pub const TELEMETRY: Route = Route::write("/telemetry", Language::Json);
 
 /// Every path of the public listener.

@@ -1,4 +1,4 @@
-//! The stages, in the order that decides which refusal wins.
+//! The stages, in the order that decides which refusal comes first.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::clients::{ClientAddresses, ClientLimits};
 use crate::planes::OpenPlanes;
 use crate::refusal::{Refusal, Value};
 
-/// A stage. It notes what it finds out, and ends the request by a grant or a cause.
+/// A stage. It notes the facts that it finds, and ends the request by a grant or a cause.
 type Stage = fn(&Admission, &mut dyn Asking, &mut Decision) -> Result<Option<Grant>, Cause>;
 
 /// Stages 1 to 8 of the contract.
@@ -35,7 +35,7 @@ const STAGES: [Stage; 10] = [
 pub struct Admission {
     /// The paths that are served.
     pub routes: &'static [Route],
-    /// The places in which a key may stand.
+    /// The fields that may carry a key.
     pub keys: KeyPlaces,
     /// Finds the address of a client.
     pub addresses: ClientAddresses,
@@ -45,15 +45,15 @@ pub struct Admission {
     pub authenticator: Arc<Authenticator>,
     /// Opens planes.
     pub planes: Arc<OpenPlanes>,
-    /// Bytes that the body of a write may have.
+    /// Bound on the bytes of a write's body.
     pub body_bytes_max: u64,
     /// The name of the backend that stores time series.
     pub backend: String,
 }
 
 impl Admission {
-    /// Decides about a request. Twice asked about one, whose body was received in between, it counts
-    /// it once.
+    /// Decides about a request. If it is asked again after the body was received, it counts the
+    /// request only once.
     pub fn decide(&self, request: &mut dyn Asking) -> Decision {
         let mut decision = Decision {
             address: String::new(),
@@ -97,8 +97,8 @@ impl Admission {
         Ok(None)
     }
 
-    /// Paths match exactly: no trailing slash, no double slash, no other spelling. `not_found`,
-    /// `method_not_allowed`.
+    /// Finds the route of a path. Paths match exactly: no trailing slash, no double slash, no other
+    /// spelling. `not_found`, `method_not_allowed`.
     fn find_route(
         &self,
         request: &mut dyn Asking,
@@ -124,7 +124,7 @@ impl Admission {
         Ok((request.method() == "OPTIONS").then_some(Grant::Options))
     }
 
-    /// Refuses a client that is locked out, with a valid key too: `auth_lockout`.
+    /// Refuses a client that is locked out, even if its key is valid: `auth_lockout`.
     fn check_lockout(
         &self,
         _request: &mut dyn Asking,
@@ -136,7 +136,7 @@ impl Admission {
         Ok(None)
     }
 
-    /// Only a key that was sent and is no good counts as a failure of the client: `auth_failed`,
+    /// Checks the key. Only an invalid key counts as a failure of the client: `auth_failed`,
     /// `tenant_unknown`, `tenant_disabled`.
     fn check_key(
         &self,
@@ -165,8 +165,8 @@ impl Admission {
         Ok(None)
     }
 
-    /// Refuses a request beyond its tenant's share; health is always answered.
-    /// `ingest_buffer_full` for a write, else `telemetry_unavailable`.
+    /// Refuses a request beyond its tenant's share; health is always answered. `ingest_buffer_full`
+    /// for a write, else `telemetry_unavailable`.
     fn check_share(
         &self,
         request: &mut dyn Asking,
@@ -200,7 +200,7 @@ impl Admission {
                 return Err(Cause::StoreFailed(error));
             }
             Err(error) => {
-                // The client learns nothing of this.
+                // The error is for the log; the client does not see it.
                 decision.fault = Some(error);
                 return Err(Refusal::new("tenant_unavailable").into());
             }
@@ -232,8 +232,8 @@ impl Admission {
         Ok(None)
     }
 
-    /// Checks the head of a write, and the length of its body once that has come: 411, 413, 415, 422,
-    /// 400.
+    /// Checks the head of a write, and the length of its body if that has arrived: 411, 413, 415,
+    /// 422, 400.
     fn check_body(
         &self,
         request: &mut dyn Asking,
@@ -247,9 +247,9 @@ impl Admission {
     }
 }
 
-/// The identity behind a key that is known here and has the rights that `route` needs.
+/// Returns the identity behind a key that is known here, if it has the rights that `route` needs.
 ///
-/// An event loop may call it: as [`Authenticator::identify_known`], it asks no other machine.
+/// An event loop may call it: like [`Authenticator::identify_known`], it asks no other machine.
 #[must_use]
 pub fn admit_known(
     authenticator: &Authenticator,
@@ -263,7 +263,7 @@ pub fn admit_known(
 /// Checks that an identity has the rights that `route` needs.
 ///
 /// # Errors
-/// `insufficient_scope`, `live_ingest_not_entitled`.
+/// Returns `insufficient_scope` or `live_ingest_not_entitled`.
 pub fn check_rights(route: &Route, identity: &Identity) -> Result<(), Refusal> {
     check_scope(route, identity)?;
     check_entitlement(route, identity)
@@ -273,7 +273,7 @@ fn is_authenticated(decision: &Decision) -> bool {
     decision.route.is_some_and(|route| route.is_authenticated)
 }
 
-/// The key must carry the scope of the route: `insufficient_scope`.
+/// Checks that the key carries the scope of the route: `insufficient_scope`.
 fn check_scope(route: &Route, identity: &Identity) -> Result<(), Refusal> {
     if route.scope.is_none_or(|scope| identity.has_scope(scope)) {
         return Ok(());
@@ -281,7 +281,7 @@ fn check_scope(route: &Route, identity: &Identity) -> Result<(), Refusal> {
     Err(Refusal::new("insufficient_scope"))
 }
 
-/// The account must be allowed to write: `live_ingest_not_entitled`.
+/// Checks that the account may write: `live_ingest_not_entitled`.
 fn check_entitlement(route: &Route, identity: &Identity) -> Result<(), Refusal> {
     if !route.is_ingest() || identity.tenant.live_ingest {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The order of the stages, and what each of them refuses.
+//! The order of the stages, and the refusals of each stage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl With for PlainRequest {
     }
 }
 
-/// A listener on stores of its own.
+/// A listener with its own stores.
 struct Listener {
     folder: tempfile::TempDir,
     admission: Admission,
@@ -55,8 +55,8 @@ fn key(name: char) -> String {
     format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
 }
 
-/// Keys of tenants that may do everything, write or read alone, that are not entitled, disabled,
-/// gone, or whose plane is gone.
+/// Keys of tenants: with all rights, with the right to write or read only, not entitled, disabled,
+/// deleted, or with a deleted plane.
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
     let mut view = View::new(store.begin(true).unwrap());
@@ -116,7 +116,7 @@ fn listener(requests_per_minute: u32, is_adapters: bool) -> Listener {
     Listener { folder, admission }
 }
 
-/// The code of a refusal, or the name of the grant.
+/// Returns the code of a refusal, or the name of the grant.
 fn outcome(decision: &Decision) -> String {
     match &decision.outcome {
         Ok(grant) => format!("{grant:?}"),
@@ -147,7 +147,7 @@ fn stage_by_stage_the_earlier_refusal_wins() {
     for (name, code) in [
         ('d', "tenant_disabled"),
         ('e', "tenant_unknown"),
-        ('f', "ingest_buffer_full"), // though its plane is gone, and its key has no scope
+        ('f', "ingest_buffer_full"), // even though its plane is gone, and its key has no scope
     ] {
         request = request.with("X_API_KEY", key(name));
         assert_eq!(listener.asked(&request), code);
@@ -155,7 +155,7 @@ fn stage_by_stage_the_earlier_refusal_wins() {
     request.is_over_share = false;
     for (name, code) in [
         ('f', "tenant_unavailable"),
-        ('b', "insufficient_scope"), // and not entitled
+        ('b', "insufficient_scope"), // and the tenant is not entitled
         ('c', "live_ingest_not_entitled"),
         ('a', "length_required"),
     ] {
@@ -172,14 +172,14 @@ fn stage_by_stage_the_earlier_refusal_wins() {
         assert_eq!(listener.asked(&request), code);
     }
     request = request.with("CONTENT_ENCODING", "identity");
-    assert_eq!(listener.asked(&request), "schema_faults"); // of the content type
+    assert_eq!(listener.asked(&request), "schema_faults"); // the fault is the content type
     request = request.with("CONTENT_TYPE", "application/json");
-    assert_eq!(listener.asked(&request), "invalid_content_length"); // nothing has come
+    assert_eq!(listener.asked(&request), "invalid_content_length"); // no byte has arrived
     assert_eq!(listener.asked(&request.clone().body(BodyState::Due)), "AwaitBody");
     assert_eq!(listener.asked(&request.clone().body(BodyState::Oversized)), "request_too_large");
     assert_eq!(listener.asked(&request.clone().body(BodyState::Come(2))), "Serve");
     request = request.with("CONTENT_LENGTH", "0");
-    assert_eq!(listener.asked(&request), "schema_faults"); // no body
+    assert_eq!(listener.asked(&request), "schema_faults"); // there is no body
 }
 
 #[test]

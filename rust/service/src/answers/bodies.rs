@@ -19,10 +19,10 @@ impl From<Refusal> for ReadFailure {
     }
 }
 
-/// The newest samples that the parameters in `query` ask for, as of now.
+/// Returns the newest samples that the parameters in `query` ask for, as of now.
 ///
 /// # Errors
-/// The reason for which there are none.
+/// Returns a [`ReadFailure`] if the parameters are faulty or the plane cannot be read.
 pub fn latest(plane: &Plane, query: &str) -> Result<Body, ReadFailure> {
     let LatestParameters { as_of_ns, freshness_ns, measurement } = LatestParameters::read(query)?;
     let now = Now::by_wall_clock();
@@ -30,17 +30,18 @@ pub fn latest(plane: &Plane, query: &str) -> Result<Body, ReadFailure> {
     body.map_err(Failure::refused_as)
 }
 
-/// The series that the parameters in `query` ask for, as of now.
+/// Returns the series that the parameters in `query` ask for, as of now.
 ///
 /// # Errors
-/// The reason for which there are none.
+/// Returns a [`ReadFailure`] if the parameters are faulty or the plane cannot be read.
 pub fn series(plane: &Plane, query: &str, limits: &SeriesLimits) -> Result<Body, ReadFailure> {
     let request = series_parameters(query)?;
     let answer = plane.answer_series(request, limits, Now::by_wall_clock());
     Ok(answer.map_err(Failure::refused_as)?.into_json())
 }
 
-/// The answer to a write: `first_row` is the index of its first record in all that is written.
+/// Returns the answer to a write. `first_row` is the index of the batch's first record in the whole
+/// input. Example: with `first_row` 100, the rejected record 2 is reported as 102.
 #[must_use]
 pub fn write_answer(
     write_id: &str,

@@ -1,16 +1,16 @@
-//! Parameters of a body of lines, as the three write paths of `InfluxDB` have them.
+//! Parameters of a body of lines, for the three write paths of `InfluxDB`.
 
 use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::wire::{Backslashes, Precision, Protocol};
 
 use super::parameters::Parameters;
 
-/// The language of a body for version 1, 2 or 3 by the parameters of its request, and true if its
-/// sound lines are to be stored though others are faulty.
+/// Returns the language of a body for version 1, 2 or 3, by the parameters of its request. Also
+/// returns true if sound lines are to be stored even if other lines are faulty.
 ///
 /// # Errors
-/// `invalid_input` for a precision that the version does not know, and for another `accept_partial`
-/// than `true` and `false`.
+/// Returns `invalid_input` for a precision that the version does not know, and for an
+/// `accept_partial` other than `true` and `false`.
 pub(crate) fn lines_parameters(version: u8, query: &str) -> Result<(Protocol, bool), Refusal> {
     let mut given = Parameters::of(query);
     let precision = given.last("precision");
@@ -23,8 +23,8 @@ pub(crate) fn lines_parameters(version: u8, query: &str) -> Result<(Protocol, bo
     }
 }
 
-/// The language with times in `precision`, which may be empty; `None` for one that the version does
-/// not know.
+/// Returns the language with times in `precision`, which may be empty. Returns `None` if the
+/// version does not know the precision.
 fn lines_protocol(version: u8, precision: &str) -> Option<Protocol> {
     let precision = match (version, precision) {
         (1, "" | "n" | "ns") | (2, "" | "ns") | (3, "ns" | "nanosecond") => "ns",

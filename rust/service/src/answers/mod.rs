@@ -1,7 +1,7 @@
-//! Answers of the data path: at first the parameters of a request, read by the rules of the
-//! contract and refused with every problem listed together.
+//! Answers of the data path. The parameters of a request are read first, by the rules of the
+//! contract. A refusal lists every problem.
 //!
-//! Each module may use those listed above it.
+//! Each module may use the modules listed above it.
 
 mod parameters;
 

@@ -1,7 +1,7 @@
-//! Query parameters: decoded, checked, and every problem of a request listed together.
+//! Query parameters: decoded and checked. Every problem of a request is listed together.
 //!
-//! Values are bytes until they are known to be text: what is not UTF-8 fails the check of its own
-//! parameter, not the reading of the request.
+//! Values are bytes until they are checked to be text. Invalid UTF-8 thus fails the check of its
+//! own parameter, and not the reading of the whole request.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -19,15 +19,15 @@ const NOT_A_NUMBER: &str = "Input should be a valid number, unable to parse stri
 /// A decoded name or value.
 type Bytes<'q> = Cow<'q, [u8]>;
 
-/// The parameters of one request. Each is asked for once, in the order in which faults are listed.
+/// The parameters of one request. Each is read once, in the order in which faults are listed.
 pub(super) struct Parameters<'q> {
-    /// Names and values that nobody has asked for, in their order.
+    /// Names and values that have not been read, in their order.
     left: Vec<(Bytes<'q>, Bytes<'q>)>,
     faults: Vec<Fault>,
 }
 
 impl<'q> Parameters<'q> {
-    /// Those of a query string. Empty pairs need no rule: nobody asks for an empty name.
+    /// Splits a query string. Empty pairs need no rule, because no parameter has an empty name.
     pub(super) fn of(query: &'q str) -> Self {
         let left = query.split('&').map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -36,7 +36,7 @@ impl<'q> Parameters<'q> {
         Self { left: left.collect(), faults: Vec::new() }
     }
 
-    /// A parameter that may be given once.
+    /// Reads a parameter that may be given once.
     pub(super) fn text(&mut self, name: &'static str) -> Option<Bytes<'q>> {
         let mut values = self.take(name);
         if values.len() > 1 {
@@ -46,12 +46,13 @@ impl<'q> Parameters<'q> {
         values.pop()
     }
 
-    /// A parameter of which the last value counts; empty if it is not given.
+    /// Reads a parameter whose last value counts. Returns an empty value if the parameter is
+    /// missing.
     pub(super) fn last(&mut self, name: &str) -> Bytes<'q> {
         self.take(name).pop().unwrap_or_default()
     }
 
-    /// Nanoseconds since 1970 of an ISO 8601 datetime.
+    /// Reads an ISO 8601 datetime. Returns nanoseconds since 1970.
     pub(super) fn time(&mut self, name: &'static str) -> Option<i64> {
         let text = self.text(name)?;
         let time_ns = time::parse_ns(&text);
@@ -62,7 +63,8 @@ impl<'q> Parameters<'q> {
         time_ns
     }
 
-    /// As [`Self::time`], and a fault if it is not given. After a fault it is 1970.
+    /// Reads a time like [`Self::time`], and notes a fault if it is missing. After a fault it
+    /// returns 1970.
     pub(super) fn required_time(&mut self, name: &'static str) -> i64 {
         if !self.left.iter().any(|(given, _)| **given == *name.as_bytes()) {
             self.fault("missing", name, "Field required");
@@ -70,7 +72,7 @@ impl<'q> Parameters<'q> {
         self.time(name).unwrap_or_default()
     }
 
-    /// A number in the grammar of JSON, with a leading + allowed.
+    /// Reads a number in the grammar of JSON, with a leading + allowed.
     pub(super) fn number(
         &mut self,
         name: &'static str,
@@ -93,7 +95,7 @@ impl<'q> Parameters<'q> {
         number
     }
 
-    /// One of a few, each known by its word.
+    /// Reads a choice among a few values, each known by its word.
     pub(super) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -111,7 +113,7 @@ impl<'q> Parameters<'q> {
         chosen
     }
 
-    /// One to `count_max` values, none empty, perhaps repeated.
+    /// Reads one to `count_max` values. No value is empty; values may repeat.
     pub(super) fn texts(&mut self, name: &'static str, count_max: usize) -> Vec<Bytes<'q>> {
         let values = self.take(name);
         let count = values.len();
@@ -133,10 +135,10 @@ impl<'q> Parameters<'q> {
         values
     }
 
-    /// Ends the asking.
+    /// Ends the reading of parameters.
     ///
     /// # Errors
-    /// `schema_faults` with every fault so far.
+    /// Returns `schema_faults` with every fault so far.
     pub(super) fn finish(self) -> Result<(), Refusal> {
         if self.faults.is_empty() {
             return Ok(());
@@ -154,10 +156,10 @@ impl<'q> Parameters<'q> {
     }
 }
 
-/// The text of a value.
+/// Returns the text of a value.
 ///
 /// # Errors
-/// `invalid_input` for control characters and invalid UTF-8.
+/// Returns `invalid_input` for control characters and invalid UTF-8.
 pub(super) fn checked(name: &'static str, value: &[u8]) -> Result<String, Refusal> {
     match str::from_utf8(value) {
         Ok(text) if !value.iter().any(u8::is_ascii_control) => Ok(text.to_owned()),
@@ -165,7 +167,7 @@ pub(super) fn checked(name: &'static str, value: &[u8]) -> Result<String, Refusa
     }
 }
 
-/// Percent-decoded, and each `+` a space.
+/// Decodes percent signs, and turns each `+` into a space.
 fn decoded(text: &str) -> Bytes<'_> {
     if !text.contains('+') {
         return percent_decode(text.as_bytes()).into();
@@ -173,8 +175,8 @@ fn decoded(text: &str) -> Bytes<'_> {
     percent_decode(text.replace('+', " ").as_bytes()).collect::<Vec<_>>().into()
 }
 
-/// Tells whether `text` is one line that ends as a time would whose offset was written with a bare
-/// `+`.
+/// Returns true if `text` is one line that ends like a time whose offset was sent with a bare `+`.
+/// Example: `2026-01-02T03:04:05 01:00`.
 fn has_lost_plus(text: &[u8]) -> bool {
     let digits = match text {
         [.., b' ', h1, h2, b':', m1, m2] | [.., b' ', h1, h2, m1, m2] => [h1, h2, m1, m2],
@@ -183,8 +185,8 @@ fn has_lost_plus(text: &[u8]) -> bool {
     digits.iter().all(|digit| digit.is_ascii_digit()) && !text.contains(&b'\n')
 }
 
-/// The number that `[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?` writes. Rust reads all of
-/// that and more: what is more is refused here.
+/// Returns the number that `[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?` describes. Rust
+/// reads more forms; they are refused here.
 fn number(text: &[u8]) -> Option<f64> {
     let unsigned = text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text);
     let starts_well = match unsigned {

@@ -9,10 +9,11 @@ use crate::Refusal;
 const ENTITY_IDS_MAX: usize = 16;
 const MEASUREMENT: &[u8] = b"telemetry";
 
-/// The series read that a query string asks for.
+/// Reads the parameters of a series read from a query string.
 ///
 /// # Errors
-/// `schema_faults` with every fault; `invalid_input` for characters that no name has.
+/// Returns `schema_faults` with every fault, or `invalid_input` for characters that names cannot
+/// have.
 pub fn series_parameters(query: &str) -> Result<SeriesRequest, Refusal> {
     let mut given = Parameters::of(query);
     let entity_ids = given.texts("entity_id", ENTITY_IDS_MAX);

@@ -146,7 +146,7 @@ fn numbers() {
         ("1E%2B2", 100 * SECOND_NS),
         ("0.1e1", SECOND_NS),
         ("99999999999999999999e-18", 100 * SECOND_NS),
-        // Half a nanosecond: the even one.
+        // Half a nanosecond goes to the even number.
         ("4096.0000000005", 4_096 * SECOND_NS),
         ("4096.0000000015", 4_096_000_000_002),
     ] {
@@ -244,7 +244,7 @@ fn characters_are_checked_last_each_under_its_parameter() {
     }
 }
 
-/// The plain way: every byte as `%XX`.
+/// The plain encoding: every byte as `%XX`.
 fn encoded(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut out, byte| {
         write!(out, "%{byte:02x}").unwrap();

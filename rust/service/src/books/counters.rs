@@ -9,24 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The words of the shared memory. Those of a row that Python counts in are not for this: it adds
-/// to them without atomic operations.
+/// The words of the shared memory. They must not include the rows that Python counts in, because
+/// Python adds without atomic operations.
 #[derive(Debug)]
 pub struct Counters {
     words: NonNull<AtomicU64>,
     count: usize,
 }
 
-// SAFETY: the words are only touched by atomic operations, and stay mapped until the drop.
+// SAFETY: only atomic operations touch the words, and the words stay mapped until the drop.
 unsafe impl Send for Counters {}
 // SAFETY: as above.
 unsafe impl Sync for Counters {}
 
 impl Counters {
-    /// Maps the first `bytes` of shared memory, which must be there as long as the process lives.
+    /// Maps the first `bytes` of shared memory, which must exist as long as the process lives.
     ///
     /// # Errors
-    /// That of the system.
+    /// Returns the error of the system call.
     pub fn map(memory: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping touches no other memory.
@@ -41,14 +41,14 @@ impl Counters {
         }
     }
 
-    /// Adds to the counter at `index`; one that is not there is counted nowhere.
+    /// Adds to the counter at `index`. An unknown index has no effect.
     pub fn add(&self, index: usize, amount: u64) {
         if let Some(word) = self.words().get(index) {
             word.fetch_add(amount, Ordering::Relaxed);
         }
     }
 
-    /// Takes from a gauge what was added to it.
+    /// Takes an amount from a gauge that was added to it.
     pub fn take(&self, index: usize, amount: u64) {
         if let Some(word) = self.words().get(index) {
             word.fetch_sub(amount, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Counters {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are mapped, aligned to a page, and zeros are counters too.
+        // SAFETY: `count` words are mapped, aligned to a page, and zeros are valid counters.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.count) }
     }
 }
@@ -64,7 +64,7 @@ impl Counters {
 impl Drop for Counters {
     fn drop(&mut self) {
         let bytes = self.count * size_of::<AtomicU64>();
-        // SAFETY: this is the mapping that was made, and nobody else has it.
+        // SAFETY: this mapping was made by `map` and has no other owner.
         unsafe { libc::munmap(self.words.as_ptr().cast(), bytes) };
     }
 }
@@ -74,7 +74,7 @@ impl Drop for Counters {
 pub struct Histogram {
     /// Upper bounds in seconds, ascending.
     pub bounds: Arc<[f64]>,
-    /// Index of a counter for each bound, and one for what is above all.
+    /// Index of a counter for each bound, and of a last counter for longer durations.
     pub buckets: Box<[usize]>,
     /// Index of the sum in nanoseconds.
     pub sum: usize,

@@ -10,7 +10,7 @@ use fleetcast_front::calendar::civil;
 const SECOND_BYTES: usize = 19;
 
 thread_local! {
-    /// The last second that this thread wrote, as a timestamp has it.
+    /// The second that this thread formatted last, and its text.
     static SECOND: Cell<(u64, [u8; SECOND_BYTES])> =
         const { Cell::new((u64::MAX, [0; SECOND_BYTES])) };
 }
@@ -18,13 +18,13 @@ thread_local! {
 /// The status of an answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Status<'t> {
-    /// A number of HTTP.
+    /// A status code of HTTP.
     Http(u16),
-    /// A name of gRPC.
+    /// A status name of gRPC.
     Grpc(&'t str),
 }
 
-/// A request that has its answer.
+/// A request that has been answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'t> {
     /// The id of the request.
@@ -35,11 +35,11 @@ pub struct Served<'t> {
     pub route: &'t str,
     /// The status of the answer.
     pub status: Status<'t>,
-    /// The error code of the answer, if it is an error.
+    /// The error code of the answer, if the answer is an error.
     pub error: Option<&'t str>,
     /// The tenant, if the key is known.
     pub tenant: Option<&'t str>,
-    /// The id of the key, if that is known.
+    /// The id of the key, if the key is known.
     pub key_id: Option<&'t str>,
     /// The address of the client.
     pub client: &'t str,
@@ -54,7 +54,7 @@ pub struct Served<'t> {
 }
 
 impl Served<'_> {
-    /// The line of a request that ended at `now`, with its end.
+    /// Returns the line of a request that ended at `now`, with its line break.
     #[must_use]
     pub fn line(&self, now: SystemTime) -> Vec<u8> {
         let mut line = Vec::with_capacity(512);
@@ -94,7 +94,7 @@ fn put(line: &mut Vec<u8>, name: &str, text: Option<&str>) {
     }
 }
 
-/// Appends an instant as all log lines spell it.
+/// Appends a time in the form that all log lines share.
 pub fn write_timestamp(line: &mut Vec<u8>, now: SystemTime) {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     line.extend_from_slice(&second(since.as_secs()));
@@ -103,7 +103,7 @@ pub fn write_timestamp(line: &mut Vec<u8>, now: SystemTime) {
 
 /// Writes a line to stderr by one system call, so that lines of several processes stay whole.
 pub fn write_line(line: &[u8]) {
-    let _: io::Result<usize> = io::stderr().write(line); // nobody is left to be told
+    let _: io::Result<usize> = io::stderr().write(line); // there is no place to report the error
 }
 
 fn second(second: u64) -> [u8; SECOND_BYTES] {

@@ -1,6 +1,7 @@
-//! Accounts of requests: counters, histograms, lines of the access log.
+//! Books on requests: counters, histograms, lines of the access log.
 //!
-//! Names and bounds of counters come from the application, which counts by the same.
+//! The names and bounds of the counters come from the application, which counts in the same
+//! counters.
 
 mod counters;
 mod log_line;

@@ -1,4 +1,4 @@
-//! Accounts of the requests that are answered here.
+//! Counters and log lines of the requests that are answered here.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use super::counters::{Counters, Histogram};
 use super::log_line::{Served, Status, write_line};
 use super::unreadable::{Source, note_unreadable};
 
-/// Indexes that are kept: of accounts and routes, and of tenants.
+/// Bound on the count of cached indexes: of accounts and routes, and of tenants.
 const KNOWN_MAX: usize = 65_536;
 
 /// Indexes of the counters that one request with a valid key changes.
@@ -33,9 +33,9 @@ pub struct RequestIndexes {
 pub struct WriteIndexes {
     /// Records that were stored.
     pub accepted: usize,
-    /// Records that were left out.
+    /// Records that were rejected.
     pub rejected: usize,
-    /// Records whose time was set to that of the service.
+    /// Records whose time was set to the time of the service.
     pub clamped: usize,
     /// Records without an entity.
     pub no_entity: usize,
@@ -45,9 +45,9 @@ pub struct WriteIndexes {
     pub commit_seconds: Histogram,
 }
 
-/// Finds the indexes of counters by their names, which are those of the application.
+/// Finds the indexes of counters by their names, which are the names of the application.
 pub trait Indexes: Send + Sync {
-    /// The counters of requests.
+    /// Returns the counters of requests.
     fn of_requests(
         &self,
         method: &str,
@@ -56,7 +56,7 @@ pub trait Indexes: Send + Sync {
         account: &str,
     ) -> Option<RequestIndexes>;
 
-    /// The counters of batches.
+    /// Returns the counters of batches.
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes>;
 }
 
@@ -68,7 +68,7 @@ type Known<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
 pub struct Books {
     counters: Counters,
     indexes: Box<dyn Indexes>,
-    /// The index of the counter of the requests that were answered here, if that is counted.
+    /// The index of the counter of requests answered here; `None` if they are not counted.
     answered: Option<usize>,
     /// The name of the process.
     process: String,
@@ -83,7 +83,7 @@ pub struct Entry {
 }
 
 impl Books {
-    /// Counts in `counters`, at the places that `indexes` knows.
+    /// Makes books that count in `counters`, at the indexes that `indexes` knows.
     #[must_use]
     pub fn new(
         counters: Counters,
@@ -138,7 +138,7 @@ impl Books {
 }
 
 impl Entry {
-    /// Counts and logs the request, now that it has its answer.
+    /// Counts and logs the request when it has its answer.
     pub fn end(self, served: &Served<'_>) {
         let (counters, duration): (_, Duration) = (&self.books.counters, served.duration);
         if let Some(indexes) = &self.indexes {
@@ -152,7 +152,7 @@ impl Entry {
         write_line(&served.line(SystemTime::now()));
     }
 
-    /// The books that it stands in.
+    /// The books that hold this entry.
     #[must_use]
     pub fn books(&self) -> &Arc<Books> {
         &self.books
@@ -160,7 +160,7 @@ impl Entry {
 }
 
 impl Drop for Entry {
-    /// It is no longer under way: it has its answer, or gets it elsewhere.
+    /// The request is no longer under way: it is answered, or another part answers it.
     fn drop(&mut self) {
         if let Some(indexes) = &self.indexes {
             self.books.counters.take(indexes.in_flight, 1);
@@ -168,14 +168,14 @@ impl Drop for Entry {
     }
 }
 
-/// A request that is counted as under way until this is dropped.
+/// Counts a request as under way until it is dropped.
 pub struct UnderWay {
     books: Arc<Books>,
     gauge: usize,
 }
 
 impl UnderWay {
-    /// Counts one more in the gauge of that index.
+    /// Adds one to the gauge at that index.
     #[must_use]
     pub fn begin(books: &Arc<Books>, gauge: usize) -> Self {
         books.counters.add(gauge, 1);
@@ -189,7 +189,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The value of a key, made with its first use.
+/// Returns the value of a key. The first use of the key makes the value.
 fn known<K: Eq + Hash + Clone, V>(
     all: &Known<K, V>,
     key: &K,

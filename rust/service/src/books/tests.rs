@@ -30,7 +30,7 @@ fn counters_are_exact_however_many_count() {
                     counters.add(3, 2);
                     counters.add(4, 1);
                     counters.take(4, 1);
-                    counters.add(512, 1); // is not there
+                    counters.add(512, 1); // does not exist
                 }
             });
         }

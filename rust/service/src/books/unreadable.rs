@@ -1,4 +1,5 @@
-//! Log lines about records that are stored and that no read shows: one a minute and reason at most.
+//! Log lines about records that are stored and that no read shows: at most one line in a minute for
+//! each key and reason.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,15 +12,15 @@ use fleetcast_core::plane::Written;
 use super::log_line::{write_line, write_timestamp};
 
 const PAUSE: Duration = Duration::from_mins(1);
-/// Keys and reasons whose last line is remembered.
+/// Bound on the count of keys and reasons whose last line is remembered.
 const KNOWN_MAX: usize = 4_096;
 
-/// When a line about a key and a reason was written last, and records since then.
+/// Instant of the last line about a key and a reason, and the count of records since then.
 type Known = HashMap<(String, &'static str), (Instant, u64)>;
 
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-/// Writer of such records.
+/// Writer of unreadable records.
 pub struct Source<'t> {
     /// The tenant.
     pub tenant: &'t str,
@@ -29,7 +30,7 @@ pub struct Source<'t> {
     pub process: &'t str,
 }
 
-/// Notes the records of a batch that no read shows.
+/// Logs the records of a batch that no read shows.
 pub fn note_unreadable(source: &Source<'_>, written: &Written) {
     let counts = [written.no_entity_count, written.other_measurement_count];
     let names = written.unseen_measurements.iter().flatten();
@@ -42,7 +43,8 @@ pub fn note_unreadable(source: &Source<'_>, written: &Written) {
     }
 }
 
-/// Records to tell of now; `None` if a line was written less than a minute ago.
+/// Returns the count of records to report now, or `None` if a line was written less than a minute
+/// ago.
 fn due(key_id: &str, reason: &'static str, count: u32, now: Instant) -> Option<u64> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (key_id.to_owned(), reason);

@@ -1,4 +1,4 @@
-//! The address that a client speaks from, behind trusted proxies too.
+//! The address of a client, also behind trusted proxies.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 #[derive(Clone, Debug, Default)]
 pub struct Networks(Vec<(IpAddr, u8)>);
 
-/// An address, and the zone of an IPv6 address if it has one.
+/// An address, and the zone of an IPv6 address if the text has a zone.
 #[derive(Clone, Copy)]
 struct Address<'t> {
     ip: IpAddr,
@@ -16,12 +16,13 @@ struct Address<'t> {
 }
 
 impl Networks {
-    /// The networks of texts such as `10.0.0.0/8`. A text that is none matches no address.
+    /// Reads networks such as `10.0.0.0/8`. A malformed text matches no address.
     pub fn new<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self(texts.into_iter().filter_map(|text| network(text.as_ref())).collect())
     }
 
-    /// Returns true if the client at an address, as [`ClientAddresses`] finds it, is in one of them.
+    /// Returns true if one of the networks contains the client's address, as [`ClientAddresses`]
+    /// finds it.
     #[must_use]
     pub fn has(&self, client: &str) -> bool {
         !self.0.is_empty() && Address::read(client).is_some_and(|address| self.holds(address.ip))
@@ -54,23 +55,25 @@ fn network(text: &str) -> Option<(IpAddr, u8)> {
 
 /// Finds the address of a client.
 ///
-/// Anybody can send `X-Forwarded-For`. Only the part is known that a trusted proxy added, and each
-/// adds on the right the address that it heard from.
+/// Clients can forge `X-Forwarded-For`. Each proxy appends the address that connected to it. Only
+/// the entries added by trusted proxies, read from the right, can be believed. Example: with proxy
+/// 10.0.0.1 trusted, `evil, 1.2.3.4` means 1.2.3.4.
 #[derive(Clone, Debug, Default)]
 pub struct ClientAddresses {
     proxies: Networks,
 }
 
 impl ClientAddresses {
-    /// Finds addresses behind `proxies`, which are trusted.
+    /// Makes a finder that trusts `proxies`.
     #[must_use]
     pub fn new(proxies: Networks) -> Self {
         Self { proxies }
     }
 
-    /// The peer, or the right-most forwarded address that is no trusted proxy.
+    /// Returns the peer, or the right-most forwarded address that is not a trusted proxy.
     ///
-    /// An entry that is no address ends the search: the proxy that passed it on is the client then.
+    /// An entry that is not an address ends the search. The client is then the proxy that forwarded
+    /// it.
     #[must_use]
     pub fn of<'p>(&self, peer: &'p str, forwarded: Option<&[u8]>) -> Cow<'p, str> {
         let Some(forwarded) = forwarded.filter(|text| !text.is_empty()) else { return peer.into() };
@@ -82,7 +85,7 @@ impl ClientAddresses {
         for entry in forwarded.rsplit(|byte| *byte == b',') {
             let entry = entry.trim_ascii();
             if entry.is_empty() {
-                continue; // an empty list element means nothing (RFC 9110, 5.6.1)
+                continue; // an empty list element has no meaning (RFC 9110, 5.6.1)
             }
             let Some(address) = str::from_utf8(entry).ok().and_then(Address::read) else { break };
             client = address;
@@ -95,7 +98,7 @@ impl ClientAddresses {
 }
 
 impl<'t> Address<'t> {
-    /// The address in an entry, which may have a port, as some proxies write it.
+    /// Reads the address in an entry. Some proxies append a port. Example: `1.2.3.4:5678`.
     fn read(text: &'t str) -> Option<Self> {
         let text = match text.strip_prefix('[') {
             Some(text) => text.split(']').next().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Rate limit and lockout per client, in files that all processes of a host use.
+//! Rate limit and lockout per client, in files that all processes of a host share.
 
 use std::fs::DirBuilder;
 use std::num::NonZeroU64;
@@ -11,23 +11,23 @@ use fleetcast_limiter::{Client, Error, Limiter, Result, Rules};
 use super::address::Networks;
 use crate::refusal::{Refusal, Value};
 
-/// Called with each fault of a file.
+/// Called with each error of a file.
 pub type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 
-/// Counts in a file that all processes use.
+/// Counts in a file that all processes share.
 ///
-/// They protect the service, so their own faults let requests pass. After a fault the file is opened
-/// anew, so that a fault ends when its reason does.
+/// The counts protect the service, so an error of the file lets requests pass. After an error the
+/// file is opened again, so that the error ends when its cause does.
 pub struct LimiterFile {
     path: PathBuf,
     rules: Rules,
     on_fault: OnFault,
-    /// `None` until it was asked, and after a fault.
+    /// `None` before the first use, and after an error.
     limiter: RwLock<Option<Arc<Limiter>>>,
 }
 
 impl LimiterFile {
-    /// The file at `path`, which is opened with the first question.
+    /// Makes a handle of the file at `path`. The first use opens the file.
     #[must_use]
     pub fn new(path: PathBuf, rules: Rules, on_fault: OnFault) -> Self {
         Self { path, rules, on_fault, limiter: RwLock::new(None) }
@@ -40,10 +40,10 @@ impl LimiterFile {
         })
     }
 
-    /// The answer to a question.
+    /// Returns the result of `question`.
     ///
     /// # Errors
-    /// The fault of the file.
+    /// Returns the error of the file.
     pub fn try_to_ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<R>) -> Result<R> {
         self.limiter().and_then(|limiter| question(&limiter)).inspect_err(|_| {
             *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
@@ -57,7 +57,7 @@ impl LimiterFile {
         }
         let mut known = self.limiter.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = self.path.parent() {
-            // If that fails, opening the file says why.
+            // If this fails, opening the file reports why.
             drop(DirBuilder::new().recursive(true).mode(0o700).create(folder));
         }
         let limiter = Arc::new(Limiter::open(&self.path, self.rules)?);
@@ -66,7 +66,7 @@ impl LimiterFile {
     }
 }
 
-/// Rate limit and lockout as one listener sees them.
+/// Rate limit and lockout for one listener.
 pub struct ClientLimits {
     exempt: Networks,
     rates: Arc<LimiterFile>,
@@ -74,7 +74,7 @@ pub struct ClientLimits {
 }
 
 impl ClientLimits {
-    /// Requests are counted in `rates`, but those from `exempt`, and bad keys in `lockouts`.
+    /// Counts requests in `rates`, except requests from `exempt`, and invalid keys in `lockouts`.
     #[must_use]
     pub fn new(exempt: Networks, rates: Arc<LimiterFile>, lockouts: Arc<LimiterFile>) -> Self {
         Self { exempt, rates, lockouts }
@@ -83,7 +83,7 @@ impl ClientLimits {
     /// Counts a request of the client at an address.
     ///
     /// # Errors
-    /// `rate_limited`.
+    /// Returns `rate_limited` if the client has sent too many requests.
     pub fn admit(&self, address: &str) -> std::result::Result<(), Refusal> {
         if self.rates.rules.requests_per_minute == 0 || self.exempt.has(address) {
             return Ok(());
@@ -94,7 +94,7 @@ impl ClientLimits {
     /// Refuses a client that is locked out.
     ///
     /// # Errors
-    /// `auth_lockout`.
+    /// Returns `auth_lockout` if the client is locked out.
     pub fn check_lockout(&self, address: &str) -> std::result::Result<(), Refusal> {
         if self.lockouts.rules.lockout_failures == 0 {
             return Ok(());
@@ -103,7 +103,7 @@ impl ClientLimits {
         refuse("auth_lockout", wait)
     }
 
-    /// Counts a key that was sent and is no good.
+    /// Counts an invalid key.
     pub fn record_failure(&self, address: &str) {
         if self.lockouts.rules.lockout_failures > 0 {
             let failed = |limiter: &Limiter| limiter.record_failure(Client::of(address), None);

@@ -1,4 +1,4 @@
-//! Clients: the addresses that they speak from, and how much is taken from each.
+//! Clients: their addresses, and the limits on each.
 
 mod address;
 

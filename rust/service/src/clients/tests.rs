@@ -1,4 +1,4 @@
-//! Addresses of clients (B5), and limits that their own faults do not turn against them (B7).
+//! Addresses of clients (B5), and limits whose own errors do not refuse clients (B7).
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ fn the_client_is_the_right_most_address_that_is_no_proxy() {
         ("10.1.1.1", Some("1.1.1.1, 203.0.113.9"), "203.0.113.9"), // the client wrote the first
         ("10.1.1.1", Some("1.1.1.1, 203.0.113.9, 192.0.2.7,10.2.2.2"), "203.0.113.9"),
         ("10.1.1.1", Some("203.0.113.9, ::ffff:10.2.2.2"), "203.0.113.9"),
-        ("10.1.1.1", Some("10.3.3.3, 10.2.2.2"), "10.3.3.3"), // only proxies: the first of them
+        ("10.1.1.1", Some("10.3.3.3, 10.2.2.2"), "10.3.3.3"), // only proxies: the first entry
         ("10.1.1.1", Some("203.0.113.9, unknown"), "10.1.1.1"),
         ("10.1.1.1", Some("203.0.113.9, _hidden, 10.2.2.2"), "10.2.2.2"),
         ("10.1.1.1", Some("203.0.113.9:4711"), "203.0.113.9"),

@@ -1,4 +1,4 @@
-//! The files of a plane in a folder: which they are, and if anybody has touched them.
+//! The files of a plane in a folder: their identities, and changes to them.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,22 +14,22 @@ type Time = (i64, i64);
 /// State of one file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
-    /// Its device, and its number there.
+    /// The device, and the file's number on it.
     id: (u64, u64),
     size: u64,
     modified: Time,
-    /// The last change of anything, which no program can set back.
+    /// The last change of data or metadata, which no program can set back.
     changed: Time,
 }
 
-/// States of the two files that an open plane stands on.
+/// States of the two files that an open plane uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Files {
     plane: State,
     key: State,
 }
 
-/// The files, and name, length and time of change of each file of the log.
+/// The two files, and the name, length and time of change of each file of the log.
 #[derive(PartialEq, Eq)]
 pub(super) struct Touched {
     pub(super) files: Files,
@@ -44,10 +44,10 @@ pub(super) struct Folder {
 }
 
 impl Files {
-    /// True if a plane opened from the `earlier` ones still stands on these.
+    /// Returns true if a plane that was opened from the `earlier` files can still use these files.
     ///
-    /// Others are at work in the files all the time, but a plane only grows: a mapped file that was
-    /// cut short must not be touched.
+    /// Other processes write to the files all the time, but a plane only grows. A mapped file that
+    /// was cut short must not be read.
     pub(super) fn carry(&self, earlier: &Self) -> bool {
         self.plane.size >= earlier.plane.size
             && self.plane.id == earlier.plane.id
@@ -55,7 +55,7 @@ impl Files {
             && self.key.modified == earlier.key.modified
     }
 
-    /// True if the plane has grown since the `earlier` ones.
+    /// Returns true if the plane has grown since the `earlier` states.
     pub(super) fn are_longer_than(&self, earlier: &Self) -> bool {
         self.plane.size > earlier.plane.size
     }
@@ -67,28 +67,29 @@ impl Folder {
         Self { plane: path.join("plane.mdb"), key: path.join("key"), log: path.join("log") }
     }
 
-    /// False for a plane that was deleted.
+    /// Returns false if the plane was deleted.
     pub(super) fn has_key(&self) -> bool {
         self.key.exists()
     }
 
-    /// The two files as they are now.
+    /// Returns the present states of the two files.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Io`].
+    /// Returns [`Error::Missing`] or [`Error::Io`] if a file cannot be examined.
     pub(super) fn files(&self) -> Result<Files> {
         Ok(Files { plane: state_of(&self.plane)?, key: state_of(&self.key)? })
     }
 
-    /// All that a change of the plane changes.
+    /// Returns the states of every file that a change of the plane touches.
     ///
     /// # Errors
-    /// As [`Self::files`].
+    /// Returns the errors of [`Self::files`].
     pub(super) fn touched(&self) -> Result<Touched> {
         let files = self.files()?;
         match log_of(&self.log) {
             Ok(log) => Ok(Touched { files, log }),
-            // The store is of an earlier version, or the log has gone meanwhile: compacted.
+            // The store is of an earlier version, or compaction has removed the log in the
+            // meantime.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(Touched { files, log: Vec::new() })
             }

@@ -25,10 +25,11 @@ pub use open_plane::OpenPlane;
 use files::Folder;
 use slot::{Slot, Turn};
 
-/// The planes that a process has open: opened on first use, closed when nobody needs them.
+/// The planes that a process has open. A plane is opened on its first use, and closed when it is
+/// unused.
 ///
-/// A plane in use is never closed to make room: one that somebody holds, one with a call under way,
-/// one with batches that wait for a flush. Make it after a fork, never before.
+/// A plane in use is never closed to make room. A plane is in use if code holds it, if a call is
+/// under way, or if batches wait for a flush. Make this object after a fork, never before.
 pub struct OpenPlanes {
     planes: Arc<dyn Planes>,
     /// `None` for planes in a database.
@@ -37,12 +38,12 @@ pub struct OpenPlanes {
     open_max: usize,
     idle: Duration,
     slots: RwLock<HashMap<Arc<str>, Arc<Slot>>>,
-    /// Those of flushes before planes were closed, for [`Self::close_unused`] to tell.
+    /// Errors of flushes before planes were closed; [`Self::close_unused`] returns them.
     faults: Mutex<Vec<Error>>,
 }
 
 impl OpenPlanes {
-    /// Those in the folders of `folder`, of which at most `open_max` stay open, those used last.
+    /// Makes planes in the folders of `folder`. At most `open_max` stay open: the planes used last.
     #[must_use]
     pub fn in_folder(
         planes: Arc<dyn Planes>,
@@ -55,8 +56,8 @@ impl OpenPlanes {
         Self { folder, ..Self::in_database(planes, master_key, open_max, idle) }
     }
 
-    /// As [`Self::in_folder`], of planes without files that could be looked at: each use of one asks
-    /// the database if it is there.
+    /// Makes planes without files, like [`Self::in_folder`]. Each use of a plane asks the database
+    /// if the plane exists.
     #[must_use]
     pub fn in_database(
         planes: Arc<dyn Planes>,
@@ -75,14 +76,14 @@ impl OpenPlanes {
         }
     }
 
-    /// The open plane of an account, whose tenant has the slug `tenant_key`.
+    /// Returns the open plane of an account, whose tenant has the slug `tenant_key`.
     ///
-    /// Every call looks at the files: those that are missing are reported and those that were
-    /// replaced are opened anew, so that a plane is there again as soon as its files are.
+    /// Every call examines the files. Missing files are an error, and replaced files are opened
+    /// again. A plane is thus available again as soon as its files are.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Io`], and those of [`Plane::open`]. Damage is reported once more,
-    /// without opening the plane, while nobody has touched its files.
+    /// Returns [`Error::Missing`], [`Error::Io`], and the errors of [`Plane::open`]. While the
+    /// files are unchanged, damage is reported again without opening the plane.
     pub fn open(&self, account_id: &str, tenant_key: &str) -> Result<Arc<OpenPlane>> {
         if let Some(slot) = self.slot(account_id) {
             match slot.standing() {
@@ -104,7 +105,7 @@ impl OpenPlanes {
             let slot = self.slot_or_new(account_id);
             let mut turn = slot.turn();
             if !self.has(account_id, &slot) {
-                continue; // it went while we waited
+                continue; // the slot was removed while this thread waited
             }
             let opened = self.open_slot(&slot, &mut turn, account_id, tenant_key);
             self.forget_empty(account_id, &slot, &turn);
@@ -120,18 +121,19 @@ impl OpenPlanes {
         tenant_key: &str,
     ) -> Result<Arc<OpenPlane>> {
         if let Some(plane) = slot.standing()? {
-            return Ok(plane); // another thread has opened it meanwhile
+            return Ok(plane); // another thread has opened it in the meantime
         }
         self.note(turn.close());
         turn.open(|| Plane::open(&*self.planes, account_id, &self.master_key, tenant_key))
     }
 
-    /// Closes an account's plane, if it still is `of`, so that the next use opens it anew.
+    /// Closes an account's plane if it is still `of`, so that the next use opens it again.
     ///
-    /// For a plane that failed: whatever ails it is found out, or gone, when it is opened.
+    /// Use it for a plane that failed. Opening the plane then finds the fault, or the fault is
+    /// gone.
     ///
     /// # Errors
-    /// Those of the flush before; it is closed all the same.
+    /// Returns the errors of the flush before; the plane is closed all the same.
     pub fn release(&self, account_id: &str, of: Option<&Arc<OpenPlane>>) -> Result<()> {
         let Some(slot) = self.slot(account_id) else { return Ok(()) };
         let mut turn = slot.turn();
@@ -141,15 +143,15 @@ impl OpenPlanes {
         flushed
     }
 
-    /// Closes what nobody has used for a while, what was deleted, and what is more than may be open.
-    /// Gives what flushes said before planes were closed here or in [`Self::open`].
+    /// Closes planes that were idle for a while, planes that were deleted, and planes above the
+    /// bound. Returns the errors of flushes before planes were closed, here or in [`Self::open`].
     ///
-    /// A tenant's deletion destroys its key, so that its plane, with the key in memory and the space
-    /// of its files, is let go of here by every process that has it open. In a database `known`
-    /// gives the accounts that there are; nothing is deleted if that is unknown.
+    /// A tenant's deletion destroys its key. Every process that has the plane open closes it here,
+    /// which frees the key in memory and the space of the files. For planes in a database, `known`
+    /// returns the existing accounts. If it returns `None`, no plane counts as deleted.
     pub fn close_unused(&self, known: impl FnOnce() -> Option<HashSet<String>>) -> Vec<Error> {
         let all = self.all();
-        // Behind the planes, so that an account is known whose plane was just opened.
+        // Read after the planes, so that the account of a plane that was just opened is known.
         let known = if self.folder.is_none() { known() } else { None };
         for (account_id, slot) in all {
             let is_known = || known.as_ref().is_none_or(|known| known.contains(&*account_id));
@@ -174,11 +176,11 @@ impl OpenPlanes {
         self.all().into_iter().filter_map(waiting).collect()
     }
 
-    /// Makes durable what waits in a plane that [`Self::waiting`] gave.
+    /// Makes the waiting batches of a plane durable; [`Self::waiting`] returned the plane.
     ///
     /// # Errors
-    /// Those of [`Plane::flush`]. A plane that fails is released; one without room, or whose engine
-    /// is away, keeps what waits for the next flush.
+    /// Returns the errors of [`Plane::flush`]. A plane that fails is released. A plane without
+    /// room, or without a reachable engine, keeps its batches for the next flush.
     pub fn flush(&self, account_id: &str, plane: &Arc<OpenPlane>) -> Result<()> {
         let flushed = plane.for_a_call().and_then(|plane| plane.flush());
         match &flushed {
@@ -188,8 +190,8 @@ impl OpenPlanes {
         flushed
     }
 
-    /// Closes every plane, what waits for a flush being stored first. Gives what these flushes said,
-    /// and all that [`Self::close_unused`] would tell.
+    /// Closes every plane after its waiting batches were flushed. Returns the errors of these
+    /// flushes, and the errors that [`Self::close_unused`] would return.
     pub fn close(&self) -> Vec<Error> {
         for (account_id, _) in self.all() {
             self.note(self.release(&account_id, None));

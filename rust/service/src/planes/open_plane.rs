@@ -1,4 +1,4 @@
-//! A plane that is open, and batches of it that wait for their acknowledgement.
+//! A plane that is open, and its batches that wait for their acknowledgement.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,26 +6,27 @@ use fleetcast_core::model::error::{Error, Result, catching};
 use fleetcast_core::plane::{Pending, Plane, Written};
 use fleetcast_core::storage::store::Committer;
 
-/// A plane as long as it is open.
+/// A plane, for as long as it is open.
 pub struct OpenPlane {
-    /// `None` once closed; a call under way keeps the plane until it ends, which is soon.
+    /// `None` once closed. A call under way keeps the plane until it ends, which is soon.
     plane: RwLock<Option<Arc<Plane>>>,
-    /// Batches that were appended, and whose disk is waited for.
+    /// Batches that were appended and wait for the disk.
     appended: Committer<Pending>,
 }
 
 impl OpenPlane {
-    /// The plane, for one call.
+    /// Returns the plane for one call.
     ///
     /// # Errors
-    /// [`Error::Closed`].
+    /// Returns [`Error::Closed`] if the plane was closed.
     pub fn for_a_call(&self) -> Result<Arc<Plane>> {
         let plane = self.plane.read().unwrap_or_else(PoisonError::into_inner).clone();
         plane.ok_or(Error::Closed)
     }
 
-    /// Has `then` called with the outcome of a batch once it is durable: at once if the batch needs no
-    /// sync, else by this thread or by a thread that waits for the disk already.
+    /// Calls `then` with the outcome of a batch once the batch is durable. If the batch needs no
+    /// sync, this thread calls it at once. Else this thread calls it after a sync, or a thread that
+    /// already waits for the disk.
     pub fn acknowledge(
         &self,
         pending: Pending,
@@ -34,7 +35,7 @@ impl OpenPlane {
         if !pending.needs_sync() {
             return then(pending.wait());
         }
-        // A sync that fails fails again when its batch is waited for.
+        // If a sync fails, waiting for its batch returns the error again.
         let sync = |batches: &[Pending]| {
             for batch in batches {
                 drop(batch.sync());
@@ -45,13 +46,13 @@ impl OpenPlane {
         self.appended.commit_then(pending, 0, &sync, then);
     }
 
-    /// Ends its use under all who hold it.
+    /// Closes the plane, even if other code holds it.
     pub fn close(&self) {
         self.close_if(|_| true);
     }
 
-    /// Ends its use unless a call is under way, or batches wait for a flush: storing them may take
-    /// as long as its disk takes. True if it is closed now.
+    /// Closes the plane unless a call is under way or batches wait for a flush, which may take as
+    /// long as the disk takes. Returns true if the plane is closed now.
     #[must_use]
     pub fn close_unused(&self) -> bool {
         self.close_if(|plane| Arc::strong_count(plane) == 1 && plane.buffered_bytes() == 0)
@@ -59,7 +60,7 @@ impl OpenPlane {
 
     fn close_if(&self, condition: impl FnOnce(&Arc<Plane>) -> bool) -> bool {
         let mut plane = self.plane.write().unwrap_or_else(PoisonError::into_inner);
-        // Nobody can begin a call meanwhile.
+        // No call can begin while the lock is held.
         let taken = plane.take_if(|plane| condition(plane));
         let is_closed = plane.is_none();
         drop(plane);

@@ -1,4 +1,4 @@
-//! Facts that a process has about one account's plane. They go when the plane is closed.
+//! State that a process keeps about one account's plane. It is dropped when the plane is closed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use fleetcast_core::plane::Plane;
 use super::files::{Files, Folder, Touched};
 use super::open_plane::OpenPlane;
 
-/// Opening reads much; a damaged plane must not cost that with each request.
+/// Time for which a damaged plane is not opened again, because opening reads much data.
 const DAMAGE_RESTS: Duration = Duration::from_secs(10);
 
 /// One account's plane.
 pub(super) struct Slot {
     /// `None` for a plane in a database.
     folder: Option<Folder>,
-    /// Never held while anything is waited for.
+    /// Never held while a thread waits for files or other threads.
     state: Mutex<State>,
-    /// Held by whoever opens or closes the plane.
+    /// Held by the thread that opens or closes the plane.
     turn: Mutex<Option<Damage>>,
 }
 
@@ -27,28 +27,28 @@ pub(super) struct State {
     pub(super) used_at: Instant,
 }
 
-/// An open plane, and the files that it was last seen on.
+/// An open plane, and the states of its files when they were last examined.
 #[derive(Clone)]
 struct Opened {
     plane: Arc<OpenPlane>,
     files: Option<Files>,
 }
 
-/// A plane that could not be opened, and would not be if it were tried again.
+/// A plane that could not be opened, and could not be opened if it were tried again.
 pub(super) struct Damage {
     error: Error,
     pub(super) seen: Seen,
 }
 
-/// The plane at one moment.
+/// The state of a plane at one moment.
 pub(super) enum Seen {
-    /// In a folder.
+    /// The files of a plane in a folder.
     Files(Touched),
-    /// In a database, which is not asked.
+    /// The instant, for a plane in a database, which is not asked.
     At(Instant),
 }
 
-/// The right to open and to close the plane of a slot, which one thread has at a time.
+/// The right to open and to close the plane of a slot. One thread has it at a time.
 pub(super) struct Turn<'a> {
     slot: &'a Slot,
     pub(super) damage: MutexGuard<'a, Option<Damage>>,
@@ -64,22 +64,23 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False for a plane that was deleted; `None` for one in a database, which is not asked.
+    /// Returns false if the plane was deleted, and `None` for a plane in a database, which is not
+    /// asked.
     pub(super) fn has_key(&self) -> Option<bool> {
         self.folder.as_ref().map(Folder::has_key)
     }
 
-    /// The plane, if it is open.
+    /// Returns the plane if it is open.
     pub(super) fn opened(&self) -> Option<Arc<OpenPlane>> {
         self.state().opened.as_ref().map(|opened| opened.plane.clone())
     }
 
-    /// The plane, if it is open and still stands on its files.
+    /// Returns the plane if it is open and its files are still the same.
     ///
     /// # Errors
-    /// [`Error::Missing`], [`Error::Io`].
+    /// Returns [`Error::Missing`] or [`Error::Io`] if a file cannot be examined.
     pub(super) fn standing(&self) -> Result<Option<Arc<OpenPlane>>> {
-        // Before the files: others may learn of a greater length at any time.
+        // Read before the files: other threads may learn of a greater length at any time.
         let seen = self.state().opened.clone();
         let files = self.folder.as_ref().map(Folder::files).transpose()?;
         let Some(seen) = seen else { return Ok(None) };
@@ -98,13 +99,14 @@ impl Slot {
         Ok(Some(seen.plane))
     }
 
-    /// Waits until nobody opens or closes the plane.
+    /// Waits until no other thread opens or closes the plane.
     pub(super) fn turn(&self) -> Turn<'_> {
         let damage = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         Turn { slot: self, damage }
     }
 
-    /// As [`Self::turn`], but `None` where that would wait: the plane is being opened, thus in use.
+    /// Like [`Self::turn`], but returns `None` instead of waiting: a plane that is being opened is
+    /// in use.
     pub(super) fn turn_now(&self) -> Option<Turn<'_>> {
         let damage = match self.turn.try_lock() {
             Ok(damage) => damage,
@@ -123,7 +125,8 @@ impl Slot {
 }
 
 impl Seen {
-    /// True if a plane that was damaged at this moment need not be opened to know that it is `now`.
+    /// Returns true if a plane that was damaged at this moment is also damaged at `now`, without
+    /// opening it.
     fn lasts(&self, now: &Self) -> bool {
         match (self, now) {
             (Self::Files(before), Self::Files(now)) => before == now,
@@ -140,7 +143,7 @@ impl Seen {
     }
 }
 
-/// The same once more, if it is damage.
+/// Returns a copy of the error if it is damage.
 fn copy_of(error: &Error) -> Option<Error> {
     match error {
         Error::Corrupt { what } => Some(Error::Corrupt { what }),
@@ -150,10 +153,10 @@ fn copy_of(error: &Error) -> Option<Error> {
 }
 
 impl Turn<'_> {
-    /// Has the plane opened by `open`, unless it is known to be damaged.
+    /// Calls `open` to open the plane, unless the plane is known to be damaged.
     ///
     /// # Errors
-    /// Those of `open`, and of a look at the files.
+    /// Returns the errors of `open`, and of examining the files.
     pub(super) fn open(&mut self, open: impl FnOnce() -> Result<Plane>) -> Result<Arc<OpenPlane>> {
         self.slot.state().used_at = Instant::now();
         let seen = self.slot.seen()?;
@@ -180,10 +183,10 @@ impl Turn<'_> {
         }
     }
 
-    /// Closes the plane under all who hold it; their calls under way end soon.
+    /// Closes the plane, even if other code holds it; calls under way end soon.
     ///
     /// # Errors
-    /// Those of the flush before; it is closed all the same.
+    /// Returns the errors of the flush before; the plane is closed all the same.
     pub(super) fn close(&mut self) -> Result<()> {
         let Some(opened) = self.slot.state().opened.take() else { return Ok(()) };
         let flushed = match opened.plane.for_a_call() {
@@ -194,14 +197,14 @@ impl Turn<'_> {
         flushed
     }
 
-    /// Closes the plane unless somebody uses it, or batches of it wait for a flush. True if nothing
-    /// of it is left.
+    /// Closes the plane unless it is in use or its batches wait for a flush. Returns true if the
+    /// slot holds no plane afterwards.
     pub(super) fn close_unused(&mut self) -> bool {
         let mut state = self.slot.state();
         let held_here = |opened: &mut Opened| Arc::strong_count(&opened.plane) == 1;
         let Some(opened) = state.opened.take_if(held_here) else { return state.opened.is_none() };
         drop(state);
-        // Nobody can get at it any more, but for those who hold it weakly.
+        // Only weak handles can reach the plane now.
         if opened.plane.close_unused() {
             return true;
         }
@@ -209,7 +212,7 @@ impl Turn<'_> {
         false
     }
 
-    /// True if nothing is known of the plane.
+    /// Returns true if the slot holds no state.
     pub(super) fn is_empty(&self) -> bool {
         self.damage.is_none() && self.slot.state().opened.is_none()
     }

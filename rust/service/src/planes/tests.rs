@@ -16,7 +16,7 @@ const KEY: [u8; 32] = [7; 32];
 const IDLE: Duration = Duration::from_hours(1);
 const BODY: &[u8] = br#"[{"measurement":"link","time":"2026-01-01","fields":{"a":1.0}}]"#;
 
-/// Planes of a directory whose openings are counted; that of `slow` lasts until a test lets it go.
+/// Planes of a directory. Openings are counted; opening `slow` lasts until the test releases it.
 struct Counted {
     directory: Directory,
     openings: AtomicUsize,
@@ -60,7 +60,7 @@ impl Planes for Counted {
     }
 }
 
-/// Waits for it, for ten seconds at most: a test that fails must end.
+/// Waits for the condition, at most ten seconds: a failing test must end.
 fn until(condition: &AtomicBool) {
     let begin = Instant::now();
     while !condition.load(Ordering::SeqCst) && begin.elapsed() < Duration::from_secs(10) {
@@ -130,7 +130,7 @@ impl House {
         found.into_iter().map(|(account_id, _)| account_id.to_string()).collect()
     }
 
-    /// Has `account_id` unused since the time that makes it idle.
+    /// Sets the last use of `account_id` back by the time that makes it idle.
     fn age(&self, account_id: &str) {
         self.open.slot(account_id).unwrap().state().used_at -= IDLE;
     }
@@ -171,7 +171,7 @@ fn a_plane_is_opened_once_while_it_grows() {
     file.set_len(length + 4096).unwrap();
     assert!(Arc::ptr_eq(&plane, &house.open("a0")));
     assert_eq!(house.openings(), 1);
-    // It was seen at its greater length: less is a file that was cut short.
+    // The file was seen at its greater length: a shorter file was cut.
     file.set_len(length).unwrap();
     assert!(!Arc::ptr_eq(&plane, &house.open("a0")));
     assert!(is_closed(&plane));

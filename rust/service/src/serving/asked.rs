@@ -1,4 +1,4 @@
-//! A request that was let in, on its way to its answer.
+//! A request that was admitted, on its way to its answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::admission::Decision;
 use crate::books::{self, Books, Entry, Status};
 use crate::planes::OpenPlane;
 
-/// A request that was let in, to be answered here.
+/// A request that was admitted, to be answered here.
 pub(super) struct Asked {
     pub(super) service: Arc<Service>,
     pub(super) decision: Box<Decision>,
@@ -30,7 +30,7 @@ impl Asked {
         self.books.begin(self.method, self.route, Status::Http(status), &self.identity.account)
     }
 
-    /// Counts and logs the request, which has so many bytes in and out.
+    /// Counts and logs the request with the bytes of its body and of its answer.
     pub(super) fn end(&self, entry: Entry, status: u16, (bytes_in, bytes_out): (u64, u64)) {
         entry.end(&books::Served {
             request_id: &self.request_id,

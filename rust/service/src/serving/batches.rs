@@ -1,4 +1,4 @@
-//! The body of a write to a batch: the same for the front and for the application.
+//! From the body of a write to a batch: the same for the front and for the application.
 
 use std::borrow::Cow;
 
@@ -12,21 +12,21 @@ use crate::admission::{Language, coding};
 use crate::answers::lines_parameters;
 use crate::refusal::Refusal;
 
-/// Records of another protocol that are faulty.
+/// Treatment of faulty records of another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Faulty {
-    /// They are left out, unless the request says otherwise.
+    /// Faulty records are left out, unless the request says otherwise.
     LeftOut,
-    /// They refuse the batch.
+    /// A faulty record refuses the batch.
     Refused,
 }
 
 impl Service {
-    /// The content of a body whose head has this `Content-Encoding`.
+    /// Returns the content of a body whose head has this `Content-Encoding`.
     ///
     /// # Errors
-    /// `request_too_large` if it is longer than a body may be, or gzip of more than 1,024 members;
-    /// `invalid_input` if the body is not of its coding.
+    /// Returns `request_too_large` if the content is longer than a body may be, or for gzip of more
+    /// than 1,024 members. Returns `invalid_input` if the body is malformed in its coding.
     pub fn content<'b>(
         &self,
         body: &'b [u8],
@@ -39,8 +39,8 @@ impl Service {
     /// Appends the content of a body to the log of its plane.
     ///
     /// # Errors
-    /// As [`Plane::append`]; `invalid_input` for parameters of lines that are not known. Nobody knows
-    /// if an error that is no refusal has left the batch stored.
+    /// Returns the errors of [`Plane::append`], and `invalid_input` for unknown parameters of
+    /// lines. After an error that is not a refusal, the batch may or may not be stored.
     pub fn append(
         &self,
         plane: &Plane,
@@ -62,8 +62,8 @@ impl Service {
     }
 }
 
-/// The protocol of a body, and true if its sound records may be stored though others are faulty;
-/// `None` for JSON.
+/// Returns the protocol of a body, or `None` for JSON. Also returns true if sound records may be
+/// stored even if others are faulty.
 fn protocol(language: Language, query: &str) -> Result<Option<(Protocol, bool)>, fault::Refusal> {
     Ok(Some(match language {
         Language::Json => return Ok(None),

@@ -1,21 +1,21 @@
 //! Header fields that all answers have.
 
-/// Fields of all answers: common ones, and grants to the origins on a list. Errors carry the grants
-/// as well, or no browser could read them.
+/// Fields of all answers: common fields, and grants to the origins on a list. Error answers carry
+/// the grants too, because browsers could not read them otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct CommonFields {
     origins: Vec<String>,
 }
 
 impl CommonFields {
-    /// Grants to these origins.
+    /// Makes fields with grants to these origins.
     #[must_use]
     pub fn new(origins: Vec<String>) -> Self {
         Self { origins }
     }
 
-    /// The fields of the answer to a request of this id from this origin. `allow` has the methods of
-    /// the path, in the answer to OPTIONS.
+    /// Returns the fields of the answer to a request with this id and origin. `allow` holds the
+    /// methods of the path, for the answer to OPTIONS.
     #[must_use]
     pub fn of<'t>(
         &'t self,

@@ -1,4 +1,4 @@
-//! Requests of a front: decided on here, and answered here if they are of the data path.
+//! Requests of a front: decided here, and answered here if they belong to the data path.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves by the rules of the settings in force, and accounts in `books`.
+    /// Makes a server that follows the settings in force and counts in `books`.
     #[must_use]
     pub fn new(rules: Renewed<Service>, books: Arc<Books>) -> Self {
         Self { rules, books }
@@ -63,7 +63,7 @@ impl Serving {
 impl Fast for Serving {
     fn serve(&self, mut request: Request) -> Served {
         if request.head().is_none() {
-            return Served::HandOn(request); // it is malformed
+            return Served::HandOn(request); // the head is malformed
         }
         let began = Instant::now();
         let Some(service) = self.rules.get(request.settings_version()) else {
@@ -76,7 +76,7 @@ impl Fast for Serving {
         match request.await_body() {
             Ok(turn) => Served::Done(turn),
             Err(mut request) => {
-                // It is beyond its account's share, and so refused.
+                // The request exceeds its account's share, so this decision refuses it.
                 let decision = service.admission.decide(&mut *request);
                 hand_on(*request, Box::new(decision))
             }
@@ -91,7 +91,7 @@ enum Way {
 }
 
 impl Way {
-    /// The way to answer a request, and its method.
+    /// Returns the method of a request and the way to answer it, or `None` if the application must.
     fn of(route: &Route, request: &Request) -> Option<(&'static str, Self)> {
         let read = match route.path {
             "/topology" => Some(Read::Latest),
@@ -107,7 +107,7 @@ impl Way {
     }
 }
 
-/// A head of HTTP/1.1 whose connection goes on, with a body that has come or none.
+/// Returns true for a head of HTTP/1.1 whose connection goes on, if no part of the body is missing.
 fn is_plain(request: &Request) -> bool {
     let front::Asked::Whole { head, framing } = request.asked() else { return false };
     head.minor_version() == 1

@@ -1,7 +1,7 @@
 //! The data path from socket to socket: writes, newest samples and series.
 //!
-//! A request that is anything else, or comes to anything but success, goes to the application with
-//! the decision about it.
+//! Every other request, and every request that does not succeed, goes to the application together
+//! with the decision about it.
 
 mod fields;
 mod unpacking;

@@ -13,7 +13,7 @@ use crate::answers::{ReadFailure, latest, series};
 use crate::long::{self, LongAnswer};
 
 const STATUS: (u16, &str) = (200, "200 OK");
-/// The end of an answer about no entity.
+/// The end of an answer without entities.
 const NOTHING: &[u8] = b"\"entities\":[]}";
 
 /// A read.
@@ -23,7 +23,7 @@ pub(super) enum Read {
     Series,
 }
 
-/// Answers a read, or hands it on if it comes to nothing.
+/// Answers a read, or hands it to the application if it does not succeed.
 pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
     let entry = asked.begin(STATUS.0);
@@ -67,7 +67,7 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     Served::Done(request.answer(answer))
 }
 
-/// The body of an answer; `None` if the application has something to say instead.
+/// Returns the body of an answer, or `None` if the application must answer instead.
 fn body(
     service: &Service,
     plane: &Plane,

@@ -1,4 +1,4 @@
-//! The rules of one listener, as the settings in force have them.
+//! The rules of one listener, by the settings in force.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::admission::Admission;
 pub struct BatchBounds {
     /// Bounds of the batch.
     pub batch: WriteLimits,
-    /// Bytes that may wait in asynchronous mode; `None` if a batch is durable once acknowledged.
+    /// Bytes that may wait in asynchronous mode; `None` if batches are durable when acknowledged.
     pub buffer_bytes_max: Option<usize>,
 }
 
 impl BatchBounds {
-    /// The moment at which a batch is acknowledged, whose position in a file is `cursor`.
+    /// Returns when a batch is acknowledged. `cursor` is the batch's position in a file.
     #[must_use]
     pub fn acknowledge(&self, cursor: Option<Cursor>) -> Acknowledge {
         match (cursor, self.buffer_bytes_max) {
@@ -43,9 +43,9 @@ pub struct Service {
     pub bounds: BatchBounds,
     /// Bounds of a read of series.
     pub series: SeriesLimits,
-    /// Entities are simulated for a tenant without a fleet, by the application.
+    /// If true, the application simulates entities for a tenant without a fleet.
     pub simulates: bool,
-    /// Names of other protocols, if the listener takes these.
+    /// Names of other protocols, if the listener accepts these protocols.
     pub mapping: Option<Arc<Mapping>>,
 }
 
@@ -53,20 +53,20 @@ pub struct Service {
 pub(super) struct Head<'t> {
     pub(super) status: &'static str,
     pub(super) request_id: &'t str,
-    /// A field of its own, which the application would set before those of all answers.
+    /// A field of this answer alone. The application would set it before the fields of all answers.
     pub(super) own: Option<(&'static str, &'t str)>,
     pub(super) is_json: bool,
 }
 
 impl Service {
-    /// An answer that is made here.
+    /// Composes an answer that is made here.
     pub(super) fn answer(&self, request: &mut Request, head: &Head<'_>, body: Body) -> Answer {
         let origin = request.head().and_then(|head| head.field("ORIGIN")).map(<[u8]>::to_vec);
         let fields = self.fields.of(head.request_id, origin.as_deref(), None);
         let content_type = head.is_json.then_some(("content-type", "application/json"));
         let fields = head.own.into_iter().chain(fields).chain(content_type);
         let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        // No origin of the settings breaks a line.
+        // The settings contain no origin with a line break.
         request.compose(head.status.as_bytes(), fields, body).unwrap_or_default()
     }
 }

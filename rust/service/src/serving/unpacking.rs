@@ -1,4 +1,4 @@
-//! Bodies that come packed: never more is unpacked than a body may have.
+//! Compressed bodies. No more bytes are unpacked than a body may have.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,14 +7,14 @@ use flate2::bufread::GzDecoder;
 
 use crate::refusal::{Refusal, Value};
 
-/// Members of a gzip body. Each costs some microseconds, even if it is empty.
+/// Bound on the members of a gzip body. Each member costs some microseconds, even if it is empty.
 const MEMBERS_MAX: usize = 1024;
 
-/// The content of a body of this coding, `bytes_max` at most.
+/// Returns the content of a body in this coding, at most `bytes_max`.
 ///
 /// # Errors
-/// `request_too_large` for more bytes or 1,024 members of gzip, `invalid_input` if the body is not of
-/// its coding or ends early.
+/// Returns `request_too_large` for more bytes, or for more than 1,024 members of gzip. Returns
+/// `invalid_input` if the body is malformed in its coding or ends early.
 pub(super) fn unpacked<'b>(
     coding: &[u8],
     body: &'b [u8],
@@ -27,12 +27,12 @@ pub(super) fn unpacked<'b>(
     }
 }
 
-/// The content, members one after the other.
+/// Returns the content of all members, one after the other.
 fn gunzip(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Refusal> {
     let mut content = Vec::with_capacity(packed.len());
     let mut member = GzDecoder::new(packed);
     for _ in 0..MEMBERS_MAX {
-        // One byte more tells a body that is too long, and has the end of the member checked.
+        // One more byte shows that a body is too long, and lets the end of the member be checked.
         let bytes_left = (bytes_max - content.len()).saturating_add(1);
         let read = member.by_ref().take(bytes_left as u64).read_to_end(&mut content);
         if content.len() > bytes_max {
@@ -48,7 +48,7 @@ fn gunzip(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Refusal> {
     Err(too_large())
 }
 
-/// The content of a block of snappy, whose length is at its start.
+/// Returns the content of a block of snappy, whose length is at its start.
 fn unsnap(packed: &[u8], bytes_max: usize) -> Result<Vec<u8>, Refusal> {
     if snap::raw::decompress_len(packed).map_err(|_| malformed())? > bytes_max {
         return Err(too_large());
@@ -81,7 +81,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Bytes that do not compress.
+    /// Returns bytes that do not compress.
     fn noise(count: usize) -> Vec<u8> {
         let next =
             |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));

@@ -1,4 +1,4 @@
-//! Writes.
+//! Writes: from the body of a request to its acknowledgement.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::admission::Language;
 use crate::answers::write_answer;
 use crate::books::Entry;
 
-/// The status of the answer to a write of which all was stored.
+/// Returns the status of the answer to a write that was stored whole.
 const fn status(language: Language) -> (u16, &'static str) {
     match language {
         Language::Json => (202, "202 Accepted"),
@@ -27,7 +27,7 @@ const fn status(language: Language) -> (u16, &'static str) {
 
 /// Appends the body to the log of its plane, and leaves the request there to be answered.
 pub(super) fn write(asked: Asked, language: Language, mut request: Request) -> Served {
-    // A clock before 2020 is refused by the application, as all that is not stored.
+    // The application refuses a clock before 2020, and every other request that is not stored.
     let Ok(now_ns) = clock::ingest_ns() else { return hand_on(request, asked.decision) };
     let Ok(write_id) = write_id::new(now_ns) else { return hand_on(request, asked.decision) };
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
@@ -44,7 +44,7 @@ pub(super) fn write(asked: Asked, language: Language, mut request: Request) -> S
     let turn = request.end_turn();
     let open = Arc::clone(&asked.plane);
     open.acknowledge(pending, move |outcome| {
-        // Its handle does not close it before.
+        // The handle keeps the plane from being closed before.
         let _plane = plane;
         match outcome {
             Ok(written) => end(&asked, language, entry, request, (&written, &write_id)),
@@ -85,8 +85,8 @@ fn end(
     drop(request.answer(answer));
 }
 
-/// Appends a body; the error is `None` if the body is refused. Nobody knows if another error has left
-/// it stored.
+/// Appends a body. The error is `None` if the body is refused. After another error, the body may or
+/// may not be stored.
 fn append(
     asked: &Asked,
     plane: &Plane,
@@ -99,7 +99,7 @@ fn append(
     let asked = (language, head.query());
     let appended = catching(|| {
         let Ok(content) = service.content(request.body(), coding) else { return Ok(None) };
-        // A body with a faulty record is handed on as all that is refused, and nothing of it stored.
+        // A faulty record refuses the whole body, which the application then answers.
         Ok(Some(service.append(plane, asked, &content, now_ns, Faulty::Refused)))
     });
     match appended {

@@ -1,4 +1,4 @@
-//! Identities as the records have them at each instant.
+//! Identities by the records at each instant.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn made(store: Arc<dyn RecordStore>) -> Authenticator {
     Authenticator::new(store, PEPPER, "sandbox")
 }
 
-/// The account, or the name of the rejection.
+/// Returns the account, or the name of the rejection.
 fn outcome(authenticator: &Authenticator, key: Option<&str>) -> String {
     match authenticator.identify(key, NOW) {
         Ok(identity) => identity.account.to_string(),
@@ -119,7 +119,7 @@ fn a_record_that_is_damaged_is_no_refusal() {
     assert!(outcome(&authenticator, Some(&good)).contains("tenant is damaged"));
 }
 
-/// B21: the hash of no secret stands in for one that is not there.
+/// B21: a hash of no secret stands in for a missing hash.
 #[test]
 fn an_unknown_id_is_compared_as_well() {
     let store: Arc<dyn RecordStore> = Arc::new(MemoryRecords::default());
@@ -131,7 +131,8 @@ fn an_unknown_id_is_compared_as_well() {
     assert_eq!(outcome(&authenticator, Some(&key_text("sandbox", SECRET))), "InvalidKey");
 }
 
-/// A store that other machines change as well: one look ahead of what is known here.
+/// A store that other machines change too. Its newest state is ahead of the state that is known
+/// here.
 struct Behind {
     known: MemoryRecords,
     newest: MemoryRecords,

@@ -51,7 +51,7 @@ fn a_mistyped_character_is_noticed() {
     }
 }
 
-/// A23: to the letter.
+/// A23, to the letter.
 #[test]
 fn other_texts_are_none() {
     let text = with_checksum(&format!("ftk_sandbox_{ID}_{SECRET}"));
