@@ -3,6 +3,8 @@
 mod dispatch;
 pub(crate) mod kernels;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use dispatch::SimdLevel;
 #[cfg(test)]
 pub(crate) use dispatch::tests::on_all_levels;
-pub(crate) use dispatch::{SimdLevel, mapped, multiversioned};
+pub(crate) use dispatch::{mapped, multiversioned};
