@@ -20,7 +20,7 @@ def test_a_store_or_release_that_fails_is_told_in_our_words(monkeypatch, caplog,
     monkeypatch.setattr(view, "read_plane", read_plane)
     services = SimpleNamespace(hindsight=lambda: None)
     with caplog.at_level(logging.ERROR), pytest.raises(ConsoleRefused) as caught:
-        view.forecasts(services, None, "acme", ConsoleQuery("entity_id=a"))
+        view.forecasts(services, "acme", ConsoleQuery("entity_id=a"))
     answer = caught.value.answer
     assert b"cannot be used now; the log says why" in b"".join(map(bytes, answer.body))
     assert b"mdb_" not in b"".join(map(bytes, answer.body))

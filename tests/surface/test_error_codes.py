@@ -34,9 +34,10 @@ def raised_codes():
     refusal = r'(?:CallRefusal::(?:new|fault)\(\s*|code: )"(\w+)"'
     yield from (found[1] for found in re.finditer(refusal, calls))
     service = ROOT / "rust" / "service" / "src"
-    for path in (*service.glob("admission/*.rs"), *service.glob("clients/*.rs")):
+    parts = [*service.glob("admission/*.rs"), *service.glob("clients/*.rs")]
+    for path in (*parts, service / "refusal.rs"):
         if path.name != "tests.rs":
-            code = r'(?:Refusal::new\(|refuse\(|=> )"(\w+)"'
+            code = r'(?:Refusal::new\(|Self::new\(|refuse\(|=> )"(\w+)"'
             yield from (found[1] for found in re.finditer(code, path.read_text()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import resource
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,11 @@ class Engine:
         planes: Planes | None = None,
         open_max: int | None = None,
         idle_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
         accounts: Callable[[], set[str] | None] | None = None,
     ) -> None:
+        """`clock` has no effect: the engine measures how long a plane was idle."""
+        del clock
         self._directory = directory
         self._planes = Planes.in_directory(directory) if planes is None else planes
         self._master_key = master_key

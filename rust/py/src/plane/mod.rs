@@ -44,7 +44,12 @@ impl Plane {
         plane::Plane::in_memory(tenant_key).map(Self::from).map_err(|error| store_error(&error))
     }
 
-    #[pyo3(signature = (body, *, cursor=None, now_ns=None, **limits))]
+    #[pyo3(
+        signature = (body, *, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          buffer_bytes_max=None, cursor=None, now_ns=None)",
+    )]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_json(
         &self,
@@ -58,7 +63,12 @@ impl Plane {
         self.write(py, (Format::Json, body.as_slice()), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (body, *, cursor=None, now_ns=None, **limits))]
+    #[pyo3(
+        signature = (body, *, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          buffer_bytes_max=None, cursor=None, now_ns=None)",
+    )]
     fn write_protobuf(
         &self,
         py: Python<'_>,
@@ -71,7 +81,12 @@ impl Plane {
         self.write(py, (Format::Protobuf, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits))]
+    #[pyo3(
+        signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, precision='ns', batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          buffer_bytes_max=None, cursor=None, now_ns=None)",
+    )]
     fn write_lines(
         &self,
         py: Python<'_>,
@@ -86,7 +101,12 @@ impl Plane {
         self.write(py, (format, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits))]
+    #[pyo3(
+        signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, form, *, end=None, tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          cursor=None, now_ns=None)",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_text(
         &self,
@@ -108,7 +128,12 @@ impl Plane {
         })
     }
 
-    #[pyo3(signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits))]
+    #[pyo3(
+        signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
+        text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          cursor=None, first_row=0, now_ns=None)",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_arrow(
         &self,
