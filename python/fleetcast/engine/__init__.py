@@ -1,7 +1,7 @@
-"""The compiled engine, and what this package puts around it.
+"""The compiled engine, and the Python classes around it.
 
-Only this package and `errors` reach the compiled engine. Open an `Engine` after a fork, never
-before: LMDB environments do not survive one.
+Only this package and `errors` import the compiled engine. Open an `Engine` after a fork, never
+before: LMDB environments do not survive a fork.
 """
 
 from __future__ import annotations
@@ -82,6 +82,6 @@ from fleetcast.engine.saved import (
 )
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
-"""One of `INTERVALS`."""
+"""An interval of `INTERVALS`."""
 Aggregation = Literal["mean", "min", "max", "last"]
-"""One of `AGGREGATIONS`."""
+"""An aggregation of `AGGREGATIONS`."""

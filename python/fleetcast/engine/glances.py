@@ -1,4 +1,4 @@
-"""Looks at planes that do not open them."""
+"""Reads the state and the counts of planes without opening them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from fleetcast._core import Stats
 
 State = tuple[int, int, int]
-"""Nanoseconds since 1970 of a change, and two numbers: another one after each change."""
+"""Nanoseconds since 1970 of a change, and two numbers. Every change gives another state."""
 
 
 class Glance(Protocol):
-    """Looks at one plane that do not open it."""
+    """Reads a plane without opening it."""
 
     def state(self) -> State:
-        """The state that it is in. Raises `OSError`."""
+        """Returns the current state of the plane. Raises `OSError`."""
 
     def counts(self) -> Stats:
-        """Counts of what it holds. Raises `StoreError`."""
+        """Returns the counts of the plane's contents. Raises `StoreError`."""
 
 
 class FolderGlance:
-    """Looks at the plane in `folder`; `counts` reads its counts without its key."""
+    """Reads the plane in `folder`; `counts` reads its counts without its key."""
 
     __slots__ = ("_folder", "counts")
 
@@ -37,13 +37,13 @@ class FolderGlance:
         self.counts = counts
 
     def state(self) -> State:
-        """Time of change, size and number of its file. Raises `OSError`."""
+        """Returns the time of change, size and inode number of its file. Raises `OSError`."""
         status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
         return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def peek(directory: Path | str) -> Stats:
-    """Counters of the plane in `directory`, read without its key, its rows, a lock or a sync.
+    """Reads the counters of the plane in `directory` without its key, its rows, a lock or a sync.
 
     Any process may have the plane open. Raises `StoreError`.
     """

@@ -1,4 +1,4 @@
-"""The data planes of one data directory: opened on first use, one per tenant and process."""
+"""The data planes of a data directory. A process opens the plane of a tenant on first use."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Engine:
     """Planes below `directory`, each in a folder named by its account id.
 
     `master_key` is 32 bytes; it unwraps the data key of every tenant. At most `open_max` planes
-    stay open, those used last; by default as many as the limit of descriptors allows, up to
-    1,024. `close_unused` closes those that nobody has used for `idle_seconds`. A plane in use is
-    never closed for either reason. `accounts` gives all accounts, `None` if they cannot be known
-    now, for planes without files.
+    stay open: the planes used last. The default is the number that the limit of descriptors allows,
+    at most 1,024. `close_unused` closes planes that were idle for `idle_seconds`. A plane in use is
+    never closed for either reason. `accounts` is for planes without files: it returns all accounts,
+    or `None` if they cannot be known now.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Engine:
         )
 
     def folder(self, account_id: str) -> Path:
-        """Folder of an account's plane."""
+        """Returns the folder of an account's plane."""
         return self._directory / account_id
 
     def glance(self, account_id: str) -> Glance:
-        """Looks at an account's plane that do not open it."""
+        """Returns a glance at an account's plane, which does not open the plane."""
         counts = partial(self._planes.counts, account_id)
         return FolderGlance(f"{self._directory}/{account_id}", counts)
 
@@ -77,26 +77,27 @@ class Engine:
         self.plane(account_id, tenant_key).set_retention(seconds)
 
     def plane(self, account_id: str, tenant_key: str) -> Plane:
-        """The open store of an account. Raises `StoreError` where it cannot be opened.
+        """Returns the open store of an account. Raises `StoreError` if it cannot be opened.
 
-        Every call looks at the files: those that are missing are reported and those that were
-        replaced are opened anew, so that a plane is there again as soon as its files are.
+        Every call looks at the files. Missing files are reported and replaced files are opened
+        again, so a plane works again as soon as its files are back.
         """
         return self.open_planes.plane(account_id, tenant_key)
 
     def close_unused(self) -> None:
-        """Closes what nobody has used for a while, and what was deleted, within a call of it.
+        """Closes planes that were idle for a while, and planes that were deleted.
 
-        A tenant's deletion destroys its key file, so that its plane, with the key in memory and
-        the space of its files, is let go of here by every process that has it open.
+        A tenant's deletion destroys its key file. This call then closes the plane in every process
+        that has it open, which frees the key in memory and the space of the files.
         """
         for fault in self.open_planes.close_unused(self._accounts):
             logger.error("%s", fault)
 
     def release(self, account_id: str, plane: Plane | None = None) -> None:
-        """Closes an account's store, if it still is `plane`, so that the next use opens it anew.
+        """Closes an account's store, if it still is `plane`, so that the next use opens it again.
 
-        For a store that failed: whatever ails it is found out, or gone, when it is opened.
+        Call it for a store that failed: opening the store finds the fault, or finds that the fault
+        is gone.
         """
         try:
             self.open_planes.release(account_id, plane)
@@ -109,22 +110,22 @@ class Engine:
         self._planes.destroy(account_id)
 
     def waiting(self) -> dict[str, tuple[Plane, int]]:
-        """Planes with acknowledged batches that are not durable yet, by account: asynchronous mode.
+        """Planes with acknowledged batches that are not yet durable, by account: asynchronous mode.
 
-        With each the sealed bytes that wait.
+        Each plane comes with its waiting sealed bytes.
         """
         return self.open_planes.waiting()
 
     def flush(self, account_id: str, plane: Plane) -> None:
-        """Makes durable what waits in a plane that `waiting` gave.
+        """Makes durable the waiting batches of a plane from `waiting`.
 
-        A store that fails is released; one without room, or whose engine is away, keeps what waits
-        for the next flush. Raises `StoreError`.
+        A store that fails is released. A store without room, or whose engine is unreachable, keeps
+        its batches for the next flush. Raises `StoreError`.
         """
         self.open_planes.flush(account_id, plane)
 
     def verify(self, account_id: str) -> Verified:
-        """Looks at every byte of an account's store, which is closed here for it.
+        """Checks every byte of an account's store, and closes the store first.
 
         Raises `StoreMissing`, `StoreUnavailable`.
         """
@@ -132,7 +133,7 @@ class Engine:
         return self._planes.verify(account_id, self._master_key)
 
     def answers_hash(self, account_id: str, tenant_key: str) -> int:
-        """Hash over everything that scans of an account's store answer; it is closed then.
+        """Returns a hash over all answers of scans of an account's store, then closes the store.
 
         Raises `StoreError`.
         """
@@ -142,7 +143,7 @@ class Engine:
             self.release(account_id)
 
     def bind_plane(self, account_id: str) -> None:
-        """Binds a store of fleetcast 0.3.0 to its account; one that is bound stays as it is.
+        """Binds a store of fleetcast 0.3.0 to its account. A bound store stays unchanged.
 
         Raises `StoreError`.
         """
@@ -155,9 +156,9 @@ class Engine:
         number: int,
         before: Sequence[SavedFile],
     ) -> SaveDone | None:
-        """Saves an account's store, closed here for it, as backup `number` into its `folder`.
+        """Closes an account's store and saves it as backup `number` into its `folder`.
 
-        Files of the backup before are not written again. `None` where the compactor is at work.
+        Files of the previous backup are not written again. Returns `None` while the compactor runs.
         Raises `StoreError`.
         """
         self.release(account_id)
@@ -178,11 +179,11 @@ class Engine:
         master_key: bytes | None = None,
         borrow: bool = False,
     ) -> None:
-        """Makes the store of a new account out of a `folder` of a backup, compared with `saved`.
+        """Makes a new account's store from a `folder` of a backup, and compares it with `saved`.
 
-        `saved_as` is the account that was saved if it was another one, and `master_key` that of the
-        backup. With `borrow` the segments stay
-        where they are. Raises `StoreError`; then the store cannot be opened.
+        `saved_as` is the account that was saved, if it was another account. `master_key` is the key
+        of the backup. With `borrow` the segments stay in the backup. Raises `StoreError`; then the
+        store cannot be opened.
         """
         self._planes.restore(
             account_id,
@@ -196,7 +197,7 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Closes every store, what waits for a flush being stored first."""
+        """Closes every store, after a flush of its waiting batches."""
         for fault in self.open_planes.close():
             logger.error("%s", fault)
 

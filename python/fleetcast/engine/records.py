@@ -1,4 +1,4 @@
-"""Records of a program as the body of a write."""
+"""Encodes records of Python as the body of a write."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:
-    """Records as the JSON body of a write; `datetime` values become ISO 8601 text.
+    """Encodes records as the JSON body of a write; `datetime` values become ISO 8601 text.
 
-    Raises `ValueError` for NaN and infinities, `TypeError` for values JSON has no word for.
+    Raises `ValueError` for NaN and infinities, `TypeError` for values that JSON cannot express.
     """
     rows = list(records)
     body = encode_json(rows, datetimes=True)

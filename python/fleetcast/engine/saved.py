@@ -1,4 +1,4 @@
-"""Planes in a backup, and what they are made of."""
+"""Planes in a backup, with their files and counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class SavedFile(NamedTuple):
-    """A file of a backup: its path in there, its length and the SHA-256 of its content."""
+    """A file of a backup: its path in the backup, its length and the SHA-256 of its content."""
 
     name: str
     length: int
@@ -14,10 +14,10 @@ class SavedFile(NamedTuple):
 
 
 class SavedPlane(NamedTuple):
-    """A plane in a backup: its files and what it holds.
+    """A plane in a backup: its files, rows and values.
 
-    `content` is a hash over everything that answers follow from: planes with the same one give the
-    same answers.
+    `content` is a hash over everything that decides answers. Planes with equal hashes give equal
+    answers.
     """
 
     files: tuple[SavedFile, ...]
@@ -27,7 +27,7 @@ class SavedPlane(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Bytes of all files."""
+        """Returns the bytes of all files."""
         return sum(file.length for file in self.files)
 
 

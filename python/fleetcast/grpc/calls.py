@@ -1,4 +1,4 @@
-"""Calls that the front has handed on: reading their one message, and the status of an error."""
+"""Calls that the front hands on: reading their single message, and the status of an error."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stream(handler: Stream) -> Stream:
 
 
 async def message(context: Context, seconds: float) -> bytes:
-    """Returns the one message of a call.
+    """Returns the single message of a call.
 
     Raises `Refused` if no message comes in time, or if a second message comes.
     """

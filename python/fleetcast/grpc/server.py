@@ -1,4 +1,4 @@
-"""The front and the server behind it: their start, their signs of life, their end."""
+"""Starts the front and the server behind it, reports that they are alive, and ends them."""
 
 from __future__ import annotations
 

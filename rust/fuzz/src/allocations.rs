@@ -1,4 +1,4 @@
-//! Memory for which an input makes its reader ask.
+//! Measures the memory for which an input makes its reader ask.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,11 +17,11 @@ fn grew(bytes: usize) {
 }
 
 #[expect(unsafe_code, reason = "an allocator is unsafe by its trait; this one only counts")]
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grew(layout.size());
-        // SAFETY: the caller keeps what the trait asks for.
+        // SAFETY: the caller keeps the rules of the trait.
         unsafe { System.alloc(layout) }
     }
 
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Bytes that were in use at once during `work`, above what was before.
+/// Returns the greatest number of bytes in use during `work`, above the number before.
 pub fn peak_bytes(work: impl FnOnce()) -> usize {
     let before = USED_BYTES.load(Relaxed);
     PEAK_BYTES.store(before, Relaxed);

@@ -1,4 +1,5 @@
-//! Cost of a body: the memory while it is taken, the bytes stored, and the memory of a first look.
+//! Cost of a body: the memory while it is written, the stored bytes, and the memory of a first
+//! look.
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, AdaptedBody, Plane, WriteError};
@@ -6,23 +7,24 @@ use fleetcast_core::wire::{CsvColumns, Format, Mapping, Protocol};
 
 use crate::allocations::peak_bytes;
 
-/// Bytes that a body costs at most for each of its own bytes, in memory as on disk.
+/// Greatest cost of a body, in bytes for each byte of the body, in memory as on disk. Example: a
+/// body of 1,000 bytes may cost 64,000.
 pub const COST_PER_BYTE_MAX: usize = 64;
 
 /// A body and its language.
 pub enum Body<'a> {
     /// Records of the service's own formats.
     Own(Format, &'a [u8]),
-    /// A body of another protocol, whose names are mapped.
+    /// A body of another protocol, with a mapping for its names.
     Adapted(Protocol, &'a Mapping, &'a [u8]),
-    /// Rows of comma-separated values behind this header.
+    /// Rows of comma-separated values for this header.
     Csv(CsvColumns, &'a [u8]),
 }
 
 /// Bytes that a body costs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cost {
-    /// Memory at once while the body was taken, with what the plane keeps of it.
+    /// Greatest memory while the body was written, including the plane's copy.
     pub taken: usize,
     /// Stored bytes: names and rows.
     pub stored: usize,
@@ -38,10 +40,11 @@ impl Cost {
     }
 }
 
-/// Writes a body to an empty plane in memory and has it read: the cost, and how the write ended.
+/// Writes a body to an empty plane in memory and has it read. Returns the cost, and the result of
+/// the write.
 ///
 /// # Panics
-/// If a plane in memory fails.
+/// Panics if a plane in memory fails.
 pub fn cost_of(
     body: Body<'_>,
     limits: &WriteLimits,

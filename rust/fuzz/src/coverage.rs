@@ -1,20 +1,21 @@
-//! Branches that ran, as LLVM's inline counters say
+//! Records which branches ran, from LLVM's inline counters
 //! (<https://clang.llvm.org/docs/SanitizerCoverage.html>, "Inline 8bit-counters").
 //!
-//! The flags are in the Makefile. A program built without them has no counters, and nothing is
-//! ever new.
+//! The flags are in the Makefile. A program built without the flags has no counters, and no branch
+//! is ever new.
 
 use std::sync::Mutex;
 
 const PIECE_LEN: usize = 128;
 const ZEROS: [u8; PIECE_LEN] = [0; PIECE_LEN];
 
-/// Counters of one object file: address and number.
+/// Counters of each object file: address and number.
 static REGIONS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Takes the counters of an instrumented object; LLVM calls it for each before `main`.
+/// Takes the counters of an instrumented object. LLVM calls it for each object before `main`.
 #[expect(unsafe_code, reason = "the name is LLVM's")]
-// SAFETY: nothing else has this name; LLVM calls it with the bounds of an array that lives for ever.
+// SAFETY: no other symbol has this name. LLVM calls it with the bounds of an array that lives for
+// ever.
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
     let region = (start.addr(), stop.addr() - start.addr());
@@ -24,7 +25,7 @@ extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) 
     }
 }
 
-/// Coverage so far: by counter, a bit for each magnitude that it had after a run.
+/// Coverage so far: for each counter, a bit for each magnitude that it had after a run.
 #[derive(Default)]
 pub struct Coverage(Vec<u8>);
 
@@ -34,7 +35,7 @@ pub fn reset() {
 }
 
 impl Coverage {
-    /// Adds what ran since [`reset`], and tells whether any of it is new.
+    /// Adds the branches that ran since [`reset`]. Returns true if any of them is new.
     pub fn add(&mut self) -> bool {
         let mut at = 0;
         let mut new = false;
@@ -42,7 +43,7 @@ impl Coverage {
             if self.0.len() < at + counters.len() {
                 self.0.resize(at + counters.len(), 0);
             }
-            // Few are above 0, and comparing whole pieces takes next to no time.
+            // Few counters are above 0, and comparing whole pieces takes almost no time.
             for (piece, seen) in counters.chunks(PIECE_LEN).zip(self.0[at..].chunks_mut(PIECE_LEN))
             {
                 if *piece != ZEROS[..piece.len()] {
@@ -73,7 +74,7 @@ fn add_piece(counters: &[u8], seen: &mut [u8]) -> bool {
     new
 }
 
-/// 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, more: one bit each, as in AFL.
+/// Returns a bit for 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, or more, as in AFL.
 const fn magnitude(count: u8) -> u8 {
     1 << match count {
         0 | 1 => 0,
@@ -92,8 +93,8 @@ fn for_each_region(mut visit: impl FnMut(&mut [u8])) {
     for &(address, count) in &*REGIONS.lock().expect("no panic holds it") {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
         // SAFETY: LLVM gave these bounds; the array lives for ever. Instrumented code writes to it
-        // without synchronisation. Other threads are those of a target, which wait for work by now;
-        // one that has not come to that yet may lose a count, which does not matter.
+        // without synchronisation. Other threads belong to a target and wait for work by now. A
+        // thread that does not wait yet may lose a count, which is harmless.
         visit(unsafe { std::slice::from_raw_parts_mut(start, count) });
     }
 }

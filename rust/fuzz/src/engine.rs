@@ -1,4 +1,4 @@
-//! The loop: change an input, run it, keep it if it reached a branch that none reached before.
+//! The loop: changes an input, runs it, and keeps it if it reached a new branch.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -16,47 +16,48 @@ const INPUT_BYTES_MAX: usize = 4_096;
 const RUN_SECONDS_MAX: f64 = 2.0;
 const FINDINGS_MAX: usize = 16;
 
-/// Bytes that any input may cost, however short, under the limits of the targets.
+/// Bytes that any input may cost, even the shortest, under the limits of the targets.
 const COST_CONSTANT_BYTES: usize = 1 << 20;
 
-/// The text of the last panic of any thread: tasks and threads of a target catch theirs.
+/// The text of the last panic of any thread, since tasks and threads of a target catch their
+/// panics.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// End of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Budget {
-    /// After this many inputs, which are the same on all machines.
+    /// Ends after this many inputs, which are the same on all machines.
     Executions(u64),
-    /// After this time, or a little later.
+    /// Ends after this time, or a little later.
     Time(Duration),
 }
 
 /// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Inputs that were run.
+    /// Inputs that ran.
     pub executions: u64,
     /// Inputs worth keeping, seeds included.
     pub corpus: usize,
     /// Branches that ran; 0 in a program without counters.
     pub branches: usize,
-    /// Maximum of the memory that an input made its reader use at once.
+    /// Greatest memory, in bytes, that an input made its reader use at once.
     pub peak_bytes: usize,
-    /// The shortest input for each thing that went wrong.
+    /// The shortest input for each fault.
     pub findings: BTreeMap<String, Vec<u8>>,
 }
 
-/// Lets panics of targets be findings instead of text on stderr. Call it once.
+/// Turns panics of targets into findings instead of text on stderr. Call it once.
 pub fn catch_panics() {
     std::panic::set_hook(Box::new(|info| {
         *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
     }));
 }
 
-/// Runs a target on its seeds and on changes of them.
+/// Runs a target on its seeds and on changed seeds.
 ///
 /// # Panics
-/// If a seed is longer than inputs may be.
+/// Panics if a seed is longer than an input may be.
 #[must_use]
 pub fn fuzz(target: &Target, budget: Budget, seed: u64) -> Report {
     let mut random = Random(seed);
@@ -71,7 +72,7 @@ pub fn fuzz(target: &Target, budget: Budget, seed: u64) -> Report {
     }
     let began = Instant::now();
     while !is_spent(budget, &report, began) && report.findings.len() < FINDINGS_MAX {
-        // New inputs lead further more often than old ones.
+        // New inputs lead to new branches more often than old inputs.
         let recent = corpus.len().saturating_sub(corpus.len() / 4 + 1);
         let first = if random.below(2) == 0 { recent } else { 0 };
         let parent = first + random.below(corpus.len() - first);
@@ -119,7 +120,7 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
     } else {
         return;
     };
-    // The line of the panic tells findings apart, not the values that its message names.
+    // Findings differ by the line of the panic, not by the values in its message.
     let line = finding.lines().next().unwrap_or_default().to_owned();
     let known = report.findings.entry(line).or_insert_with(|| input.to_vec());
     if input.len() < known.len() {
@@ -131,7 +132,7 @@ fn is_long(began: Instant) -> bool {
     began.elapsed().as_secs_f64() > RUN_SECONDS_MAX
 }
 
-/// Runs the input again: once may have been the machine, busy with something else.
+/// Runs the input again: the first time, the machine may have been busy with other work.
 fn is_long_again(target: &Target, input: &[u8]) -> bool {
     (0..3).all(|_| {
         let began = Instant::now();

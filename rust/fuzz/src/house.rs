@@ -1,5 +1,5 @@
-//! A gRPC server whose connections, keys and planes lie in memory; a server that sends each message
-//! back stands behind it.
+//! A gRPC server whose connections, keys and planes are in memory. Behind it is a server that sends
+//! each message back.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ use tokio::time::{sleep, timeout};
 
 pub(crate) const WRITE: &str = "/fleet.telemetry.v1.TelemetryIngest/Write";
 pub(crate) const SENT_BACK: &str = "/sent/back";
-/// Small, so that inputs reach it.
+/// Small, so that inputs reach this limit.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 2_048;
 /// More than all streams of a connection hold: a refusal for a full share would wait for a second.
 const HELD_BYTES_MAX: u64 = 1 << 30;
@@ -46,7 +46,7 @@ const ACCOUNTS: [&str; 2] = ["a1", "b1"];
 const PEER: &str = "192.0.2.1:5";
 const PIPE_BYTES: usize = 64 << 10;
 const PAGE_BYTES: usize = 4_096;
-/// A run that takes longer does not end.
+/// Longest run: a run that takes longer is taken to hang.
 const PATIENCE: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
@@ -57,7 +57,7 @@ pub(crate) struct House {
     planes: Arc<OpenPlanes>,
     connections: Arc<Connections>,
     stopping: watch::Sender<bool>,
-    /// That of the socket.
+    /// Folder of the socket.
     _folder: TempDir,
     /// Uses of the server while no call is under way.
     uses: usize,
@@ -67,7 +67,8 @@ thread_local! {
     static HOUSE: Cell<Option<House>> = const { Cell::new(None) };
 }
 
-/// Awaits what `work` does to a server, and the end of all calls. The server is kept for the next time,
+/// Runs `work` on a server and awaits the end of all calls. The server is kept for the next run,
+/// unless a call failed. Its planes are empty in each run.
 /// unless something went wrong; its planes are empty each time.
 pub(crate) fn run<F: Future<Output = ()>>(work: impl FnOnce(Arc<House>) -> F) {
     let _muted = Muted::new();
@@ -76,7 +77,7 @@ pub(crate) fn run<F: Future<Output = ()>>(work: impl FnOnce(Arc<House>) -> F) {
     HOUSE.set(Arc::into_inner(house));
 }
 
-/// Keeps what is written to stderr to itself: the server logs each write.
+/// Discards the text that is written to stderr: the server logs each write.
 struct Muted(OwnedFd);
 
 impl Muted {
@@ -95,7 +96,7 @@ impl Drop for Muted {
 }
 
 impl House {
-    /// A server without connections, with a tenant for each of [`key`] `a` and `b`.
+    /// Makes a server without connections, with a tenant for each of [`key`] `a` and `b`.
     fn new() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a poller");
         let stored: Arc<dyn Planes> = Arc::new(MemoryPlanes::default());
@@ -145,7 +146,7 @@ impl House {
         }
     }
 
-    /// The other end of a connection. To be called within [`run`].
+    /// Returns the other end of a new connection. Call it within [`run`].
     pub(crate) fn connect(&self) -> DuplexStream {
         let (ours, theirs) = duplex(PIPE_BYTES);
         let peer: SocketAddr = PEER.parse().expect("an address");
@@ -160,7 +161,7 @@ impl House {
     }
 }
 
-/// The key of that name.
+/// Returns the key of the tenant `name`.
 pub(crate) fn key(name: char) -> String {
     let text = format!("ftk_sandbox_{}_{SECRET}", String::from(name).repeat(16));
     format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
@@ -211,7 +212,7 @@ impl Indexes for Uncounted {
     }
 }
 
-/// Planes by their wrapped keys. They are empty whenever they are opened.
+/// Planes by their wrapped keys. Each plane is empty when it is opened.
 #[derive(Default)]
 struct MemoryPlanes(Mutex<HashMap<String, Vec<u8>>>);
 
@@ -254,18 +255,18 @@ impl Planes for MemoryPlanes {
     }
 }
 
-/// Notes what ends: the answer waits for it.
+/// Takes the events of ended calls: their answers wait for it.
 async fn note_all(server: Arc<Server>) {
     loop {
         drop(server.next_events(PATIENCE).await);
     }
 }
 
-/// The server behind: it sends back what comes.
+/// The server behind the front: it sends each message back.
 async fn send_back(listener: UnixListener) {
     while let Ok((socket, _)) = listener.accept().await {
         tokio::spawn(async move {
-            // One connection serves all runs: it ends for no number of small frames or resets.
+            // A single connection serves all runs: no number of small frames or resets ends it.
             let mut builder = h2::server::Builder::new();
             builder.max_pending_accept_reset_streams(usize::MAX).data_frame_budget(usize::MAX);
             let Ok(mut connection) = builder.handshake(socket).await else { return };
@@ -286,7 +287,7 @@ async fn send_back_one(
     while let Some(data) = body.data().await {
         let data = data.ok()?;
         body.flow_control().release_capacity(data.len()).ok()?;
-        // `h2` takes 100 empty frames of a connection.
+        // `h2` accepts 100 empty frames on a connection.
         if !data.is_empty() {
             stream.send_data(data, false).ok()?;
         }

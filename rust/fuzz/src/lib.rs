@@ -1,8 +1,9 @@
-//! Hostile bytes against all readers of bytes.
+//! Runs hostile bytes against all readers of bytes.
 //!
-//! A stable compiler has no `cargo fuzz`, but it can count the branches that ran: `make fuzz` builds
-//! with LLVM's coverage counters ([`coverage`]), and inputs that reach something new are kept and
-//! changed further ([`engine`]). Without them, as in `cargo test`, only the seeds are changed.
+//! A stable compiler has no `cargo fuzz`, but it can count the branches that ran. `make fuzz`
+//! builds with LLVM's coverage counters ([`coverage`]). Inputs that reach a new branch are kept and
+//! changed further ([`engine`]). Without the counters, as in `cargo test`, only the seeds are
+//! changed.
 
 pub mod allocations;
 pub mod cost;

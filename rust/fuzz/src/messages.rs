@@ -1,5 +1,5 @@
-//! `protos/fleet/telemetry/v1/telemetry.proto` by hand, for `prost`; tests in Python compare the wire
-//! format with the generated classes as well.
+//! `protos/fleet/telemetry/v1/telemetry.proto` by hand, for `prost`. Tests in Python also compare
+//! the wire format with the generated classes.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Changes of inputs, drawn from random numbers that a seed repeats.
+//! Changes inputs by random numbers, which a seed repeats.
 
-/// Numbers that lengths, counts and loops stumble over.
+/// Numbers at which lengths, counts and loops often fail.
 const BYTES: [u8; 12] = [0, 1, 2, 7, 8, 15, 16, 0x7f, 0x80, 0xfe, 0xff, b'"'];
 const STEPS_MAX: u64 = 6;
 
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, which is above 0.
+    /// Returns a number below `bound`. `bound` must be above 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).expect("below a usize")
     }
@@ -30,7 +30,8 @@ impl Random {
     }
 }
 
-/// `input` after a few changes; `other` lends pieces, `words` mean something to the reader.
+/// Returns `input` after a few changes. Pieces come from `other` and from `words`, which mean
+/// something to the reader.
 pub(crate) fn mutated(random: &mut Random, input: &[u8], other: &[u8], words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = input.to_vec();
     for _ in 0..=random.next() % STEPS_MAX {

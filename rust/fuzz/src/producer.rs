@@ -1,8 +1,8 @@
-//! A producer of Arrow C streams, as any library is one: it hands out what it is told to, and watches
-//! that all of it comes back once.
+//! A producer of Arrow C streams, like any Arrow library. It hands out the given data, and checks
+//! that each structure comes back once.
 //!
-//! It keeps the rules of memory of the interface alone: each structure has as many children and
-//! buffers as it says, and each buffer is an allocation of its own that is not a byte too long.
+//! It keeps only the memory rules of the interface: each structure has as many children and buffers
+//! as it says, and each buffer is a separate allocation of exact length.
 #![expect(unsafe_code, reason = "the C interface consists of raw pointers")]
 
 use std::cell::Cell;
@@ -17,7 +17,7 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Structures that this thread handed out and that nobody released.
+/// Returns the number of structures that this thread handed out and that were not released.
 #[must_use]
 pub(crate) fn live_structures() -> usize {
     LIVE.get()
@@ -25,13 +25,13 @@ pub(crate) fn live_structures() -> usize {
 
 /// A type.
 pub(crate) struct Type {
-    /// In the spelling of the interface.
+    /// Format string of the interface.
     pub(crate) format: CString,
     /// Name of the column.
     pub(crate) name: CString,
-    /// Types of its parts.
+    /// Types of its children.
     pub(crate) children: Vec<Self>,
-    /// Type of the texts that it refers to.
+    /// Type of the texts in its dictionary.
     pub(crate) dictionary: Option<Box<Self>>,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Data {
     pub(crate) length: i64,
     /// Rows without a value.
     pub(crate) null_count: i64,
-    /// Rows of the buffers before the first.
+    /// Rows of the buffers that precede the first row.
     pub(crate) offset: i64,
     /// The buffers; `None` is a null pointer.
     pub(crate) buffers: Vec<Option<Box<[u8]>>>,
-    /// Parts.
+    /// Rows of its children.
     pub(crate) children: Vec<Self>,
-    /// Texts that it refers to.
+    /// Texts of its dictionary.
     pub(crate) dictionary: Option<Box<Self>>,
 }
 
@@ -91,7 +91,7 @@ struct Stream {
     private_data: *mut c_void,
 }
 
-/// Memory of a structure: what it is of, pointers to its buffers, and its children.
+/// Memory of a structure: its data, pointers to its buffers, and its children.
 struct Owned<O, S> {
     content: O,
     buffers: Vec<*const c_void>,
@@ -104,7 +104,7 @@ struct Source {
     batches: Batches,
 }
 
-/// A stream of `schema` and `batches`; without a schema it fails.
+/// Makes a stream of `schema` and `batches`. The stream fails if there is no schema.
 #[must_use]
 pub(crate) fn stream(schema: Option<Type>, batches: Batches) -> ArrowArrayStream {
     LIVE.set(LIVE.get() + 1);
@@ -116,7 +116,7 @@ pub(crate) fn stream(schema: Option<Type>, batches: Batches) -> ArrowArrayStream
         release: Some(release_stream),
         private_data: source.cast(),
     };
-    // SAFETY: it is a live stream, of the structure that the interface gives it, and moved out.
+    // SAFETY: the stream is live, has the structure of the interface, and is moved out.
     unsafe { ArrowArrayStream::take((&raw mut stream).cast()) }
 }
 
@@ -174,8 +174,8 @@ fn count(length: usize) -> i64 {
     i64::try_from(length).expect("small")
 }
 
-// SAFETY (of all callbacks): consumers call them as the interface has it: with the live structure that
-// they were taken from, a release once, and with memory to write to.
+// SAFETY (of all callbacks): consumers keep the rules of the interface. They pass the live
+// structure that holds the callback, release it once, and pass memory that may be written.
 
 unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut Schema) -> c_int {
     // SAFETY: see above.
@@ -194,7 +194,7 @@ unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut Array) -> c_int {
         match source.batches.pop_front() {
             Some(Ok(data)) => out.write(array_of(data)),
             Some(Err(code)) => return code,
-            // A structure without a release is the end.
+            // A structure without a release marks the end.
             None => out.write(std::mem::zeroed()),
         }
     }

@@ -1,5 +1,5 @@
-//! Records of accounts as Python sees them: a class for each kind, whose encoding and rules are those
-//! of `fleetcast_service::accounts`.
+//! Records of accounts as Python sees them. `fleetcast_service::accounts` has the encoding and the
+//! rules of each class.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use fleetcast_service::accounts::{self, Record};
 use crate::errors::records_error;
 use crate::records::RecordsTransaction;
 
-/// A class for a kind of records, stored `by` one of its members or `under` a key that is given. The
-/// members, with the values that may be left out, and methods of its own.
+/// Defines the class of a kind of records. A record is stored `by` a member of the class, or
+/// `under` a key that the caller gives. The braces hold the members, with defaults for optional
+/// members, and further methods.
 macro_rules! record {
     (
         $name:ident $(by $own:ident)? $(under $given:ident)?,
@@ -153,7 +154,7 @@ record!(ConsoleSession by session_id, {
 
 record!(UsageRecord under key, { requests: u64, run: String, counted: u64 }, {});
 
-/// The tenant and the key of a request.
+/// Tenant and key of a request.
 #[pyclass(frozen, get_all, module = "fleetcast._core")]
 pub(crate) struct Identity {
     tenant: Tenant,

@@ -1,4 +1,4 @@
-//! Names of other protocols as they are stored.
+//! Names of other protocols, and the names that the store gives them.
 
 use std::sync::Arc;
 

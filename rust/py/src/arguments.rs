@@ -1,4 +1,4 @@
-//! Arguments on their way in: Python's values to the engine's.
+//! Converts arguments: values of Python become values of the engine.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -17,7 +17,7 @@ use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::wire::Precision;
 use fleetcast_service::serving::BatchBounds;
 
-/// The attribute of this name, whatever class has it.
+/// Returns the attribute `name` of an object of any class.
 pub(crate) fn at<'py, T>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py>,
@@ -30,10 +30,10 @@ pub(crate) fn duration(seconds: f64) -> PyResult<Duration> {
     of.map_err(|_| PyValueError::new_err(format!("{seconds} is no number of seconds to wait")))
 }
 
-/// A descriptor of its own for what `descriptor` is open on.
+/// Duplicates `descriptor`: the copy stays open after Python closes the original.
 #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
 pub(crate) fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: it is borrowed for one call, which fails if it is not open.
+    // SAFETY: the descriptor is borrowed for this call only, and the call fails if it is not open.
     unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
 }
 
@@ -41,20 +41,20 @@ pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
     bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
 }
 
-/// `now_ns`, for which the caller vouches, else the wall clock.
+/// Returns `now_ns` if the caller gives it, else reads the wall clock.
 pub(crate) fn now(now_ns: Option<i64>) -> Now {
     now_ns.map_or_else(Now::by_wall_clock, Now::from)
 }
 
-/// `now_ns` for a write, else the wall clock, nanoseconds since 1970.
+/// Returns `now_ns`, or the wall clock if it is `None`, in nanoseconds since 1970.
 ///
 /// # Errors
-/// [`Error::Unavailable`] if the wall clock stands before 2020.
+/// Returns [`Error::Unavailable`] if the wall clock stands before 2020.
 pub(crate) fn ingest_ns(now_ns: Option<i64>) -> Result<i64> {
     now_ns.map_or_else(clock::ingest_ns, Ok)
 }
 
-/// Bounds of a batch of `records_max` records, unless other keywords are given.
+/// Bounds of a batch of `records_max` records. Keywords in `given` replace the defaults.
 pub(crate) fn bounds(
     records_max: usize,
     given: Option<&Bound<'_, PyDict>>,
@@ -83,7 +83,8 @@ pub(crate) fn bounds(
     Ok(BatchBounds { batch, buffer_bytes_max })
 }
 
-/// A series as it is asked for: between two times, in windows of an interval by an aggregation.
+/// Converts the request for a series: a time range, and the interval and aggregation of its
+/// windows.
 pub(crate) fn series_request(
     entity_ids: Vec<String>,
     (start_ns, end_ns): (i64, Option<i64>),
@@ -104,12 +105,12 @@ pub(crate) fn series_request(
     })
 }
 
-/// The unit of the times of lines.
+/// Converts the name of the unit of times in lines. Example: `"ms"`.
 pub(crate) fn precision_of(name: &str) -> PyResult<Precision> {
     named("precision", name, Precision::parse)
 }
 
-/// The type of this name.
+/// Converts the name of a field's type.
 pub(crate) fn field_type_of(kind: &str) -> PyResult<FieldType> {
     named("type", kind, FieldType::parse)
 }

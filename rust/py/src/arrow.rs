@@ -1,4 +1,4 @@
-//! Columns handed to Python as the Arrow `PyCapsule` interface asks.
+//! Hands columns to Python through the Arrow `PyCapsule` interface.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use fleetcast_core::query::scan::{ScanBatch, ScanSchema, json_lines};
 
 use crate::door::{Held, leave};
 
-/// The schema that a consumer wishes for. The interface lets a producer ignore it.
+/// The schema that a consumer prefers. The interface lets a producer ignore the preference.
 type Wish<'w, 'py> = Option<&'w Bound<'py, PyAny>>;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -37,7 +37,7 @@ impl ArrowStream {
     }
 }
 
-/// Rows of a scan: whole as an Arrow stream, or batch by batch.
+/// Rows of a scan: a single Arrow stream, or batch by batch.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct RowStream(Held<plane::RowStream>);
 
@@ -85,7 +85,7 @@ pub(crate) struct RowBatch(Held<ScannedRows>);
 struct ScannedRows {
     schema: Arc<ScanSchema>,
     batch: ScanBatch,
-    /// Rows that became lines.
+    /// Rows that `json_lines` has already returned.
     given: usize,
 }
 
@@ -125,7 +125,7 @@ impl RowBatch {
     }
 }
 
-/// The capsule of a stream, which is given once.
+/// Wraps a stream in a capsule. Returns `ValueError` if the stream was taken before.
 fn capsule<'py>(
     py: Python<'py>,
     _wish: Wish<'_, 'py>,

@@ -1,4 +1,5 @@
-//! The body of a request: a file for the application, and bytes that need no copy for the engine.
+//! The body of a request: a file for the application, and bytes that the engine reads without a
+//! copy.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +14,11 @@ use crate::shown::show;
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct RequestBody {
     bytes: Vec<u8>,
-    /// Index of the next byte that is read.
+    /// Index of the next byte to read.
     position: AtomicUsize,
 }
 
-/// A body as the engine takes it.
+/// A body in a form that the engine reads.
 #[derive(FromPyObject)]
 pub(crate) enum AnyBody<'py> {
     Bytes(Bound<'py, PyBytes>),
@@ -38,7 +39,8 @@ impl RequestBody {
         Self { bytes, position: AtomicUsize::new(0) }
     }
 
-    /// The next bytes, `bytes_max` at most, as many as `wanted` makes of those.
+    /// Reads the next bytes. `wanted` gets the rest, cut to `bytes_max` bytes, and says how many to
+    /// take.
     fn next(&self, bytes_max: Option<isize>, wanted: impl Fn(&[u8]) -> usize) -> &[u8] {
         let position = self.position.load(Ordering::Relaxed);
         let rest = &self.bytes[position..];
@@ -73,7 +75,7 @@ impl RequestBody {
 
     #[pyo3(signature = (hint=None, /))]
     fn readlines<'py>(slf: &Bound<'py, Self>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
-        let _ = hint; // all of it is there
+        let _ = hint; // the whole body is in memory
         let lines = PyList::empty(slf.py());
         for line in slf.try_iter()? {
             lines.append(line?)?;
@@ -96,7 +98,7 @@ impl RequestBody {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: `view` is one that Python asks to be filled.
+        // SAFETY: Python passes `view` to be filled.
         unsafe { show(slf, |body| &body.bytes, view, flags) }
     }
 }

@@ -1,4 +1,4 @@
-//! The backend of many machines: a database.
+//! The backend for several machines, which keeps its state in a database.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fleetcast_core::storage::store;
 
 use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, Installed, Settings};
 
-/// Version, standbys that are waited for, those that stream, bytes, microseconds since 1970.
+/// Version, standbys that a commit waits for, standbys that stream, bytes, microseconds since 1970.
 type Answers = (String, String, i64, i64, i64);
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -27,12 +27,12 @@ impl Cluster {
         Arc::new(ClusterPlanes::new(Arc::clone(&self.inner)))
     }
 
-    /// The records of the store of this name, read and written in the database.
+    /// Returns the records of the store `name`, which are read and written in the database.
     pub(crate) fn records(&self, name: &str) -> Arc<dyn RecordStore> {
         Arc::new(backend::Records::new(Arc::clone(&self.inner), name))
     }
 
-    /// The same in the memory of this process.
+    /// Returns the same records, read from a copy in the memory of this process.
     pub(crate) fn replica(&self, name: &str, follows: bool) -> Arc<dyn RecordStore> {
         Arc::new(backend::Replica::new(Arc::clone(&self.inner), name, follows))
     }

@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 
 use fleetcast_core::plane::{Bounded, MeasurementContents};
 
-/// The dict that `_core.pyi` shows.
+/// Builds the dict that `_core.pyi` describes.
 pub(crate) fn description<'py>(
     py: Python<'py>,
     measurements: &BTreeMap<String, MeasurementContents>,

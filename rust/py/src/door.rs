@@ -1,4 +1,4 @@
-//! The one door between the interpreter and the engine, in both directions.
+//! The door between the interpreter and the engine, in both directions.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,8 +8,9 @@ use fleetcast_core::model::error::{Result, catching};
 
 use crate::errors::store_error;
 
-/// Runs `work` without the GIL. A panic in there is a `StoreError` like any other fault: what pyo3
-/// would raise is no `Exception`, and ends threads that serve every tenant.
+/// Runs `work` without the GIL. A panic of `work` becomes a `StoreError`, like any other fault. The
+/// exception that pyo3 would raise is no `Exception`, and would end threads that serve every
+/// tenant.
 pub(crate) fn leave<R: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<R> + Send,
@@ -17,12 +18,13 @@ pub(crate) fn leave<R: Send>(
     py.detach(|| catching(work)).map_err(|error| store_error(&error))
 }
 
-/// The result of a call of Python by a thread of the engine; a fault is shown, and there is none.
+/// Calls Python from a thread of the engine. If the call raises, reports the exception as
+/// unraisable and returns `None`.
 pub(crate) fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
     Python::attach(|py| call(py).map_err(|error| error.write_unraisable(py, None)).ok())
 }
 
-/// A value of the engine that objects of Python hold until it is taken.
+/// A value of the engine that a Python object holds until a caller takes it.
 pub(crate) struct Held<T>(Mutex<Option<T>>);
 
 impl<T> Held<T> {

@@ -23,7 +23,7 @@ create_exception!(fleetcast._core, StoreUnavailable, StoreError);
 create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
 create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
 
-/// The exception for a fault of the world.
+/// Makes the exception for an error of the engine.
 pub(crate) fn store_error(error: &Error) -> PyErr {
     let message = error.to_string();
     match error {
@@ -46,7 +46,7 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
     }
 }
 
-/// The exception for records that cannot be used now.
+/// Makes the exception for records that cannot be used now.
 pub(crate) fn records_error(error: &Error) -> PyErr {
     match error {
         Error::Invalid { message } => PyValueError::new_err(message.clone()),
@@ -54,7 +54,7 @@ pub(crate) fn records_error(error: &Error) -> PyErr {
     }
 }
 
-/// The exception for a request that came to nothing.
+/// Makes the exception for a request that failed or was refused.
 pub(crate) fn failure<R: Into<Refusal>>(py: Python<'_>, failure: Failure<R>) -> PyErr {
     match failure {
         Failure::Failed(error) => store_error(&error),
@@ -62,7 +62,7 @@ pub(crate) fn failure<R: Into<Refusal>>(py: Python<'_>, failure: Failure<R>) -> 
     }
 }
 
-/// The exception for a request that is not served.
+/// Makes the exception for a request that is not served.
 pub(crate) fn not_served(py: Python<'_>, cause: &Cause) -> PyErr {
     match cause {
         Cause::Refused(refusal) => refused(py, refusal),
@@ -71,7 +71,7 @@ pub(crate) fn not_served(py: Python<'_>, cause: &Cause) -> PyErr {
     }
 }
 
-/// The exception for a refusal, or that of Python if it cannot be made.
+/// Makes the exception for a refusal. Returns the exception of Python if that fails.
 fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
     let made = || {
         let context = PyDict::new(py);

@@ -1,4 +1,4 @@
-//! Texts of WSGI, in which each character is a byte.
+//! Texts of WSGI, which hold a byte in each character.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Bytes as WSGI has them: each a character.
+/// Decodes bytes to a text of WSGI. Example: the bytes `c3 a9` become the two characters `Ã©`.
 pub(crate) fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
     match str::from_utf8(bytes) {
         Ok(text) if text.is_ascii() => PyString::new(py, text),
@@ -14,7 +14,7 @@ pub(crate) fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString>
     }
 }
 
-/// The text of WSGI as bytes; `None` for a character that is none.
+/// Encodes a text of WSGI. Returns `None` if a character is above U+00FF.
 pub(crate) fn bytes_of(text: &str) -> Option<Cow<'_, [u8]>> {
     if text.is_ascii() {
         return Some(Cow::Borrowed(text.as_bytes()));
@@ -23,7 +23,7 @@ pub(crate) fn bytes_of(text: &str) -> Option<Cow<'_, [u8]>> {
     bytes.map(Cow::Owned)
 }
 
-/// The bytes of a text of a head.
+/// Encodes a text of a head.
 pub(crate) fn text_bytes<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     let known = text.to_str()?;
     bytes_of(known).ok_or_else(|| PyValueError::new_err("a response header is no Latin-1"))

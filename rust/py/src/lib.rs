@@ -1,5 +1,6 @@
-//! The door between Python and the engine: takes arguments in, leaves the GIL, wraps results out.
-//! No rule of the domain lives here; `python/fleetcast/_core.pyi` describes what Python sees.
+//! The door between Python and the engine: converts arguments, releases the GIL, wraps results.
+//! Rules of the domain live in other crates. `python/fleetcast/_core.pyi` describes what Python
+//! sees.
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -74,7 +74,8 @@ impl LimiterFile {
     }
 }
 
-/// The error of the engine for one of the limiter, so that one table makes exceptions of both.
+/// Converts an error of the limiter to an error of the engine, so that one table maps both to
+/// exceptions.
 fn engine_error(error: limiter::Error) -> Error {
     match error {
         limiter::Error::Io { operation, path, source } => Error::io(operation, &path, source),

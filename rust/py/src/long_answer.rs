@@ -1,4 +1,4 @@
-//! Answers that are made as their clients take them.
+//! Answers that are computed while their clients receive them.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use fleetcast_service as service;
 use crate::door::{Held, asked};
 use crate::pieces::{view, views};
 
-/// The body of an answer: a list of its pieces, or a `LongAnswer`.
+/// Returns the body of an answer: a list of pieces, or a `LongAnswer`.
 pub(crate) fn body(py: Python<'_>, body: Body) -> PyResult<Bound<'_, PyAny>> {
     match body {
         Body::Whole(pieces) => views(py, pieces)?.into_bound_py_any(py),
@@ -20,12 +20,12 @@ pub(crate) fn body(py: Python<'_>, body: Body) -> PyResult<Bound<'_, PyAny>> {
     }
 }
 
-/// A long answer as Python sees it: an iterator, or something to hand over to the front.
+/// A long answer as Python sees it: an iterator, which Python can also hand to the front.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct LongAnswer(Held<service::LongAnswer>);
 
 impl LongAnswer {
-    /// Takes it out, so that nothing is left here.
+    /// Takes the answer. Returns `None` if it was taken before.
     pub(crate) fn take(&self) -> Option<service::LongAnswer> {
         self.0.take()
     }

@@ -1,4 +1,4 @@
-//! The cluster of a build without the feature `cluster`: it cannot be made.
+//! The class `Cluster` in a build without the feature `cluster`: its constructor fails.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,5 @@
-//! Long answers as Python sees them: long pieces lie where the engine wrote them, and are not copied.
+//! Pieces of long answers as Python sees them. A long piece is not copied: Python reads it in
+//! place.
 
 use std::ffi::c_int;
 use std::mem;
@@ -11,7 +12,8 @@ use fleetcast_core::model::chunks;
 
 use crate::shown::show;
 
-/// Bytes below which a piece becomes `bytes`: copying it costs less than two more objects.
+/// Shorter pieces, in bytes, become `bytes`: a copy costs less than two more objects. Example: a
+/// piece of 20,000 bytes becomes a `memoryview`.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
 /// A long piece, which Python reads through a `memoryview`.
@@ -34,7 +36,7 @@ impl Piece {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: `view` is one that Python asks to be filled.
+        // SAFETY: Python passes `view` to be filled.
         unsafe { show(slf, Self::bytes, view, flags) }
     }
 }
@@ -45,7 +47,7 @@ impl Drop for Piece {
     }
 }
 
-/// A piece of an answer: `bytes`, or a `memoryview` of a long one.
+/// Returns a piece of an answer: `bytes` if it is short, else a `memoryview`.
 pub(crate) fn view(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>> {
     if bytes.len() < COPIED_BYTES_MAX {
         return Ok(PyBytes::new(py, &bytes).into_any());

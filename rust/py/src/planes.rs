@@ -1,4 +1,4 @@
-//! `Planes` as Python sees them: all that needs a plane by its name.
+//! `Planes` as Python sees them: every call that needs a plane by its name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::results::{Saved, SavedFile, Stats, Verified, saved_files};
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Planes {
     planes: Arc<dyn store::Planes>,
-    /// `None` for those in a database.
+    /// `None` if the planes are in a database.
     folder: Option<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl Planes {
 pub(crate) struct OpenPlanes(Arc<planes::OpenPlanes>);
 
 impl OpenPlanes {
-    /// The planes, for those who need no interpreter.
+    /// Returns the planes, for callers that need no interpreter.
     pub(crate) fn shared(&self) -> Arc<planes::OpenPlanes> {
         self.0.clone()
     }

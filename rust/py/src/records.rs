@@ -1,4 +1,4 @@
-//! Small records as Python sees them: a store, and a transaction as a block of `with`.
+//! Small records as Python sees them: a store, and a transaction for a `with` block.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::errors::records_error;
 
 type ItemOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-/// Records of a page that is asked for first, and of each that follows.
+/// Records in the first page that an iterator reads, and in each page after it.
 const PAGES: [usize; 2] = [32, 1_024];
 
 /// Runs `work` without the GIL.
@@ -32,10 +32,10 @@ fn leave<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> Py
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Records(Arc<SealedRecords>);
 
-/// Spaces whose changes count, and the file that keeps the number of them.
+/// Spaces whose changes count, and the file that keeps the count.
 type Counted = (Vec<String>, PathBuf);
 
-/// `records` under the seal of a store of this name.
+/// Seals `records` with the key of the store `name`.
 fn sealed(
     records: Arc<dyn RecordStore>,
     name: &str,
@@ -51,7 +51,7 @@ fn sealed(
 }
 
 impl Records {
-    /// The store, to be read without the interpreter.
+    /// Returns the store, for reads without the interpreter.
     pub(crate) fn shared(&self) -> Arc<SealedRecords> {
         Arc::clone(&self.0)
     }
@@ -88,7 +88,8 @@ impl Records {
         let sealed = sealed(Arc::clone(&records) as _, name, &spaces, master_key, counted)?;
         leave(py, || {
             records.create(sealed.beginning()?)?;
-            // After the store: where there is one already, the file stays as it is.
+            // Notes the count after the store is made: if a store exists, `create` fails and the
+            // file stays unchanged.
             let noted = sealed.note();
             sealed.close();
             noted
@@ -164,7 +165,7 @@ impl Records {
     }
 }
 
-/// `None` once it ended.
+/// `None` after the end of the transaction.
 pub(crate) struct Shared(Mutex<Option<View>>);
 
 impl Shared {
@@ -261,7 +262,7 @@ impl RecordsTransaction {
     }
 }
 
-/// Records that were read, and where the next page begins.
+/// Records that are already read, and the key at which the next page begins.
 struct Ahead {
     page: VecDeque<Item>,
     next: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Results on their way out: the engine's values as Python sees them.
+//! Converts results: values of the engine become objects of Python.
 
 use std::num::NonZeroU64;
 
@@ -14,7 +14,7 @@ use fleetcast_service::answers::write_answer;
 pub(crate) struct WriteResult {
     write_id: String,
     written: plane::Written,
-    /// Index of its first row in all that is written.
+    /// Index of the piece's first row in the whole write.
     first_row: usize,
 }
 
@@ -32,10 +32,10 @@ impl WriteResult {
     }
 }
 
-/// Number of its line or value, code, place in it, and sentence, of a record that was left out.
+/// A record that was left out: number of the line or value, code, place in the record, sentence.
 type Dropped = (usize, &'static str, String, &'static str);
 
-/// A record that was left out, by its first fault.
+/// Describes a record that was left out by its first fault.
 fn dropped_of(fault: &Fault) -> Dropped {
     let mut number = 0;
     let mut path = Vec::new();
@@ -102,7 +102,7 @@ impl WriteResult {
     }
 }
 
-/// Defines a class of Python, and how each member is made of a value of the engine.
+/// Defines a class of Python, with an expression that makes each member from a value of the engine.
 macro_rules! class {
     ($name:ident of $kind:ty as $value:ident { $($member:ident: $type:ty = $made:expr,)* }) => {
         #[pyo3::pyclass(frozen, get_all, module = "fleetcast._core")]

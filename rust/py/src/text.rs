@@ -1,4 +1,4 @@
-//! Texts of files: formats whose records stand in lines.
+//! Texts of files, in formats that keep a record in a line.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,13 +17,13 @@ use fleetcast_core::wire::{
 use crate::arguments::{field_type_of, precision_of};
 use crate::door::leave;
 
-/// Start and end of a record, and the number of its line.
+/// Start and end of a record in bytes, and the number of its line.
 type Record = (usize, usize, usize);
 
-/// Position of an import, to be stored with a text.
+/// Position of an import, which is stored together with a text.
 #[derive(FromPyObject)]
 pub(crate) enum Position {
-    /// Lines before the text, to which its own come.
+    /// Lines before the text. The lines of the text are added to this count.
     Lines(u64),
     Bytes(Vec<u8>),
 }
@@ -40,11 +40,11 @@ impl Position {
 enum Kind {
     Json,
     Lines(Precision),
-    /// Columns learn their types from the first cells.
+    /// The first cells decide the types of the columns.
     Csv(Mutex<CsvColumns>),
 }
 
-/// Roles of a column: tags, name and type of its field.
+/// Roles of a column: tags, and the name and type of its field.
 type Column = (Vec<String>, Option<(String, Option<String>)>);
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -113,7 +113,7 @@ impl TextFormat {
         csv_cells(row)
     }
 
-    /// Types of the columns that are fields, as far as they are known.
+    /// Returns the types that are known so far of the columns that are fields.
     fn kinds(&self) -> Vec<Option<&'static str>> {
         let Kind::Csv(header) = &self.kind else { return Vec::new() };
         let header = header.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ fn column_of((tags, field): Column) -> PyResult<CsvColumn> {
     Ok(CsvColumn { tags, field: field.transpose()?, ..CsvColumn::default() })
 }
 
-/// The bytes of `body` before `end`.
+/// Returns the bytes of `body` before `end`.
 pub(crate) fn first_bytes(body: &[u8], end: Option<usize>) -> &[u8] {
     end.and_then(|end| body.get(..end)).unwrap_or(body)
 }

@@ -1,4 +1,4 @@
-//! Writes of an Arrow stream, piece by piece.
+//! Writes an Arrow stream piece by piece.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,13 +17,13 @@ use crate::door::leave;
 use crate::errors::failure;
 use crate::results::WriteResult;
 
-/// Pieces of a stream, each written when it is asked for.
+/// Pieces of a stream. Each piece is written when the caller asks for it.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct ArrowWrites {
     pub(crate) plane: Arc<Plane>,
     pub(crate) reader: Mutex<RowReader>,
     pub(crate) limits: WriteLimits,
-    /// Key of the import whose position is stored with each piece.
+    /// Key of the import. Its position is stored with each piece.
     pub(crate) cursor: Option<[u8; 16]>,
     pub(crate) now_ns: Option<i64>,
 }
@@ -56,7 +56,7 @@ impl ArrowWrites {
     }
 }
 
-/// The stream of an object that any Arrow library takes for one.
+/// Takes the stream of any object that Arrow libraries accept.
 #[expect(unsafe_code, reason = "the capsule holds a pointer to a C structure")]
 pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStream> {
     if !object.hasattr("__arrow_c_stream__")? {
@@ -64,12 +64,12 @@ pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStream>
     }
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
-    // SAFETY: a capsule of this name holds a live stream, as the interface of capsules has it; it is
-    // moved out, so that the capsule has nothing left to release.
+    // SAFETY: a capsule of this name holds a live stream, by the Arrow `PyCapsule` interface. The
+    // stream is moved out, so the capsule has no stream left to release.
     Ok(unsafe { ArrowArrayStream::take(pointer.as_ptr().cast()) })
 }
 
-/// The mapping of a dict, see `_core.pyi`.
+/// Converts a mapping. `_core.pyi` describes the dict.
 pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<Mapping> {
     const KEYS: [&str; 7] =
         ["time", "time_unit", "measurement", "entity", "tags", "fixed_tags", "fields"];

@@ -1,5 +1,5 @@
-//! Readers of other protocols: lines that are read one by one beside lines that are refused together,
-//! and messages of Prometheus and OpenTelemetry, which mean the same with every cache.
+//! Readers of other protocols. Lines that are rejected one by one are compared with lines that are
+//! refused together. Messages of Prometheus and OpenTelemetry must mean the same with every cache.
 
 use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::catalog::Catalog;
@@ -146,7 +146,7 @@ fn otlp_seeds() -> Vec<Vec<u8>> {
 
 fn mapping() -> Mapping {
     let rule = Rule { prefix: "p_".to_owned(), entity: Some("host".to_owned()), ..Rule::default() };
-    // Lines that no rule names keep the entity that they say.
+    // Lines without a rule for their name keep their entity.
     let others = Rule { entity: Some("entity_id".to_owned()), ..Rule::default() };
     Mapping::new([("cpu".to_owned(), rule)], others)
 }
@@ -161,8 +161,8 @@ fn parse_with(
     protocol.parse(body, adapter, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
 
-/// Reads `body` with a cold, a warm and a half warm cache; all views must be equal but for the order
-/// of series.
+/// Reads `body` with a cold, a warm and a half warm cache. All views must be equal, except for the
+/// order of series.
 fn read(protocol: Protocol, body: &[u8]) -> (ParseResult, View) {
     let mapping = mapping();
     let nothing = (&Catalog::default(), &RawKeyCache::default());
@@ -184,7 +184,7 @@ fn read(protocol: Protocol, body: &[u8]) -> (ParseResult, View) {
     (cold, seen)
 }
 
-/// The lines that are not rejected must mean what they do by themselves, where nothing is mapped.
+/// Without a mapping, the lines that are not rejected must mean the same on their own.
 fn lines(body: &[u8]) {
     let protocol = Protocol::Lines(Precision::Nanoseconds, Backslashes::Paired);
     let (parsed, seen) = read(protocol, body);
@@ -199,7 +199,7 @@ fn lines(body: &[u8]) {
         kept.iter().filter_map(|at| records.get(*at)).map(|(start, end, _)| &body[*start..*end]);
     let kept: Vec<_> = kept.collect();
     assert_eq!(kept.len(), batch.accepted_count as usize);
-    // A mark is part of a name where it does not begin a body.
+    // A byte order mark is part of a name unless it begins the body.
     if kept.iter().any(|line| line.starts_with(b"cpu") || line.starts_with(b"\xef\xbb\xbf")) {
         return;
     }

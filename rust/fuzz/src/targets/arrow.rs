@@ -1,7 +1,7 @@
-//! Streams of a producer that keeps the rules of memory of the Arrow C interface and no other:
-//! lengths, offsets, indices, types and texts are whatever the input says.
+//! Streams of a producer that keeps only the memory rules of the Arrow C interface. The input
+//! decides lengths, offsets, indices, types and texts.
 //!
-//! Pieces that are refused leave nothing, and each structure comes back once.
+//! A refused piece leaves no row, and each structure comes back once.
 
 use std::collections::VecDeque;
 use std::ffi::CString;
@@ -31,7 +31,7 @@ pub(super) const TARGET: Target = Target {
     run,
 };
 
-/// Names of columns, as a scan and the mappings below have them.
+/// Names of columns in scans and in the mappings below.
 const NAMES: [&[u8]; 10] = [
     b"time",
     b"measurement",
@@ -45,7 +45,7 @@ const NAMES: [&[u8]; 10] = [
     b"\xff",
 ];
 
-/// Types, those with parts last.
+/// Types; types with parts come last.
 const FORMATS: [&str; 24] = [
     "tsn:UTC", "vu", "u", "U", "g", "b", "i", "l", "f", "c", "C", "s", "S", "I", "L", "n", "tss:",
     "tdD", "z", "", "+m", "+l", "+L", "+s",
@@ -55,7 +55,7 @@ const COLUMNS_MAX: u8 = 9;
 const BATCHES_MAX: u8 = 4;
 const DEPTH_MAX: usize = 10;
 
-/// Streams of these columns by name and type, each with and without a mapping, whose rows are zeros.
+/// Streams of these columns by name and type, each with and without a mapping. All values are zero.
 fn seeds() -> Vec<Vec<u8>> {
     let scan: &[(u8, u8)] = &[(0, 0), (1, 1), (2, 20), (3, 4), (4, 5), (5, 2)];
     let flat: &[(u8, u8)] = &[(0, 7), (1, 3), (7, 1), (6, 8), (3, 6), (5, 1)];
@@ -97,7 +97,7 @@ fn name(input: &mut Input<'_>) -> CString {
     CString::new(name).expect("no NUL")
 }
 
-/// Any type, whose parts are any types.
+/// Returns any type, with parts of any types.
 fn type_of(input: &mut Input<'_>, depth: usize) -> Type {
     let name = name(input);
     let format = usize::from(input.byte()) % FORMATS.len();
@@ -189,7 +189,7 @@ fn write(mut reader: RowReader) {
     }
 }
 
-/// Whoever hands rows in is told what is wrong with them.
+/// Checks that the error names the column, or the stream, at fault.
 fn assert_clear(error: &Error) {
     let Error::Invalid { message } = error else { panic!("{error}") };
     assert!(message.contains("column") || message.contains("stream"), "{message}");

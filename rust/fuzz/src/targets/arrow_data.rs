@@ -1,14 +1,14 @@
-//! Rows of any type out of bytes, most of them as they should be.
+//! Makes rows of any type from bytes, most of them valid.
 
 use crate::producer::{Data, Type};
 use crate::targets::view::NOW_NS;
 
-/// Bytes of a buffer of texts or bounds of parts, at most.
+/// Greatest length, in bytes, of a buffer of texts or of bounds of parts.
 const PART_MAX: i64 = 64;
-/// Byte before a number that may be anything.
+/// The byte before a number that may have any value.
 const ANY: u8 = 0xff;
 
-/// Bytes that are taken one by one; zeros behind the last.
+/// Bytes that are taken one by one; zeros after the end.
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl Input<'_> {
@@ -18,7 +18,7 @@ impl Input<'_> {
         *first
     }
 
-    /// Tells if something is not as it should be.
+    /// Returns true if the next part of the data should be invalid.
     pub(super) fn is_odd(&mut self) -> bool {
         self.byte() == ANY
     }
@@ -27,7 +27,7 @@ impl Input<'_> {
         std::array::from_fn(|_| self.byte())
     }
 
-    /// A small number, or any.
+    /// Returns a small number, or any number.
     fn number(&mut self) -> i64 {
         match self.byte() {
             ANY => i64::from_le_bytes(self.word()),
@@ -36,7 +36,7 @@ impl Input<'_> {
     }
 }
 
-/// Rows of a type. Buffers are as long as the interface asks, for whatever the numbers say.
+/// Makes rows of a type. Buffers have the length that the interface asks for, with any numbers.
 pub(super) fn data_of(of: &Type, rows: usize, input: &mut Input<'_>) -> Data {
     let offset = usize::from(input.byte() % 4);
     let length = if input.is_odd() { rows.saturating_sub(1) } else { rows };
@@ -73,7 +73,7 @@ pub(super) fn data_of(of: &Type, rows: usize, input: &mut Input<'_>) -> Data {
     data
 }
 
-/// Leaves something out, or lets a number be one that it cannot be.
+/// Leaves a part out, or sets a number to an impossible value.
 fn twist(data: &mut Data, input: &mut Input<'_>) {
     if !input.is_odd() {
         return;
@@ -83,7 +83,7 @@ fn twist(data: &mut Data, input: &mut Input<'_>) {
         1 => data.offset = -1 - data.offset,
         2 => data.children.truncate(usize::from(input.byte() % 2)),
         3 => data.dictionary = None,
-        // The last of more buffers than three has lengths that must be there.
+        // If there are more than three buffers, the last holds lengths that must exist.
         4 => data.buffers.truncate(usize::from(input.byte() % 3)),
         5 => {
             let at = usize::from(input.byte() % 4);
@@ -97,7 +97,7 @@ fn bytes(count: usize, input: &mut Input<'_>) -> Box<[u8]> {
     (0..count).map(|_| input.byte()).collect()
 }
 
-/// Numbers of a format, or eight bytes each for one that has none.
+/// Makes numbers of a format, or eight bytes each if the format has no numbers.
 fn numbers(format: &std::ffi::CStr, count: usize, input: &mut Input<'_>) -> Box<[u8]> {
     let mut bytes = Vec::new();
     for _ in 0..count {
@@ -113,7 +113,8 @@ fn numbers(format: &std::ffi::CStr, count: usize, input: &mut Input<'_>) -> Box<
     bytes.into()
 }
 
-/// The longest bound of `end` parts, and the buffers with them: mostly ascending ones of `N` bytes.
+/// Returns the greatest bound of `end` parts, and the buffers with the bounds: mostly ascending, of
+/// `N` bytes each.
 fn offsets<const N: usize>(
     mut buffers: Vec<Option<Box<[u8]>>>,
     end: usize,
@@ -122,7 +123,7 @@ fn offsets<const N: usize>(
     let (mut bytes, mut last, mut max) = (Vec::new(), 0, 0);
     for _ in 0..=end {
         let number = input.number();
-        // Bounds beyond all parts would be reads beyond them that nobody can know of.
+        // A bound beyond all parts would cause a read past them, which no reader can detect.
         let is_small = (0..256).contains(&number);
         let bound = if is_small { last + number % 8 } else { number };
         last = bound.clamp(-PART_MAX, PART_MAX);
@@ -139,7 +140,7 @@ fn texts<const N: usize>(data: &mut Data, end: usize, input: &mut Input<'_>) {
     data.buffers.push(Some(bytes(length, input)));
 }
 
-/// Views of texts that lie in them or in one of two buffers.
+/// Makes views of texts, which are in the view itself or in a buffer.
 fn views(data: &mut Data, end: usize, input: &mut Input<'_>) {
     let mut views = Vec::new();
     for _ in 0..end {

@@ -1,4 +1,4 @@
-//! Blocks of the log and of segments, as they are after the seal is off.
+//! Blocks of the log and of segments after the seal is removed.
 
 use fleetcast_core::codec::{BlockReader, Effort, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
@@ -11,7 +11,7 @@ pub(super) const TARGET: Target = Target {
     name: "block",
     seeds,
     words: &[b"\x00", b"\x01", b"\x40", b"\xff\xff\xff\xff\x0f", b"\x80\x80\x40", b"\xff\xff\x3f"],
-    // 2^24 values of eight bytes or short texts may be claimed, and are decoded twice here.
+    // A block may claim 2^24 values of eight bytes or short texts, and is decoded twice here.
     memory_bytes_max: 2 << 30,
     cost: None,
     run,
@@ -43,7 +43,7 @@ fn seeds() -> Vec<Vec<u8>> {
         times_ns: vec![i64::MAX, i64::MIN, 0],
         columns: vec![column(9, Rows::All, Values::Float(vec![0.1 + 0.2, 1e300, -0.0]))],
     };
-    // Long enough for ranges, the numbers outside of them, and times along lines.
+    // Long enough for ranges, for numbers outside of ranges, and for times along lines.
     let dice = |n: u32, below: u32| n * n * 7_919 % 10_007 % below;
     let spiky = |n: u32| if n == 300 { -9_999.5 } else { f64::from(dice(n, 41)) / 10.0 };
     let even = Table {
@@ -71,8 +71,8 @@ fn seeds() -> Vec<Vec<u8>> {
     .collect()
 }
 
-/// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that
-/// counts in doubles; one of the columns, as a seed must be short.
+/// Makes enough rows for codes by frequency, dictionaries, ratios and bases, and for times of a
+/// clock that counts in doubles. Keeps a single column, as a seed must be short.
 fn many(number: usize) -> Table {
     let dice = |n: u32, below: u32| n % 700 * (n % 700) * 7_919 % 10_007 % below;
     let values: [&dyn Fn(u32) -> f64; 5] = [
@@ -96,7 +96,7 @@ fn many(number: usize) -> Table {
     }
 }
 
-/// `covered` is what the checksum at the end of a block covers.
+/// `covered` is the part of a block that the checksum at its end covers.
 fn run(covered: &[u8]) {
     let bytes = &[covered, &crc32fast::hash(covered).to_le_bytes()].concat();
     let whole = decode_block(bytes);
@@ -106,7 +106,8 @@ fn run(covered: &[u8]) {
         let once_more = encode_block(&decoded, Effort::High).expect("within its bounds");
         assert_eq!(once_more, again, "what was decoded is written as it was");
     }
-    // A column at a time, as reads do: good where the whole is good, and the same.
+    // Reads a column at a time, like reads do. If the whole block is good, each column is good and
+    // equal.
     let Ok(reader) = BlockReader::open(bytes) else {
         assert!(whole.is_err());
         return;

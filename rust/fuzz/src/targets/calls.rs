@@ -1,6 +1,7 @@
-//! Calls of `h2`'s client, valid as frames, on one connection of the gRPC front.
+//! Calls of `h2`'s client with valid frames, on a single connection of the gRPC front.
 //!
-//! Each is answered as its message deserves: what a plane of the target's own takes is stored.
+//! Each call must get the answer of its message: a batch that the target's own plane accepts is
+//! stored.
 
 use std::io::Read;
 
@@ -38,22 +39,23 @@ pub(super) const TARGET: Target = Target {
 
 /// In an input, the end of a call.
 const MARK: u8 = 0xfe;
-/// Fewer than the refusals that end a connection.
+/// Fewer than the number of refusals that ends a connection.
 const CALLS_MAX: usize = 8;
-/// `h2` ends a connection with 128 DATA frames of a byte that nobody reads.
+/// Greatest number of DATA frames. `h2` ends a connection after 128 DATA frames of a byte that are
+/// not read.
 const PIECES_MAX: usize = 12;
 const HEAD_BYTES: usize = 5;
 
-/// One call as an input has it.
+/// A call as an input encodes it.
 struct Call<'i> {
     path: &'static str,
     key: String,
     packing: Option<&'static str>,
     /// The first byte of the body.
     flag: u8,
-    /// Bytes beyond the truth that the body says it has.
+    /// Bytes that the body's length field adds to the true length.
     excess: u32,
-    /// Bytes of a DATA frame, unless there would be too many.
+    /// Bytes of a DATA frame, if that does not make too many frames.
     piece_bytes: usize,
     ending: Ending,
     message: &'i [u8],
@@ -108,7 +110,7 @@ fn run(input: &[u8]) {
     });
 }
 
-/// Checks that a good call is served, on a connection of its own.
+/// Checks that a good call is served on a new connection.
 pub(super) async fn check_good(house: &House) {
     let input = [&[0; 6], &*(protobuf::TARGET.seeds)()[1]].concat();
     let call = Call::parse(&input).expect("a call");
@@ -143,7 +145,7 @@ async fn check(client: &SendRequest<Bytes>, call: &Call<'_>, twin: &Plane) {
     }
 }
 
-/// Sends a body. A call that is refused before its end takes no more.
+/// Sends a body. A call that is refused before its end takes no more bytes.
 fn send(stream: &mut SendStream<Bytes>, call: &Call<'_>, body: &[u8]) {
     let piece_bytes = call.piece_bytes.max(body.len().div_ceil(PIECES_MAX));
     let mut pieces = body.chunks(piece_bytes).peekable();
@@ -190,7 +192,8 @@ impl<'i> Call<'i> {
         };
         let key = match key_name % 3 {
             1 => "nonsense".to_owned(),
-            // It is not known if a batch is stored whose call was reset: the twin knows nothing of `b`.
+            // After a reset it is unknown if the batch was stored. Such calls use `b`, which the
+            // twin ignores.
             2 => key('b'),
             _ if ending == Ending::Reset => key('b'),
             _ => key('a'),

@@ -1,6 +1,6 @@
-//! Frames of HTTP/2 on one connection of the gRPC front, as no library sends them.
+//! Frames of HTTP/2 on a connection of the gRPC front, in forms that no library sends.
 //!
-//! The connection goes on, or ends; another one, of `h2`'s client, is served meanwhile.
+//! The connection goes on, or ends. In either case another connection, of `h2`'s client, is served.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, split};
 
@@ -42,19 +42,21 @@ pub(super) const TARGET: Target = Target {
 };
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// In an input, the end of a frame; the next three bytes are kind, flags and stream of another.
+/// In an input, marks the end of a frame. The next three bytes are kind, flags and stream of the
+/// next frame.
 const END: &[u8] = &[MARK];
 const MARK: u8 = 0xfe;
-/// In an input, the byte before it comes this often for each unit of the byte behind it.
+/// In an input, repeats the byte before it, `REPEATS` times for each unit of the byte after it.
+/// Example: `a`, [`REPEAT`], 2 stands for 1 + 130 times `a`.
 const REPEAT: u8 = 0xfd;
 const REPEATS: usize = 65;
-/// Kinds from here on are no frames: the bytes are sent as they are.
+/// Bytes of this kind and above are not frames and are sent unchanged.
 const PLAIN: u8 = 0x20;
 const BYTES_MAX: usize = 256 << 10;
 const HEAD_BYTES: usize = 9;
 const FRAME_BYTES_MAX: usize = 16 << 10;
 const PING: u8 = 6;
-/// Kinds that a service sends: all but PRIORITY and `PUSH_PROMISE`.
+/// Kinds that the service sends: all except PRIORITY and `PUSH_PROMISE`.
 const KINDS: [u8; 8] = [0, 1, 3, 4, 6, 7, 8, 9];
 const ACK: u8 = 1;
 const LAST_PING: &[u8; 8] = b"the last";
@@ -76,7 +78,7 @@ fn head(path: &str, key: &str) -> Vec<u8> {
     fields.map(|(name, value)| field(name, value)).concat()
 }
 
-/// An input of these frames, behind preface and settings.
+/// Makes an input of these frames, after preface and settings.
 fn input(frames: &[&[u8]]) -> Vec<u8> {
     [&[PREFACE, b"\x04\x00\x00"], frames].concat().join(&MARK)
 }
@@ -115,7 +117,7 @@ fn run(input: &[u8]) {
         let (mut reading, mut writing) = split(house.connect());
         let goes_on = is_whole(&bytes);
         let sending = async {
-            drop(writing.write_all(&bytes).await); // it may have ended
+            drop(writing.write_all(&bytes).await); // the connection may have ended
             if goes_on {
                 drop(writing.write_all(&frame(PING, 0, 0, LAST_PING)).await);
             } else {
@@ -129,7 +131,7 @@ fn run(input: &[u8]) {
     });
 }
 
-/// The bytes that an input stands for.
+/// Returns the bytes that an input encodes.
 fn wire(input: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for piece in input.split(|byte| *byte == MARK) {
@@ -169,7 +171,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Returns true for a preface and whole frames: the service will read the next frame as one.
+/// Returns true for a preface and whole frames: the service will read the next bytes as a frame.
 fn is_whole(bytes: &[u8]) -> bool {
     let Some(mut rest) = bytes.strip_prefix(PREFACE) else { return false };
     while let [high, middle, low, ..] = *rest {
@@ -180,7 +182,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Reads up to the answer to the last PING, or the end of the connection.
+/// Reads until the answer to the last PING, or the end of the connection.
 async fn until_pong(reading: &mut ReadHalf<DuplexStream>) {
     while let Some((kind, flags, payload)) = next(reading).await {
         if (kind, flags, &*payload) == (PING, ACK, LAST_PING) {
@@ -189,7 +191,7 @@ async fn until_pong(reading: &mut ReadHalf<DuplexStream>) {
     }
 }
 
-/// The next frame: kind, flags, payload.
+/// Returns the next frame: kind, flags, payload.
 async fn next(reading: &mut ReadHalf<DuplexStream>) -> Option<(u8, u8, Vec<u8>)> {
     let mut head = [0; HEAD_BYTES];
     reading.read_exact(&mut head).await.ok()?;

@@ -1,6 +1,7 @@
-//! Requests in a row on one connection: heads, and bodies of the length that each head says.
+//! Requests in a row on a connection: heads, and bodies of the length that each head gives.
 //!
-//! Cuts change nothing, and what is taken reads the same to an independent parser.
+//! The result must not depend on cuts, and an independent parser must read accepted heads the same
+//! way.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ pub(super) const TARGET: Target = Target {
 const HEAD_BYTES_MAX: usize = 65_536;
 const LIMITS: BodyLimits =
     BodyLimits { body_bytes_max: 100, drain_bytes_max: 200, takes_chunks: false };
-/// In an input, the byte before it comes this often for each unit of the byte behind it.
+/// In an input, repeats the byte before it, `REPEATS` times for each unit of the byte after it.
 const REPEAT: u8 = 1;
 const REPEATS: usize = 65;
 
@@ -80,7 +81,7 @@ fn expanded(input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Checks the request at the beginning of `bytes`. Its end, where another can follow.
+/// Checks the request at the beginning of `bytes`. Returns its end if another request can follow.
 fn request_end(bytes: &[u8]) -> Option<usize> {
     let mut whole = HeadScanner::new();
     let end = whole.end(bytes, HEAD_BYTES_MAX);
@@ -113,7 +114,7 @@ fn cut_at_every_byte(
 
 fn assert_same_to_httparse(head: &RequestHead, bytes: &[u8]) {
     if head.minor_version() > 1 {
-        return; // HTTP/1.2 is unknown to it
+        return; // httparse does not know HTTP/1.2
     }
     let lines = bytes.split(|byte| *byte == b'\n').count();
     let mut fields = vec![httparse::EMPTY_HEADER; lines];

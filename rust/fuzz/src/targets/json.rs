@@ -1,6 +1,7 @@
-//! `parse_json` beside `serde_json`: both must agree on what is JSON, and on its meaning.
+//! Compares `parse_json` with `serde_json`: both must agree on which text is JSON, and on its
+//! meaning.
 //!
-//! A document that `serde_json` reads and writes again, in its own style and order, must mean the same.
+//! A document that `serde_json` reads and writes again, in its style and order, must mean the same.
 
 use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::fault::{FaultCode, Refusal};
@@ -94,7 +95,7 @@ fn run(body: &[u8]) {
     assert_eq!(view_of(Format::Json, &again), seen, "{}", String::from_utf8_lossy(&again));
 }
 
-/// Tells whether the answer depends on what `serde_json` does not keep: keys that come twice, and
+/// Returns true if the answer depends on details that `serde_json` drops: keys that come twice, and
 /// which faults are the first of too many.
 fn has_lost_order(ours: &ParseResult) -> bool {
     matches!(ours, Err(Refusal::Faults(faults))
@@ -102,7 +103,7 @@ fn has_lost_order(ours: &ParseResult) -> bool {
             || faults.iter().any(|fault| fault.code == FaultCode::DuplicateKey))
 }
 
-/// Nesting of valid JSON.
+/// Returns the depth of nesting of valid JSON.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in text {

@@ -1,8 +1,8 @@
-//! `parse_lines` beside the parser of `InfluxData`: both must agree on the meaning of lines.
+//! Compares `parse_lines` with the parser of `InfluxData`: both must agree on the meaning of lines.
 //!
-//! Records that it reads and that are written again, with as few backslashes as can be, must mean the
-//! same. So must ours where it refuses lines that it is stricter about: texts that end in a backslash,
-//! and control characters outside of quotes.
+//! Records that the other parser reads are written again with as few backslashes as possible, and
+//! must mean the same. The other parser is stricter about texts that end in a backslash, and about
+//! control characters outside of quotes. Texts that it refuses are skipped.
 
 use std::fmt::Write;
 
@@ -88,7 +88,7 @@ fn run(body: &[u8]) {
     assert_eq!(view_of(LINES, again.as_bytes()), seen, "{again}");
 }
 
-/// A line as the other parser reads it.
+/// Writes a line as the other parser reads it.
 fn written_again(line: &ParsedLine<'_>) -> String {
     let mut out = String::new();
     out.push_str(&escaped(line.series.measurement.as_str(), ", \\"));
@@ -127,8 +127,8 @@ fn has_infinite(line: &ParsedLine<'_>) -> bool {
     values.into_iter().any(|value| matches!(value, FieldValue::F64(value) if value.is_infinite()))
 }
 
-/// Tells whether lines are refused that the other parser takes: keys that come twice, commas in keys
-/// without a backslash, and commas after the last tag or field.
+/// Returns true if we refuse lines that the other parser accepts: keys that come twice, commas in
+/// keys without a backslash, and commas after the last tag or field.
 fn is_stricter(ours: &ParseResult, text: &str, lines: &[ParsedLine<'_>]) -> bool {
     let Err(Refusal::Faults(faults)) = ours else { return false };
     let has_comma = lines.iter().any(|line| {
@@ -144,8 +144,8 @@ fn is_stricter(ours: &ParseResult, text: &str, lines: &[ParsedLine<'_>]) -> bool
     })
 }
 
-/// Tells whether the other parser takes other bytes for ends of lines: quotes may be anywhere for it,
-/// and a carriage return is no part of an end.
+/// Returns true if the other parser ends lines at other bytes: it allows quotes anywhere, and a
+/// carriage return is not part of its line ends.
 fn differs_in_lines(text: &str) -> bool {
     text.contains('\r') || split_lines(text).count() != text.split('\n').count()
 }

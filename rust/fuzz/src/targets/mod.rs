@@ -1,4 +1,4 @@
-//! Readers that are run on hostile bytes, and rules that must hold for each input.
+//! Readers that run on hostile bytes, and rules that must hold for each input.
 
 mod target;
 mod view;

@@ -1,4 +1,4 @@
-//! Pages of names and the manifest, as they are after the seal is off.
+//! Pages of names and the manifest after the seal is removed.
 
 use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::names::{NameReader, put_field};

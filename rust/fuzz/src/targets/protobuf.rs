@@ -1,6 +1,8 @@
-//! `parse_protobuf` beside `prost`: both must agree on what is a message, and on its meaning.
+//! Compares `parse_protobuf` with `prost`: both must agree on which bytes are a message, and on its
+//! meaning.
 //!
-//! A message that `prost` reads and writes again, fields in order and once each, must mean the same.
+//! A message that `prost` reads and writes again, with its fields in order and once each, must mean
+//! the same.
 
 use std::collections::BTreeMap;
 
@@ -123,11 +125,11 @@ static VALUE: Schema = Schema(&[
     (4, VARINT, None),
 ]);
 
-/// Tells whether a message has something that `prost` takes in another way than the reference
-/// implementation, whose way is ours: a group; a field of the schema with another wire type, which
-/// is an unknown field; a number of more than 64 bits, which loses the upper ones; a key of more
-/// bytes than it needs at most, which is malformed.
-/// `tests/engine/test_transports.py` compares with that one.
+/// Returns true if `prost` reads a part of the message differently from the reference
+/// implementation, which we follow. There are four such parts. A group. A field of the schema with
+/// another wire type, which is an unknown field. A number of more than 64 bits, which loses the
+/// upper bits. A key with more bytes than it can need, which is malformed.
+/// `tests/engine/test_transports.py` compares with the reference.
 fn is_odd(mut bytes: &[u8], schema: &Schema) -> bool {
     while !bytes.is_empty() {
         let key = bytes;
@@ -161,7 +163,7 @@ fn is_odd(mut bytes: &[u8], schema: &Schema) -> bool {
     false
 }
 
-/// Tells whether `bytes` begin with a number of ten bytes that does not fit 64 bits.
+/// Returns true if `bytes` begin with a number of ten bytes that does not fit 64 bits.
 fn overflows(bytes: &[u8]) -> bool {
     let Some((number, _)) = bytes.split_first_chunk::<10>() else { return false };
     number[..9].iter().all(|byte| *byte >= 0x80) && (2..0x80).contains(&number[9])

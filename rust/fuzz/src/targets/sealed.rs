@@ -1,4 +1,4 @@
-//! Sealed blobs and key files: nothing opens but what was sealed.
+//! Sealed blobs and key files: only sealed bytes may open.
 
 use fleetcast_core::storage::seal::{DataKey, Kind, Sealer, unwrap, wrap};
 
@@ -39,7 +39,7 @@ fn blobs() -> Vec<Vec<u8>> {
     KINDS.map(|kind| sealer().seal(kind, &plain(kind)).expect("random bytes")).to_vec()
 }
 
-/// A blob that opens was sealed by us, and as this kind: nobody guesses 128 bits.
+/// A blob that opens was sealed here and as this kind: 128 bits cannot be guessed.
 fn open(bytes: &[u8]) {
     let opened = KINDS.map(|kind| sealer().open(kind, bytes).ok());
     for (kind, opened) in KINDS.into_iter().zip(&opened) {

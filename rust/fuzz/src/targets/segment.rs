@@ -1,7 +1,7 @@
 //! Segment files: the frame around the index, and the index itself.
 //!
-//! An input that begins with an odd byte is a whole file; otherwise it is what the sealed index
-//! holds, in a file whose frame is right.
+//! An input that begins with an odd byte is a whole file. Any other input is the content of the
+//! sealed index, in a file with a valid frame.
 
 use fleetcast_core::codec::Effort;
 use fleetcast_core::model::catalog::Catalog;
@@ -28,7 +28,7 @@ fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), [7; 16])
 }
 
-/// A segment without rows, as the writer makes it, under our id.
+/// Returns a segment without rows, as the writer makes it, under the id of this target.
 fn empty_file() -> Vec<u8> {
     let store = MemoryStore::default();
     let representatives = Representatives::new(&Catalog::default());
@@ -39,7 +39,7 @@ fn empty_file() -> Vec<u8> {
     store.read_segment(&written.id, 0, length).expect("just written")
 }
 
-/// The head of a file under our id: what comes before the id, and the id.
+/// Returns the head of a file under the id of this target: the bytes before the id, and the id.
 fn head() -> Vec<u8> {
     let file = empty_file();
     let index_len =
@@ -61,7 +61,7 @@ fn framed(plain_index: &[u8], body_len: usize) -> Vec<u8> {
 }
 
 fn seeds() -> Vec<Vec<u8>> {
-    // No block, and one of twenty bytes: see `docs/format.md`, "Segments".
+    // No block, and a block of twenty bytes: see `docs/format.md`, "Segments".
     let whole = [vec![1], framed(&[1, 0], 0)].concat();
     vec![whole, vec![0, 0, 0, 1, 0], vec![0, 20, 0, 1, 1], vec![0, 64, 0, 1, 2, 3, 4, 5, 6, 7, 8]]
 }

@@ -1,19 +1,20 @@
-//! One reader of bytes and how to fuzz it.
+//! A reader of bytes and how to fuzz it.
 
 use crate::cost::Cost;
 
-/// One reader of bytes.
+/// A reader of bytes.
 pub struct Target {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Inputs to begin with: small ones that reach far.
+    /// Inputs to begin with: small inputs that reach many branches.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Bytes that mean something to the reader.
     pub words: &'static [&'static [u8]],
-    /// Bytes of memory that no input may make it use: limits come before allocation.
+    /// Greatest memory, in bytes, that an input may make the reader use: limits come before
+    /// allocation.
     pub memory_bytes_max: usize,
-    /// Cost of the input as a body that is written; `None` where the reader stores nothing.
+    /// Cost of the input as a body that is written; `None` if the reader stores no data.
     pub cost: Option<fn(&[u8]) -> Cost>,
-    /// Panics where something does not hold.
+    /// Panics if a rule does not hold.
     pub run: fn(&[u8]),
 }

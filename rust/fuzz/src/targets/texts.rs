@@ -1,4 +1,4 @@
-//! Texts of imports: their records are found again where they are said to stand, and mean the same.
+//! Texts of imports: each record is found again at its reported place, and means the same.
 
 use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::model::raw_keys::RawKeyCache;
@@ -68,7 +68,7 @@ fn run_json(body: &[u8]) {
     let ours = parse(Format::JsonLines, body, &RawKeyCache::default());
     match &ours {
         Ok(batch) => assert_eq!(batch.line_count, line_count(body)),
-        // Lines beyond the bound are not looked at, and may be no JSON.
+        // Lines beyond the bound are not read, and may not be JSON.
         Err(Refusal::Faults(_) | Refusal::TooManyRecords { .. }) => return,
         Err(_) => {}
     }
@@ -113,7 +113,7 @@ fn run_csv(body: &[u8]) {
     assert_eq!(view(&parse(&again), &[]), view(&ours, &[]));
 }
 
-/// Records are in order and begin on the lines that they are said to begin on.
+/// Checks that records are in order and begin on their reported lines.
 fn check(body: &[u8], records: &[(usize, usize, usize)]) {
     let mut before = 0;
     for (start, end, line) in records {

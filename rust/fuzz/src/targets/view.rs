@@ -1,4 +1,4 @@
-//! Meaning of a parsed batch: two bodies that differ in style only have the same view.
+//! Meaning of a parsed batch: two bodies that differ only in style have the same view.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use fleetcast_core::wire::{Format, ParseContext};
 
 use crate::cost::{Body, Cost, cost_of};
 
-/// Small, so that inputs of some hundred bytes reach them.
+/// Small, so that inputs of some hundred bytes reach these limits.
 pub(super) const LIMITS: WriteLimits = WriteLimits {
     batch_records_max: 12,
     tags_max: 4,
@@ -40,14 +40,16 @@ pub(super) struct Row {
 /// Meaning of a batch.
 #[derive(Debug, PartialEq)]
 pub(super) enum View {
-    /// The refusal in words; faults sorted.
+    /// The refusal in words; faults are sorted.
     Refused(Vec<String>),
-    /// The record of the first conflict; the cells left out depend on the order of the keys.
+    /// The record of the first conflict. The cells that were left out depend on the order of the
+    /// keys, so the view has none.
     Conflict {
         record: u32,
         rejected: Vec<u32>,
     },
-    /// More fields than a tenant may have; those left out depend on the order of the keys.
+    /// More fields than a tenant may have. The fields that were left out depend on the order of the
+    /// keys, so the view has none.
     TooManyFields {
         rejected: Vec<u32>,
     },
@@ -59,7 +61,8 @@ pub(super) enum View {
 }
 
 impl View {
-    /// The same with the rows of each series and time side by side, in the order in which they were.
+    /// Returns the view with the rows of each series and time next to each other, in their old
+    /// order.
     pub(super) fn ordered(mut self) -> Self {
         if let Self::Accepted { tables, .. } = &mut self {
             for (_, rows) in &mut *tables {
@@ -75,7 +78,7 @@ pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseRe
     format.parse(body, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
 
-/// A cache with one in `step` of the new series of a batch, and their names by id.
+/// Returns a cache with every `step`th new series of a batch, and their names by id.
 pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesName>) {
     let mut cache = RawKeyCache::default();
     let mut names = Vec::new();
@@ -90,12 +93,12 @@ pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesNa
     (cache, names)
 }
 
-/// Cost of a body under these limits.
+/// Returns the cost of a body under these limits.
 pub(super) fn cost(body: Body<'_>) -> Cost {
     cost_of(body, &LIMITS, NOW_NS).0
 }
 
-/// Reads `body` with a cold, a half warm and a warm cache; all views must be equal.
+/// Reads `body` with a cold, a half warm and a warm cache. All views must be equal.
 pub(super) fn view_of(format: Format, body: &[u8]) -> View {
     let cold = parse(format, body, &RawKeyCache::default());
     let seen = view(&cold, &[]);
@@ -174,7 +177,7 @@ fn rows(batch: &Batch, table: &Table, known: &[SeriesName]) -> Vec<Row> {
     rows
 }
 
-/// Tells whether the refusal is that this is no JSON.
+/// Returns true if the batch is refused because it is not JSON.
 pub(super) fn is_json_invalid(parsed: &ParseResult) -> bool {
     matches!(parsed, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }

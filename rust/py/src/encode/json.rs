@@ -6,10 +6,12 @@ use pyo3::types::{PyBool, PyDateTime, PyDict, PyFloat, PyInt, PyList, PyString, 
 
 use fleetcast_core::model::json;
 
-/// Nesting that a record has at most; deeper things are left to Python, which finds circles.
+/// Greatest depth of a list or a dict. Python's encoder gets deeper records, as it detects cycles.
+/// Example: the list of records is at depth 0, the `fields` of a record are at depth 2.
 const DEPTH_MAX: usize = 8;
 
-/// `None` where a record holds anything that Python's own encoder writes in its own way, or refuses.
+/// Encodes `records`. Returns `None` if a record holds a value that Python's encoder must write or
+/// refuse.
 #[pyfunction]
 #[pyo3(signature = (records, *, datetimes))]
 pub(crate) fn encode_json(
@@ -27,7 +29,7 @@ struct Encoder {
 }
 
 impl Encoder {
-    /// Appends a value of a plain type; false for any other.
+    /// Appends a value of a plain type. Returns false if the value has any other type.
     fn value(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<bool> {
         if let Ok(value) = value.cast_exact::<PyFloat>() {
             let value = value.value();
@@ -98,7 +100,8 @@ impl Encoder {
         Ok(true)
     }
 
-    /// False for half of a surrogate pair, which is no text.
+    /// Appends a text. Returns false if the text holds half of a surrogate pair, which UTF-8 cannot
+    /// write.
     fn text(&mut self, text: &Bound<'_, PyString>) -> bool {
         match text.to_str() {
             Ok(text) => {

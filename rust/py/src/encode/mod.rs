@@ -1,4 +1,4 @@
-//! Records of clients, which are objects of Python, as the bytes of a write.
+//! Encodes the records of clients, which are objects of Python, as the bytes of a write.
 
 mod times;
 

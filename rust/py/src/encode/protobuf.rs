@@ -1,4 +1,4 @@
-//! Records as fields of a `WriteRequest`.
+//! Encodes records as fields of a `WriteRequest`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -49,7 +49,7 @@ fn encode(encoder: &mut RecordEncoder, record: &Bound<'_, PyAny>) -> PyResult<()
     each(record, intern!(py, "fields"), |name, value| field(encoder, name, value))
 }
 
-/// Hands each item of a mapping in `record` to `take`, if there is one.
+/// Gives each item of the mapping `key` in `record` to `take`. Does no work if the key is missing.
 fn each<'py>(
     record: &Bound<'py, PyAny>,
     key: &Bound<'py, PyString>,
@@ -81,7 +81,7 @@ fn field(encoder: &mut RecordEncoder, name: &str, value: &Bound<'_, PyAny>) -> P
     } else if let Ok(value) = value.cast::<PyBool>() {
         FieldValue::Bool(value.is_true())
     } else if value.is_instance_of::<PyInt>() {
-        // The double of the least integer is exact.
+        // A double holds `i64::MIN` exactly.
         match value.extract::<i64>() {
             Ok(value) if value > i64::MIN => FieldValue::Int(value),
             _ => FieldValue::Number(value.extract()?),

@@ -1,4 +1,4 @@
-//! Times as callers give them, as nanoseconds since 1970.
+//! Converts the times that callers give to nanoseconds since 1970.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -12,10 +12,10 @@ use fleetcast_core::model::time::{SECOND_NS, parse_ns};
 
 const DAY_SECONDS: i64 = 86_400;
 const MICROSECOND_NS: i128 = 1_000;
-/// Digits of a fraction that a `datetime` holds.
+/// Decimal digits of a second that a `datetime` keeps: microseconds.
 const MICRO_DIGITS: usize = 6;
 
-/// 1970 without a zone, and in UTC.
+/// 1970-01-01 without a time zone, and in UTC.
 static EPOCHS: PyOnceLock<[Py<PyDateTime>; 2]> = PyOnceLock::new();
 
 #[pyfunction]
@@ -33,8 +33,8 @@ pub(crate) fn time_ns(time: &Bound<'_, PyAny>) -> PyResult<i128> {
     Err(PyTypeError::new_err(format!("a {kind} is not a time")))
 }
 
-/// The engine's own grammar first; Python's takes more forms, and years that the engine has no
-/// nanoseconds for.
+/// Tries the grammar of the engine first. Python's grammar takes more forms, and years beyond the
+/// range of the engine's nanoseconds.
 fn text_ns(text: &Bound<'_, PyString>) -> PyResult<i128> {
     let py = text.py();
     let characters = text.to_str()?;
@@ -62,7 +62,8 @@ fn datetime_ns(time: &Bound<'_, PyDateTime>) -> PyResult<i128> {
     Ok(seconds * i128::from(SECOND_NS) + micros * MICROSECOND_NS)
 }
 
-/// Nanoseconds of the seventh to the ninth digit of a fraction of a second.
+/// Returns the nanoseconds in digits 7 to 9 of a fraction of a second. Example: 789 of
+/// `12:00:00.123456789Z`.
 fn below_microseconds(text: &str) -> i128 {
     let Some(point) = text.find(['.', ',']) else { return 0 };
     let digits = text[point + 1..].bytes().take_while(u8::is_ascii_digit);

@@ -1,4 +1,4 @@
-//! The environment of a request, as PEP 3333 has it.
+//! The environment of a request (PEP 3333).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use fleetcast_front::{self as front, Asked};
 use crate::body::RequestBody;
 use crate::latin1::latin1;
 
-/// Variables that are the same in the environments of all requests.
+/// Returns the variables that the environments of all requests share.
 pub(super) fn same_for_all(py: Python<'_>, server: (&str, u16)) -> PyResult<Py<PyDict>> {
     let all = PyDict::new(py);
     all.set_item("SCRIPT_NAME", "")?;
@@ -28,16 +28,15 @@ pub(super) fn same_for_all(py: Python<'_>, server: (&str, u16)) -> PyResult<Py<P
     Ok(all.unbind())
 }
 
-/// Adds the variables of a request whose head is well-formed; none of another one. The body moves
-/// into them.
+/// Adds the variables of a request if its head is well-formed, and moves the body into them.
 ///
-/// Host, forwarding and script headers change nothing but their own `HTTP_` variables.
+/// Host, forwarding and script headers change only their own `HTTP_` variables.
 pub(super) fn add_request(
     environ: &Bound<'_, PyDict>,
     request: &mut front::Request,
 ) -> PyResult<()> {
     let py = environ.py();
-    // The beginning of a body that is due is no body yet.
+    // While the body is still due, its first bytes are not yet a body.
     let body = if request.is_body_due() { Vec::new() } else { request.take_body() };
     let body = Bound::new(py, RequestBody::new(body))?;
     let Asked::Whole { head, framing } = request.asked() else { return Ok(()) };

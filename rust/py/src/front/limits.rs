@@ -1,4 +1,4 @@
-//! Limits of connections on their way in.
+//! Converts the limits of connections.
 
 use pyo3::prelude::*;
 
@@ -6,7 +6,7 @@ use fleetcast_front::ConnectionLimits;
 
 use crate::arguments::{at, duration};
 
-/// The limits that `http/server/limits.py` has, by the names that it has there.
+/// Reads the limits of `http/server/limits.py` by their names in Python.
 pub(crate) fn limits_of(given: &Bound<'_, PyAny>) -> PyResult<ConnectionLimits> {
     let seconds = |name| duration(at(given, name)?);
     Ok(ConnectionLimits {

@@ -1,4 +1,4 @@
-//! A request in the hands of one thread.
+//! A request while a thread of Python holds it.
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::long_answer::LongAnswer;
 use crate::pieces::Piece;
 use crate::service::Decision;
 
-/// A piece of the engine that the front keeps until it is sent.
+/// A piece of the engine that the front keeps until it has sent the bytes.
 struct KeptPiece(Py<Piece>);
 
 impl AsRef<[u8]> for KeptPiece {
@@ -29,12 +29,12 @@ impl AsRef<[u8]> for KeptPiece {
     }
 }
 
-/// A request, and what has become of it.
+/// A request, and how far its handling has come.
 pub(crate) enum Stage {
     Open(front::Request),
-    /// Its answer is there, and is sent when the thread comes for its next request.
+    /// The answer is ready. The front sends it when the thread asks for its next request.
     Answered(front::Request, Answer),
-    /// Left to the loop.
+    /// The event loop takes over.
     Over(Turn),
     Gone,
 }
@@ -50,7 +50,7 @@ impl Request {
         Self { same_for_all, stage: Mutex::new(Stage::Open(request)) }
     }
 
-    /// Takes out what has become of it.
+    /// Takes the stage, and leaves [`Stage::Gone`].
     pub(crate) fn take(&self) -> Stage {
         mem::replace(&mut *self.lock(), Stage::Gone)
     }
@@ -59,7 +59,7 @@ impl Request {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the open request, which tells what becomes of it.
+    /// Runs `work` on the open request. `work` returns the next stage.
     fn change<R>(&self, work: impl FnOnce(front::Request) -> (Stage, R)) -> PyResult<R> {
         let mut stage = self.lock();
         match mem::replace(&mut *stage, Stage::Gone) {
@@ -161,7 +161,7 @@ impl Request {
     }
 }
 
-/// The exception for what came of serving a request.
+/// Makes the exception for a failure to serve a request.
 fn exception_of(py: Python<'_>, failure: front::Failure) -> Py<PyAny> {
     let error = failure
         .downcast::<Error>()
@@ -189,7 +189,7 @@ fn body_of(chunks: &Bound<'_, PyAny>) -> PyResult<Body> {
     Ok(Body::Pieces(chunks.try_iter()?.map(piece).collect::<PyResult<_>>()?))
 }
 
-/// The piece of the engine that a `memoryview` shows the whole of.
+/// Returns the piece of the engine that a `memoryview` shows, if it shows the whole piece.
 fn piece_of(chunk: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Option<Py<Piece>>> {
     let Ok(view) = chunk.cast::<PyMemoryView>() else { return Ok(None) };
     let object = view.getattr(intern!(chunk.py(), "obj"))?.cast_into::<Piece>().ok();

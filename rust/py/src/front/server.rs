@@ -94,7 +94,7 @@ impl Front {
                 Stage::Answered(request, answer) => Some(request.answer(answer)),
                 Stage::Over(turn) => Some(turn),
                 Stage::Open(request) => {
-                    drop(request); // now, as the next one may be long in coming
+                    drop(request); // frees it before the wait for the next request
                     None
                 }
                 Stage::Gone => None,

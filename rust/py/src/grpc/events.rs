@@ -1,4 +1,4 @@
-//! Events of the front, for Python to count and to log.
+//! Events of the front, which Python counts and logs.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -28,7 +28,7 @@ class!(GrpcNotice of grpc::Notice as notice {
     problem: Option<String> = notice.problem,
 });
 
-/// An event as its class of Python.
+/// Converts an event to its class in Python.
 pub(super) fn event(py: Python<'_>, event: grpc::Event) -> PyResult<Py<PyAny>> {
     match event {
         grpc::Event::Ended(ended) => EndedCall::from(*ended).into_py_any(py),

@@ -20,7 +20,7 @@ pub(crate) struct GrpcFront(grpc::Front);
 
 #[pymethods]
 impl GrpcFront {
-    /// `rules` gives `grpc.front.WriteRules`, and `options` are its `FrontOptions`.
+    /// `rules` returns `grpc.front.WriteRules`; `options` is a `grpc.front.FrontOptions`.
     #[new]
     fn new(
         py: Python<'_>,

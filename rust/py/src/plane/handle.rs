@@ -1,4 +1,4 @@
-//! The open plane behind a `Plane` of Python, and the ways to run work on it.
+//! The open plane behind a `Plane` of Python, and the ways to run work on the plane.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ impl From<Arc<OpenPlane>> for Plane {
 }
 
 impl Plane {
-    /// The plane for one call.
+    /// Returns the plane for a call.
     ///
     /// # Errors
-    /// `Closed`.
+    /// Returns `Closed` if the handle is closed.
     pub(super) fn opened(&self) -> PyResult<Arc<plane::Plane>> {
         self.open.for_a_call().map_err(|error| store_error(&error))
     }
 
-    /// The plane that it is a handle of.
+    /// Returns the plane behind this handle.
     pub(crate) fn shared(&self) -> &Arc<OpenPlane> {
         &self.open
     }
@@ -52,12 +52,13 @@ impl Plane {
     ) -> PyResult<R> {
         let plane = self.opened()?;
         leave(py, move || {
-            // Moved in here: what is freed with the last use of a closed plane needs no GIL.
+            // The block drops the plane here: freeing a closed plane after its last use needs no
+            // GIL.
             work(Arc::as_ref(&{ plane }))
         })
     }
 
-    /// As [`Self::detached`], of work that the contract may refuse.
+    /// Runs `work` like [`Self::detached`]. The contract may refuse the request.
     pub(crate) fn answered<R: Send, Q: Into<Refusal> + Send>(
         &self,
         py: Python<'_>,
@@ -66,7 +67,7 @@ impl Plane {
         self.detached(py, |plane| Ok(work(plane)))?.map_err(|error| failure(py, error))
     }
 
-    /// Writes one batch as of `now_ns`, else of the wall clock.
+    /// Writes a batch at `now_ns`, or at the time of the wall clock.
     pub(super) fn write(
         &self,
         py: Python<'_>,

@@ -1,5 +1,5 @@
-//! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its
-//! result. All of them are in one block, as `PyO3` wants it without a dependency more.
+//! `Plane` as Python sees it. Each call converts its arguments, releases the GIL and wraps its
+//! result. All calls are in a single block: without a further dependency, `PyO3` allows no more.
 
 mod handle;
 
@@ -192,7 +192,8 @@ impl Plane {
     ) -> PyResult<Vec<u8>> {
         let page = LatestPage { measurement, search, entity_id, first, entities_max, bytes_max };
         self.detached(py, move |plane| {
-            // All times: what lies ahead of the clock is shown as well, and never looked behind.
+            // Shows samples of every time, including samples ahead of the clock, without a
+            // look-back.
             let shown = |view: LatestView<'_>| view.page(&page);
             plane.with_latest(i64::MAX, i64::MAX, None, now(now_ns), shown)
         })
@@ -304,7 +305,8 @@ impl Plane {
         let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
         let rows =
             this.get().detached(this.py(), move |plane| plane.scan(&request, now(now_ns)))?;
-        // An engine closes planes that no handle is left of. The stream's handle keeps this one open.
+        // The engine closes a plane when its last handle goes. The stream's handle keeps this plane
+        // open.
         Ok(RowStream::from(rows.keeping(this.clone().unbind())))
     }
 

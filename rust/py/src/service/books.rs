@@ -1,4 +1,4 @@
-//! Accounts of requests: indexes and names of Python, lines of the access log.
+//! Accounts of requests: indexes and names that Python chose, and lines of the access log.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use crate::arguments::at;
 use crate::door::asked;
 use crate::results::WriteResult;
 
-/// The books of the engine that `metrics.surfaces.Books` describes.
+/// Opens the engine's books. `metrics.surfaces.Books` describes their members.
 #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
 pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
-    // SAFETY: it is borrowed for one call, which fails if it is not open. A descriptor of our own would
-    // let go of the process's locks on rows of counters once it is closed (POSIX).
+    // SAFETY: the descriptor is borrowed for this call only, and the call fails if it is not open.
+    // If we duplicated the descriptor, closing the copy would release the process's locks on rows
+    // of counters (POSIX).
     let memory = unsafe { BorrowedFd::borrow_raw(at(books, "counters")?) };
     let counters = Counters::map(memory, at(books, "counters_bytes")?)?;
     let indexes = PyIndexes {
@@ -31,11 +32,11 @@ pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
     Ok(Arc::new(Books::new(counters, Box::new(indexes), answered, &process)))
 }
 
-/// The methods of Python that find indexes by what they count.
+/// Methods of Python that return the indexes of counters, by the labels they count.
 struct PyIndexes {
     of_requests: Py<PyAny>,
     of_writes: Py<PyAny>,
-    /// Upper bounds of durations in seconds.
+    /// Upper bounds of durations, in seconds.
     bounds: Arc<[f64]>,
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn write_served(
     books::write_line(&whose.line(SystemTime::now()));
 }
 
-/// Notes the records of a batch that no read shows.
+/// Logs the records of a batch that no read can show.
 #[pyfunction]
 pub(crate) fn note_unreadable(tenant: &str, key_id: &str, process: &str, result: &WriteResult) {
     books::note_unreadable(&Source { tenant, key_id, process }, result.written());

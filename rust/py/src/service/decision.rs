@@ -1,4 +1,4 @@
-//! The decision about a request, as the application learns it.
+//! The decision about a request, as the application sees it.
 
 use pyo3::prelude::*;
 

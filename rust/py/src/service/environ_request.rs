@@ -1,4 +1,4 @@
-//! A request out of an environment of WSGI (PEP 3333).
+//! Reads a request from an environment of WSGI (PEP 3333).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use fleetcast_service::admission::{BodyState, PlainRequest};
 use crate::door::asked;
 use crate::latin1::bytes_of;
 
-/// The request of an environment that no front has decided on, of whose body so many bytes have come.
+/// Reads a request that no front has decided on. `body_bytes` of its body have arrived.
 pub(super) fn request_of(environ: &Bound<'_, PyDict>, body_bytes: usize) -> PyResult<PlainRequest> {
     let text = |name: &str| -> PyResult<Option<String>> {
         environ.get_item(name)?.map(|value| value.extract()).transpose()

@@ -1,4 +1,4 @@
-//! The service as Python sees it: who is let in, by which rules, and the requests that are served
+//! The service as Python sees it: authentication, its rules, and the requests that are served
 //! without the interpreter.
 
 mod authenticator;

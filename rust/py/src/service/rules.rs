@@ -1,4 +1,4 @@
-//! The rules of a listener, out of the settings.
+//! The rules of a listener, from the settings.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Service {
 
 #[pymethods]
 impl Service {
-    /// `rules` are `http.rules.ListenerRules`.
+    /// `rules` is an `http.rules.ListenerRules`.
     #[new]
     fn new(
         authenticator: &Authenticator,
@@ -160,17 +160,17 @@ fn listener(is_adapters: bool) -> (&'static [Route], KeyPlaces) {
     }
 }
 
-/// The header fields of a listener that a key may stand in.
+/// Returns the header fields of a listener that may hold a key.
 #[pyfunction]
 pub(crate) fn key_fields(is_adapters: bool) -> &'static [&'static str] {
     listener(is_adapters).1.fields()
 }
 
-/// Path, methods, and scope of a route; whether it needs a key and is a write; codings of a body.
+/// Path, methods, if the route needs a key, scope, if it is a write, and codings of the body.
 type RouteParts =
     (&'static str, Vec<&'static str>, bool, Option<&'static str>, bool, Vec<&'static str>);
 
-/// The routes of a listener.
+/// Returns the routes of a listener.
 #[pyfunction]
 pub(crate) fn routes(is_adapters: bool) -> Vec<RouteParts> {
     let (routes, _) = listener(is_adapters);

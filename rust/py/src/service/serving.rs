@@ -1,4 +1,4 @@
-//! Requests of a worker that are served without the interpreter.
+//! Serves a worker's requests without the interpreter.
 
 use std::sync::Arc;
 
