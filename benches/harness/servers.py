@@ -101,12 +101,12 @@ def running_service(
     `site` holds the package of another version, as `tools/before` makes it.
     """
     data.mkdir(parents=True)
-    keys = {"writes": service.prepare(data, "writes")}
-    for tenant in (*TENANTS, *sent.SENT):
-        service.command(data, "tenant", "create", tenant)
-        keys[tenant] = service.create_key(data, tenant)
     options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--grpc", "127.0.0.1:0"]
     with package(site):
+        keys = {"writes": service.prepare(data, "writes")}
+        for tenant in (*TENANTS, *sent.SENT):
+            service.command(data, "tenant", "create", tenant)
+            keys[tenant] = service.create_key(data, tenant)
         running = service.start(data, keys["writes"], *options)
     try:
         yield running, keys
