@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console integrations image forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console integrations image docs forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -130,6 +130,13 @@ forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on
 peers: $(VENV)/engine $(VENV)/peers/made $(if $(FRACAST),$(VENV)/peers/fracast) ## judge forecasters of others beside ours, DATA=DIR; writes docs/forecasts.md; FRACAST=1 adds one
 	OMP_NUM_THREADS=1 PYTHONPATH=python $(VENV)/peers/bin/python -m benches.forecast.peers --data $(DATA)
 
+# A link of a page may lead to any of these, as on GitHub.
+docs: $(VENV)/docs/made ## the pages as a site to read from a folder: target/docs/site/index.html
+	rm -rf target/docs
+	mkdir -p target/docs/pages
+	cp -R *.md LICENSE docs integrations protos tools/site/iframe-worker.js target/docs/pages
+	NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+
 wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
 	$(VENV)/wheels/bin/python tools/wheels $(TWICE)
 
@@ -144,7 +151,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
-	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train peers fracast cluster adapters console wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train peers fracast cluster adapters console docs wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -211,6 +218,11 @@ $(VENV)/console/made: requirements/console.txt requirements/console/package-lock
 	@cp requirements/console/package*.json $(VENV)/console/
 	@if command -v npm >/dev/null; then cd $(VENV)/console && npm ci --silent --no-audit --no-fund; \
 	  else echo "no npm: accessibility is not looked at (apt-get install npm)" >&2; fi
+	@touch $@
+
+$(VENV)/docs/made: requirements/docs.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/docs
+	$(PIP) --python $(VENV)/docs/bin/python install --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # Half a gigabyte of compiler, which nothing else needs.

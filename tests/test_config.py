@@ -1,6 +1,6 @@
-import json
 import re
-from dataclasses import fields
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,13 @@ from fleetcast.config import (
     settings_from_json,
     settings_to_json,
 )
+from fleetcast.config.declarations import declarations
 from fleetcast.errors import SettingsError
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.making import make_data_directory
 
-OPERATIONS = Path(__file__).parent.parent / "docs" / "operations.md"
+ROOT = Path(__file__).parents[1]
+OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def settings(tmp_path, *assignments, environ=None):
@@ -197,22 +201,28 @@ def test_addresses_read_back_as_written_or_not_at_all(text):
     assert parse_address(str(address)) == address
 
 
-def test_the_manual_has_every_setting_with_its_default():
-    rows = re.findall(
-        r"^\| `(\w+\.\w+)` \| (.+) \| (at .+) \|$", OPERATIONS.read_text(), re.MULTILINE
-    )
-    expected = []
-    for section in fields(Settings):
-        for item in fields(section.default_factory):
-            default = f"`{json.dumps(item.default)}`"
-            shown = "as the environment has it" if item.default is None else default
-            when = "at the next start" if item.metadata["cold"] else "at once"
-            expected.append((f"{section.name}.{item.name}", shown, when))
-    assert rows == expected
+def test_the_manual_has_the_table_of_settings(tmp_path):
+    page = tmp_path / "operations.md"
+    page.write_text(OPERATIONS.read_text())
+    subprocess.run([sys.executable, ROOT / "tools" / "settings", page], check=True)
+    assert page.read_text() == OPERATIONS.read_text(), "run tools/settings docs/operations.md"
+
+
+def test_each_line_of_a_new_settings_file_can_be_uncommented(tmp_path):
+    make_data_directory(DataDirectory(tmp_path), "sandbox", {})
+    file = tmp_path / SETTINGS_FILE
+    text, before = file.read_text(), settings(tmp_path)
+    names = re.findall(r"^# (\w+\.\w+) = ", text, re.MULTILINE)
+    assert len(names) == len(list(declarations())) - 1  # the environment is set
+    for name in names:
+        file.write_text(text.replace(f"\n# {name} = ", f"\n{name} = "))
+        resolved = resolve(tmp_path, {})
+        assert resolved.settings == before
+        assert resolved.origins[name] == str(file)
 
 
 def test_the_readme_names_the_rate_limit_its_exemption_and_the_measurements():  # N8
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text()
     assert f"{Settings().limits.requests_per_minute} requests a minute" in readme
     assert "limits.exempt" in readme
     assert [name for name in engine.MEASUREMENTS if f"`{name}`" not in readme] == []

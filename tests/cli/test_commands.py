@@ -196,6 +196,8 @@ def test_config_print_names_the_sources(call, monkeypatch):
     assert printed["service.environment"]["source"].endswith("fleetcast.toml")
     assert printed["http.workers"] == {"value": 3, "source": "FLEETCAST_HTTP__WORKERS"}
     assert printed["http.threads"] == {"value": 2, "source": "--set"}
+    explained = call("config", "print", "--explain")
+    assert explained["limits.tags_max"]["explanation"] == "Tags of a record."
 
 
 def test_config_check_reads_the_names_of_other_protocols(call, data, fail):

@@ -71,7 +71,7 @@ def fleet(database, tmp_path):
     folders = make_nodes(tmp_path, NODES)
     for folder in folders:
         with (folder / "fleetcast.toml").open("a") as settings:
-            settings.write("compact_after_seconds = 1\n")  # the section of the store is the last
+            settings.write("store.compact_after_seconds = 1\n")
     with opened(DataDirectory(folders[0]), os.environ) as installation:
         keys = {}
         for name in TENANTS:

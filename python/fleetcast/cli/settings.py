@@ -9,6 +9,7 @@ import click
 
 from fleetcast.cli.common import Run, table, with_run
 from fleetcast.config import Override
+from fleetcast.config.declarations import declarations
 from fleetcast.config.name_mapping import read_names
 from fleetcast.errors import SettingsError
 
@@ -34,17 +35,26 @@ def config() -> None:
 
 @config.command("print")
 @click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@click.option("--explain", is_flag=True, help="Say what each setting does, too.")
 @with_run
-def print_(run: Run, assignments: tuple[str, ...]) -> None:
+def print_(run: Run, assignments: tuple[str, ...], *, explain: bool) -> None:
     """Print every setting in force and its source.
 
     Example: fleetcast config print --set http.workers=4
     """
     resolved = run.data.settings(os.environ, read_assignments(assignments))
-    rows = list(resolved.rows())
-    document = {name: {"value": value, "source": source} for name, value, source in rows}
-    cells = [(name, json.dumps(value), source) for name, value, source in rows]
-    run.answer(document, table(("setting", "value", "source"), cells))
+    texts = {each.name: {"explanation": each.explanation} for each in declarations()}
+    document = {
+        name: {"value": value, "source": source, **(texts[name] if explain else {})}
+        for name, value, source in resolved.rows()
+    }
+    header = ("setting", "value", "source", *(["explanation"] if explain else []))
+    cells = [
+        (name, json.dumps(value), *rest)
+        for name, row in document.items()
+        for value, *rest in [row.values()]
+    ]
+    run.answer(document, table(header, cells))
 
 
 @config.command()

@@ -57,6 +57,7 @@ async def serve(
         server.add_generic_rpc_handlers(_handlers(services, readiness))
         server.add_insecure_port(f"unix:{socket}")
         await server.start()
+        socket.chmod(0o600)
         front = open_front(services, listener, socket)
         ended = EndedCalls(services, front)
         ready()

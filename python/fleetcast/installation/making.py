@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import textwrap
 import uuid
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
 from fleetcast.config import SETTINGS_FILE, Override, resolve
+from fleetcast.config.declarations import declarations
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreError, reason
 from fleetcast.security.certificate import certificate_hosts, create_certificate
@@ -51,8 +53,8 @@ def make_data_directory(
     if root.is_dir() and _content(root):
         message = f"{root} is not empty: init makes a new data directory"
         raise OperatorError(message)
-    override = Override("service.environment", environment, "--environment")
-    settings = resolve(root, environ, [override, *store]).settings
+    given = [Override("service.environment", environment, "--environment"), *store]
+    settings = resolve(root, environ, given).settings
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
@@ -66,7 +68,7 @@ def make_data_directory(
             directory.planes.mkdir(mode=0o700)
             _make_accounts(directory, settings, master_key)
         # The settings come last, because a directory with settings counts as a data directory.
-        write_private(root / SETTINGS_FILE, _settings_text(environment, store).encode())
+        write_private(root / SETTINGS_FILE, _settings_text(settings, given).encode())
         # Without the key, acknowledged records cannot be read after a power cut. The key is lost if
         # its name is not durable.
         for folder in (directory.control, directory.tls, root, *root.absolute().parents):
@@ -109,12 +111,16 @@ def _installed(directory: DataDirectory, settings: Settings, master_key: bytes) 
     return install(directory, settings, master_key)
 
 
-def _settings_text(environment: str, store: Sequence[Override]) -> str:
-    text = _SETTINGS_TEXT.format(environment)
-    if store:
-        lines = [f"{each.name.removeprefix('store.')} = {json.dumps(each.text)}" for each in store]
-        text += "\n".join(["", "[store]", *lines, ""])
-    return text
+def _settings_text(settings: Settings, given: Sequence[Override]) -> str:
+    """The settings file: every setting with its explanation, as a comment if it is not given."""
+    texts = {each.name: each.text for each in given}
+    lines = [_HEAD]
+    for name, item, explanation in declarations():
+        # The environment decides about reflection, which has no other default.
+        default = settings.grpc.reflection if item.default is None else item.default
+        lines += textwrap.wrap(explanation, 98, initial_indent="\n# ", subsequent_indent="# ")
+        lines += [f"{'' if name in texts else '# '}{name} = {json.dumps(texts.get(name, default))}"]
+    return "\n".join([*lines, ""])
 
 
 def _content(root: Path) -> list[Path]:
@@ -135,9 +141,7 @@ def _key_is_elsewhere(settings: Settings) -> bool:
     return bool(security.master_key_command) or security.master_key_file != MASTER_KEY_FILE
 
 
-_SETTINGS_TEXT = """\
-# Settings of this installation. `fleetcast config print` lists all, with their defaults.
-
-[service]
-environment = "{}"
-"""
+_HEAD = """\
+# Settings of this installation. A line such as `# limits.tags_max = 64` shows a default: to change
+# the setting, remove the `# ` and write another value. `fleetcast config check` finds mistakes,
+# `fleetcast config print` shows the settings in force."""
