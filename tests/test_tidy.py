@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.tidy import prose, python, rust, silenced, words
+from tests.tidy import english, prose, python, rust, silenced, words
 from tests.tidy.assertions import without_assertion
 from tests.tidy.files import ROOT, files
 from tests.tidy.graph import circles
@@ -166,6 +166,10 @@ def test_pages_are_wrapped():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     long = [fault for path in pages for fault in prose.too_wide(path)]
     assert long == []
+
+
+def test_english_is_that_of_the_neighbours():
+    assert english.out_of_range() == []
 
 
 def test_the_glossary_is_sorted():
