@@ -21,7 +21,8 @@ settings.register_profile("dev", deadline=None, max_examples=60)
 settings.register_profile(
     "ci", settings.get_profile("dev"), derandomize=True, database=None, print_blob=True
 )
-settings.register_profile("nightly", deadline=None, max_examples=5_000)
+NIGHTLY_EXAMPLES = 5_000
+settings.register_profile("nightly", deadline=None, max_examples=NIGHTLY_EXAMPLES)
 default = "ci" if "CI" in os.environ else "dev"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
 
@@ -44,7 +45,9 @@ LONG_FIRST = (
 # Folders whose files share a service for the whole run: it is started once, not in each process.
 SHARED = frozenset({"predictions", "conformance", "http"})
 # Long ones in these that start their own.
-ALONE = frozenset({"tests/conformance/test_remembered_admission.py"})
+ALONE = frozenset(
+    f"tests/conformance/test_{name}.py" for name in ("both_ways", "adapters_both_ways")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +58,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Hands it to all that starts services (`tests/service/service.py`)."""
     os.environ["TEST_BACKEND"] = config.getoption("backend")
+    if config.getoption("backend") == "postgresql" and settings().max_examples < NIGHTLY_EXAMPLES:
+        # A change of accounts is waited for until every node has heard of it: seconds an example.
+        settings.register_profile("shared", settings(), max_examples=15)
+        settings.load_profile("shared")
     config.addinivalue_line("markers", "files: moves or looks at the files of the embedded store")
 
 
