@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.tidy.files import ROOT, files, product
+from tests.tidy.prose import without_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,7 @@ def _areas() -> Iterator[tuple[str, str]]:
     docstrings = re.findall(r'"""(.*?)"""', python, re.DOTALL)
     yield "Python", " ".join([*docstrings, *re.findall(r"(?:^|\s)# (.*)$", python, re.MULTILINE)])
     pages = (path.read_text() for path in files() if path.suffix == ".md" and not _is_record(path))
-    yield "pages", re.sub(r"```.*?```", "", "\n".join(pages), flags=re.DOTALL)
+    yield "pages", "\n".join(line for page in pages for line in without_code(page))
 
 
 def _is_record(path: Path) -> bool:

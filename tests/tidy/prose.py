@@ -76,13 +76,13 @@ def _paragraphs(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _markdown(text: str) -> Iterator[tuple[int, str]]:
-    lines = _without_code(text)
+    lines = without_code(text)
     yield from (opening for opening in _paragraphs(1, lines) if not opening[1].startswith("|"))
     for n, line in enumerate(lines, 1):
         yield from ((n, cell) for cell in _cells(line))
 
 
-def _without_code(text: str) -> list[str]:
+def without_code(text: str) -> list[str]:
     """The lines of a page; those of blocks of code are empty."""
     return _FENCED.sub(lambda found: "\n" * found[0].count("\n"), text).splitlines()
 
@@ -93,7 +93,7 @@ def _cells(line: str) -> list[str]:
 
 def too_wide(page: Path) -> Iterator[str]:
     """Lines of a page that are not wrapped, and cells of tables that take more than two."""
-    for n, line in enumerate(_without_code(page.read_text()), 1):
+    for n, line in enumerate(without_code(page.read_text()), 1):
         if line.startswith("|"):
             wide = any(len(cell) > CELL_LENGTH_MAX for cell in _cells(line))
         else:

@@ -1,8 +1,9 @@
-//! All interleavings of a few threads at one committer, by `loom`: the source of
+//! Interleavings of a few threads at one committer, by `loom`: the source of
 //! `storage/store/committer.rs`, with locks and threads that `loom` schedules.
 //!
-//! `loom` runs each model once for every order in which its threads can take their steps. A thread
-//! that is never woken is a deadlock, which `loom` reports with the steps that led to it.
+//! `loom` runs each model once for every order of the steps of its threads that needs at most
+//! [`PREEMPTIONS_MAX`] preemptions. A thread that is never woken is a deadlock, which `loom` reports
+//! with the steps that led to it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test that has its own `main`")]
 
@@ -57,7 +58,8 @@ mod threads {
 }
 
 /// Greatest number of times that threads are interrupted although they could continue. A lost
-/// wake-up needs one or two interruptions. All orders of three threads would take hours.
+/// wake-up needs one or two interruptions. Without
+/// a bound, the first model did not end in eight minutes.
 const PREEMPTIONS_MAX: usize = 3;
 
 /// A committer, and a record of the committed items.
