@@ -51,6 +51,9 @@ pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
 
 /// Appends a batch to the log of its plane. The thread that waits for the log's disk acknowledges
 /// the batch.
+///
+/// The share is given back before the answer goes out. Otherwise a client whose next call follows
+/// at once may be refused for the bytes of the last.
 fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
     let Batch { request_id, identity, message, mut held_bytes } = batch;
     let begun = opened(server, &identity, &request_id).and_then(|open| {
@@ -62,15 +65,18 @@ fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
     });
     let ((pending, plane, write_id), open) = match begun {
         Ok(begun) => begun,
-        Err(refusal) => return drop(sender.send(Err(refusal))),
+        Err(refusal) => {
+            drop(held_bytes);
+            return drop(sender.send(Err(refusal)));
+        }
     };
     let (server, of) = (Arc::clone(server), Arc::clone(&open));
     open.acknowledge(pending, move |written| {
-        let _held = (plane, held_bytes); // held until now
         let outcome = match written {
             Ok(written) => Ok(answer(&server, &identity, write_id, &written)),
             Err(error) => Err(failed(&server, &identity, &of, Failure::Failed(error))),
         };
+        drop((plane, held_bytes)); // held until now
         drop(sender.send(outcome));
     });
 }
