@@ -126,5 +126,5 @@ def test_o3_a_client_that_goes_away_leaves_a_line_in_the_log_and_nothing_else(se
     until(lambda: len(log_lines(data)) == known + 1)
     cut = log_lines(data)[-1]
     assert (cut["status"], 0 < cut["bytes_out"] < size) == (200, True)
-    assert service.request("GET", PATH).status == 200
-    until(lambda: log_lines(data)[-1]["bytes_out"] == size)
+    whole = service.request("GET", PATH)  # its instant may have fewer digits than the first had
+    until(lambda: log_lines(data)[-1]["bytes_out"] == len(whole.body))
