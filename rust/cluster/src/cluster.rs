@@ -21,6 +21,7 @@ use crate::lone::Lone;
 use crate::objects::Objects;
 use crate::pool::Pool;
 use crate::process::OwnRuntime;
+use crate::watch::watch;
 
 /// Time within which reads answer or fail, connections included, so that a request is answered
 /// within two seconds. It is longer than a connect may take, so that a failed connect is known as
@@ -96,6 +97,7 @@ impl Cluster {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(1).thread_name("cluster");
         let (runtime, lone) = (OwnRuntime::of(threads)?, Lone::new()?);
+        runtime.spawn(watch(Arc::clone(&pool)));
         Ok(Open { runtime, lone, pool, objects, cache })
     }
 

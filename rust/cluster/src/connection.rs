@@ -8,14 +8,20 @@
 //! Statements have no timeout in the database, and are never cancelled. A commit whose wait for
 //! standbys is cut short becomes visible without them. A caller that has waited long enough drops
 //! the connection instead.
+//!
+//! A session stays on its server, whatever happens to that server: a standby may have replaced it,
+//! or a reload may have changed its settings. So behind each statement, in the same round trip, the
+//! server says if its settings still keep the promises. An answer counts only if they do, and if the
+//! process knows of no newer timeline by then.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
-use futures_util::future::poll_fn;
+use futures_util::future::{join, poll_fn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
@@ -26,6 +32,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 
 use crate::address::{Address, Durability};
 use crate::failure::{self, Failure};
+use crate::seen::{Seen, now_us};
 
 /// Time for the whole handshake with a host. A request that waits for it is answered within two
 /// seconds.
@@ -34,43 +41,33 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Time for the other hosts after a primary has answered: long enough for healthy hosts.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Settings that must all be on, or an acknowledged row could be lost.
-const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
-
-const FACTS: &str = "SELECT pg_is_in_recovery(), \
+/// The session itself waits for a standby with each commit, whatever the server's files say.
+const FACTS: &str = "SELECT set_config('synchronous_commit', 'on', false), pg_is_in_recovery(), \
     CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
-    current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'), \
+    current_setting('fsync'), current_setting('full_page_writes'), \
     current_setting('synchronous_standby_names') <> '', \
     (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
+/// Asked behind each statement. A reload can take the standbys away from a commit that waits.
+const KEEPS_PROMISES: &str = "SELECT current_setting('fsync') = 'on' \
+    AND current_setting('full_page_writes') = 'on' \
+    AND ($1::bool OR current_setting('synchronous_standby_names') <> '')";
+
 /// A transaction that changes no data and waits for the standbys like any other.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrier')";
-
-/// Facts that outlive connections.
-#[derive(Default)]
-pub(crate) struct Seen {
-    /// Highest timeline of a primary. A primary with a lower timeline was replaced by a standby.
-    timeline: AtomicU32,
-    /// Lead of the database's clock over this machine's, in microseconds.
-    clock_lead_us: AtomicI64,
-}
-
-impl Seen {
-    /// Returns microseconds since 1970 by the database's clock, as exactly as a single question can
-    /// tell.
-    pub(crate) fn database_now_us(&self) -> i64 {
-        now_us() + self.clock_lead_us.load(Ordering::Relaxed)
-    }
-}
 
 /// A session on the primary.
 pub(crate) struct Connection {
     client: Client,
     driver: AbortHandle,
-    /// True if the server has sent a warning since the last check.
-    is_warned: Arc<AtomicBool>,
-    /// True if the session did not answer in time.
-    is_silent: AtomicBool,
+    seen: Arc<Seen>,
+    /// The timeline of the server. It stays the same for as long as the session lives.
+    timeline: u32,
+    is_managed: bool,
+    /// True if a wait for standbys was cut short since the last check.
+    is_cut_short: Arc<AtomicBool>,
+    /// True if the session did not answer in time, or on a server that breaks a promise.
+    is_given_up: AtomicBool,
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
 
@@ -85,21 +82,22 @@ impl Connection {
     /// long as the caller does.
     ///
     /// # Errors
-    /// Returns [`failure::unavailable`], or [`Error::Invalid`] if a setting breaks a promise.
+    /// Returns [`Error::Unavailable`].
     pub(crate) async fn open(
         address: &Address,
         durability: Durability,
-        seen: &Seen,
+        seen: &Arc<Seen>,
     ) -> Result<Self> {
-        let (connection, facts) = primary(address).await?;
-        let known = seen.timeline.fetch_max(facts.timeline, Ordering::AcqRel);
-        if facts.timeline < known {
+        let (mut connection, facts) = primary(address, seen).await?;
+        if facts.timeline < seen.timeline() {
             return Err(unreachable("the only primary that answers was replaced by another"));
         }
-        if let Some(message) = facts.fault(durability) {
-            return Err(Error::Invalid { message });
+        if let Some(fault) = facts.fault(durability) {
+            return Err(unreachable(&fault));
         }
-        seen.clock_lead_us.store(facts.clock_lead_us, Ordering::Relaxed);
+        connection.is_managed = durability == Durability::Managed;
+        connection.timeline = facts.timeline;
+        seen.note_clock_lead(facts.clock_lead_us);
         connection.barrier().await?;
         Ok(connection)
     }
@@ -118,8 +116,7 @@ impl Connection {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Failure> {
         let statement = self.prepared(what, sql).await?;
-        let rows = self.client.query(&statement, parameters).await;
-        rows.map_err(|error| failure::of(what, &error))
+        self.in_good_standing(what, self.client.query(&statement, parameters)).await
     }
 
     /// Returns the rows of a statement that changes data, once it is as durable as the settings
@@ -136,16 +133,38 @@ impl Connection {
 
     /// Runs a text of several statements, or a statement that cannot be prepared.
     pub(crate) async fn run(&self, what: &'static str, sql: &str) -> Result<(), Failure> {
-        let done = self.client.batch_execute(sql).await.map_err(|error| failure::of(what, &error));
+        let done = self.in_good_standing(what, self.client.batch_execute(sql)).await;
         self.is_replicated(done)
+    }
+
+    /// Returns the answer to `statement`, unless the server breaks a promise after it or was
+    /// replaced meanwhile. Both questions go out before the first answer comes.
+    async fn in_good_standing<R>(
+        &self,
+        what: &'static str,
+        statement: impl Future<Output = Result<R, tokio_postgres::Error>>,
+    ) -> Result<R, Failure> {
+        let check = self.prepared(what, KEEPS_PROMISES).await?;
+        let parameters: [&(dyn ToSql + Sync); 1] = [&self.is_managed];
+        let (answer, check) = join(statement, self.client.query_one(&check, &parameters)).await;
+        let answer = answer.map_err(|error| failure::of(what, &error))?;
+        let keeps_promises: bool = check.map_err(|error| failure::of(what, &error))?.get(0);
+        if !keeps_promises {
+            self.give_up();
+            return Err(Failure::Lost("its settings do not keep acknowledged rows".to_owned()));
+        }
+        if self.is_replaced() {
+            return Err(Failure::Lost("a standby has replaced it".to_owned()));
+        }
+        Ok(answer)
     }
 
     /// Turns a success with a warning into a loss: an administrator can cut a wait for standbys
     /// short, and the server then reports success with a warning.
     fn is_replicated<R>(&self, outcome: Result<R, Failure>) -> Result<R, Failure> {
-        let is_warned = self.is_warned.swap(false, Ordering::AcqRel);
+        let is_cut_short = self.is_cut_short.swap(false, Ordering::AcqRel);
         match outcome {
-            Ok(_) if is_warned => {
+            Ok(_) if is_cut_short => {
                 Err(Failure::Lost("a wait for standbys was cut short".to_owned()))
             }
             other => other,
@@ -166,14 +185,19 @@ impl Connection {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true unless the session is known to be closed or silent.
+    /// Returns true if the process knows of a newer timeline than the server's.
+    fn is_replaced(&self) -> bool {
+        self.timeline < self.seen.timeline()
+    }
+
+    /// Returns true unless the session is known to be closed or given up, or its server replaced.
     pub(crate) fn is_alive(&self) -> bool {
-        !self.client.is_closed() && !self.is_silent.load(Ordering::Acquire)
+        !self.client.is_closed() && !self.is_given_up.load(Ordering::Acquire) && !self.is_replaced()
     }
 
     /// Leaves the session to the callers that already wait for an answer.
     pub(crate) fn give_up(&self) {
-        self.is_silent.store(true, Ordering::Release);
+        self.is_given_up.store(true, Ordering::Release);
     }
 }
 
@@ -183,23 +207,27 @@ const CONNECTING: &str = "connect";
 struct Facts {
     is_standby: bool,
     timeline: u32,
-    settings: [String; 3],
+    /// Values of [`CHECKED`].
+    settings: [String; 2],
     has_standbys: bool,
     clock_lead_us: i64,
 }
 
+/// Settings that must both be on, or an acknowledged row could be lost.
+const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
+
 impl Facts {
-    async fn ask(connection: &Connection) -> Result<Self, Failure> {
+    async fn ask(client: &Client) -> Result<Self, Failure> {
         let before_us = now_us();
-        let rows = connection.query(CONNECTING, FACTS, &[]).await?;
+        let row = client.query_one(FACTS, &[]).await;
+        let row = row.map_err(|error| failure::of(CONNECTING, &error))?;
         let between_us = before_us.midpoint(now_us());
-        let row = rows.first().ok_or_else(|| Failure::Lost("no answer".to_owned()))?;
-        let timeline: Option<String> = row.get(1);
+        let timeline: Option<String> = row.get(2);
         let timeline = timeline.and_then(|text| u32::from_str_radix(&text, 16).ok());
         Ok(Self {
-            is_standby: row.get(0),
+            is_standby: row.get(1),
             timeline: timeline.unwrap_or(0),
-            settings: [row.get(2), row.get(3), row.get(4)],
+            settings: [row.get(3), row.get(4)],
             has_standbys: row.get(5),
             clock_lead_us: row.get::<_, i64>(6) - between_us,
         })
@@ -210,28 +238,23 @@ impl Facts {
     fn fault(&self, durability: Durability) -> Option<String> {
         for (name, value) in CHECKED.iter().zip(&self.settings) {
             if value != "on" {
-                return Some(format!(
-                    "PostgreSQL has {name} = {value}: acknowledged rows could be lost; set it to on"
-                ));
+                return Some(format!("{name} is {value}, so acknowledged rows could be lost"));
             }
         }
-        if !matches!(self.settings[2].as_str(), "on" | "remote_apply") {
-            let value = &self.settings[2];
-            return Some(format!(
-                "PostgreSQL has synchronous_commit = {value}: acknowledged rows could be lost; set it to on"
-            ));
-        }
         (durability == Durability::Quorum && !self.has_standbys).then(|| {
-            "PostgreSQL has no synchronous_standby_names: rows would be acknowledged of which there is one copy; \
-             set them, or store.durability = \"managed\" where a provider replicates below PostgreSQL".to_owned()
+            "it has no synchronous_standby_names, so there would be one copy of acknowledged rows; set them, \
+             or store.durability = \"managed\" if a provider replicates below PostgreSQL".to_owned()
         })
     }
 }
 
 /// Returns the primary with the highest timeline among the hosts that answer in time.
-async fn primary(address: &Address) -> Result<(Connection, Facts)> {
-    let asked = address.hosts.iter().map(|host| async move {
-        let answer = timeout(CONNECT_TIMEOUT, answering(address, host)).await;
+async fn primary(address: &Address, seen: &Arc<Seen>) -> Result<(Connection, Facts)> {
+    let asked = address.hosts.iter().enumerate().map(|(at, host)| async move {
+        let answer = timeout(CONNECT_TIMEOUT, answering(address, host, seen)).await;
+        if let Ok(Ok((_, facts))) = &answer {
+            seen.note_timeline(facts.timeline, at);
+        }
         answer.unwrap_or_else(|_| Err(Failure::Lost("no answer in time".to_owned())))
     });
     let mut asked: FuturesUnordered<_> = asked.collect();
@@ -254,19 +277,31 @@ async fn primary(address: &Address) -> Result<(Connection, Facts)> {
     best.ok_or_else(|| unreachable(&cause))
 }
 
-async fn answering(address: &Address, host: &Config) -> Result<(Connection, Facts), Failure> {
+async fn answering(
+    address: &Address,
+    host: &Config,
+    seen: &Arc<Seen>,
+) -> Result<(Connection, Facts), Failure> {
     let connected = host.connect(address.tls.clone()).await;
     let (client, link) = connected.map_err(|error| failure::of(CONNECTING, &error))?;
-    let is_warned = Arc::new(AtomicBool::new(false));
-    let driver = tokio::spawn(drive(link, Arc::clone(&is_warned))).abort_handle();
-    let (is_silent, statements) = (AtomicBool::new(false), Mutex::default());
-    let connection = Connection { client, driver, is_warned, is_silent, statements };
-    let facts = Facts::ask(&connection).await?;
+    let is_cut_short = Arc::new(AtomicBool::new(false));
+    let driver = tokio::spawn(drive(link, Arc::clone(&is_cut_short))).abort_handle();
+    let connection = Connection {
+        client,
+        driver,
+        seen: Arc::clone(seen),
+        timeline: 0,
+        is_managed: false,
+        is_cut_short,
+        is_given_up: AtomicBool::new(false),
+        statements: Mutex::default(),
+    };
+    let facts = Facts::ask(&connection.client).await?;
     Ok((connection, facts))
 }
 
 /// Moves bytes until the session ends.
-async fn drive<S, T>(mut link: tokio_postgres::Connection<S, T>, is_warned: Arc<AtomicBool>)
+async fn drive<S, T>(mut link: tokio_postgres::Connection<S, T>, is_cut_short: Arc<AtomicBool>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
@@ -274,17 +309,17 @@ where
     while let Some(Ok(message)) = poll_fn(|context| link.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message
             && notice.parsed_severity() == Some(Severity::Warning)
+            && notice.routine() == Some(WAITING)
         {
-            is_warned.store(true, Ordering::Release);
+            is_cut_short.store(true, Ordering::Release);
         }
     }
 }
 
+/// The function of PostgreSQL that waits for standbys. Its warnings have no code of their own, and
+/// their texts are translated. Other warnings, such as a collation's version, are harmless.
+const WAITING: &str = "SyncRepWaitForLSN";
+
 fn unreachable(cause: &str) -> Error {
     failure::unavailable(CONNECTING, cause)
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -13,9 +13,12 @@ mod identity;
 mod cache;
 mod objects;
 
+mod seen;
+
 mod connection;
 mod pool;
 mod process;
+mod watch;
 
 mod lone;
 

@@ -10,8 +10,9 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::address::{Address, Durability};
-use crate::connection::{CONNECT_TIMEOUT, Connection, Seen};
+use crate::connection::{CONNECT_TIMEOUT, Connection};
 use crate::failure;
+use crate::seen::Seen;
 
 /// Time after a failed connect for which all callers fail at once. Then one caller tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
@@ -29,9 +30,9 @@ const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 const OF_READERS: usize = 2;
 
 pub(crate) struct Pool {
-    address: Address,
+    pub(crate) address: Address,
     pub(crate) durability: Durability,
-    pub(crate) seen: Seen,
+    pub(crate) seen: Arc<Seen>,
     shared: AsyncMutex<Option<Arc<Connection>>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     own: Arc<Semaphore>,
@@ -72,7 +73,7 @@ impl Pool {
         Self {
             address,
             durability,
-            seen: Seen::default(),
+            seen: Arc::default(),
             shared: AsyncMutex::default(),
             idle: Arc::default(),
             own: Arc::new(Semaphore::new(size.saturating_sub(OF_READERS).max(2))),

@@ -96,3 +96,20 @@ fn one_compacts_and_one_who_lost_the_lease_changes_nothing() {
     drop(segment);
     assert_eq!(other.segments().unwrap(), [[1; 16]], "the next compactor finds what was begun");
 }
+
+/// A collation with another version, after an upgrade of the system, warns with each session.
+#[test]
+fn a_warning_that_is_none_of_a_cut_wait_changes_nothing() {
+    let Some(database) = Database::new() else { return };
+    let planes = ClusterPlanes::new(database.installed());
+    let name = random_name();
+    Plane::create(&planes, &name, &KEY).unwrap();
+    database.run(
+        "CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS \
+            $$ BEGIN RAISE WARNING 'the collation has another version'; RETURN NEW; END $$; \
+        CREATE TRIGGER warn BEFORE UPDATE ON head FOR EACH ROW EXECUTE FUNCTION warn()",
+    );
+    let plane = Plane::open(&planes, &name, &KEY, "acme").unwrap();
+    write(&plane, "e1", 1.0);
+    assert_eq!(plane.stats().unwrap().stored_rows, 1);
+}

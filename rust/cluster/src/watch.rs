@@ -1,0 +1,70 @@
+//! A watch for a standby that becomes the primary while the primary before it lives on.
+//!
+//! The sessions of a process cannot tell: their server answers as before, and a standby that still
+//! follows it lets it acknowledge. So each process also asks the other hosts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::{Client, Config};
+
+use crate::address::Address;
+use crate::connection::CONNECT_TIMEOUT;
+use crate::pool::Pool;
+use crate::seen::Seen;
+
+/// Time between two questions to a host. What a process acknowledges or reads on a primary that was
+/// replaced is bounded by this time and a round trip.
+const ROUND: Duration = Duration::from_millis(250);
+
+const TIMELINE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() \
+    THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+
+/// Asks all hosts for their timelines until the runtime ends. A host that does not answer keeps no
+/// other host waiting.
+pub(crate) async fn watch(pool: Arc<Pool>) {
+    let Pool { address, seen, .. } = &*pool;
+    let hosts = 0..address.hosts.len();
+    join_all(hosts.map(|host| watch_host(address, host, seen))).await;
+}
+
+async fn watch_host(address: &Address, host: usize, seen: &Seen) {
+    let mut session = None;
+    loop {
+        // The pool's own sessions are on the primary of the newest timeline.
+        let known = session.take();
+        if !seen.is_primary(host)
+            && let Ok(asked) = timeout(CONNECT_TIMEOUT, ask(address, host, known, seen)).await
+        {
+            session = asked;
+        }
+        sleep(ROUND).await;
+    }
+}
+
+/// Asks a host for its timeline, by a session that stays open. Returns `None` if the host does not
+/// answer.
+async fn ask(address: &Address, host: usize, known: Option<Client>, seen: &Seen) -> Option<Client> {
+    let client = match known {
+        Some(client) => client,
+        None => opened(address, &address.hosts[host]).await?,
+    };
+    seen.note_timeline(timeline_of(&client).await?, host);
+    Some(client)
+}
+
+/// Returns the timeline of a primary, or 0 of a standby.
+async fn timeline_of(client: &Client) -> Option<u32> {
+    let row = client.query_one(TIMELINE, &[]).await.ok()?;
+    let timeline = row.get::<_, Option<&str>>(0);
+    Some(timeline.and_then(|text| u32::from_str_radix(text, 16).ok()).unwrap_or(0))
+}
+
+async fn opened(address: &Address, host: &Config) -> Option<Client> {
+    let (client, link) = host.connect(address.tls.clone()).await.ok()?;
+    // It ends with the client.
+    tokio::spawn(link);
+    Some(client)
+}
