@@ -6,8 +6,11 @@ import socket
 import subprocess
 import sys
 import threading
+from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
+import grpc
 import pytest
 
 from fleetcast.client.transport import Channel, Verdict
@@ -100,3 +103,36 @@ def unknown():
 def test_without_a_connection_nothing_was_sent(send, peer):
     with peer() as target:
         assert send(target).verdict is Verdict.AGAIN
+
+
+class Refusing(grpc.GenericRpcHandler):
+    """A service that refuses each call, and says what the call left behind."""
+
+    def __init__(self, word):
+        # The status of a call that may come again after 5 s.
+        text = (
+            "CA4SFXRlbGVtZXRyeV91bmF2YWlsYWJsZRowCih0eXBlLmdvb2dsZWFwaXMuY29tL2dvb2dsZS5ycGMu"
+            "UmV0cnlJbmZvEgQKAggF"
+        )
+        self.trailers = [("grpc-status-details-bin", b64decode(text)), ("x-write-outcome", word)]
+
+    def service(self, _details):
+        return grpc.unary_unary_rpc_method_handler(self.refuse)
+
+    def refuse(self, _request, context):
+        context.set_trailing_metadata(self.trailers)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "telemetry_unavailable")
+
+
+@pytest.mark.parametrize(
+    ("word", "verdict"), [("none", Verdict.AGAIN), ("unknown", Verdict.UNCERTAIN)]
+)
+def test_o9_a_delay_alone_does_not_say_that_nothing_was_stored(certificates, send, word, verdict):
+    pair = tuple((certificates / name).read_bytes() for name in ("server.key", "server.pem"))
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers((Refusing(word),))
+    port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+    server.start()
+    outcome = send(f"127.0.0.1:{port}", seconds=60)
+    server.stop(None).wait()
+    assert (outcome.verdict, outcome.retry_seconds) == (verdict, 5.0)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -134,6 +135,24 @@ def test_behind_a_database_that_hangs_nobody_waits_but_who_was_on_the_way(tenant
         for each in reading:
             assert refusal(each.result()) == (503, UNAVAILABLE)
     assert ask(tenant.service, "/readyz").status == 503
+
+
+@pytest.mark.usefixtures("no_answer")
+def test_o9_a_write_that_a_database_that_hangs_may_have_taken_is_unknown(tenant):
+    def outcome(version):
+        wire = tenant.service.connect()
+        wire._http_vsn, wire._http_vsn_str = version, f"HTTP/{version / 10}"
+        with closing(wire):
+            answer = tenant.post([record(at(100), n=100)], connection=wire)
+        assert refusal(answer) == (503, UNAVAILABLE)
+        return answer.headers["X-Write-Outcome"]
+
+    # By the front and by the application. Each worker has a session that was open before.
+    with ThreadPoolExecutor(2 * WORKERS) as pool:
+        under_way = list(pool.map(outcome, [11, 10] * WORKERS))
+    assert "unknown" in under_way
+    # Now it is known that the database hangs, so nothing is sent to it.
+    assert [outcome(11), outcome(10)] == ["none", "none"]
 
 
 def test_a_node_serves_on_when_a_standby_has_become_the_primary(tenant):

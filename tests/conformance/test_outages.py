@@ -1,4 +1,4 @@
-"""B17, B23, F9, F11, F12: what fails says so, harms nobody else, and comes back by itself.
+"""B17, B23, F9, F11, F12, O9: what fails says so, harms nobody else, and comes back by itself.
 
 Files are taken away, cut, overwritten and put back under the running service; a disk and a quota
 are filled. Each time the answer is a 503 that says when to come back, never an empty 200.
@@ -270,6 +270,34 @@ def is_degraded_by_the_control_store_alone(service):
     assert (answer.status, answer.json["status"]) == (503, "degraded")
     assert answer.json["checks"]["auth_store"]["ok"] is False
     return answer.json["checks"]["timeseries_store"]["ok"]
+
+
+def outcomes(tenant):
+    """Outcomes of refused writes: by the front, and by the application."""
+    for version in (11, 10):  # the application answers HTTP/1.0
+        wire = tenant.service.connect()
+        wire._http_vsn, wire._http_vsn_str = version, f"HTTP/{version / 10}"
+        batch = [record(at(3000), noise=random.random()) for _ in range(1000)]
+        with contextlib.closing(wire):
+            answer = tenant.post(batch, connection=wire)
+        assert answer.status == 503
+        yield answer.headers["X-Write-Outcome"]
+        assert tenant.service.request("GET", "/topology").headers["X-Write-Outcome"] is None
+
+
+def test_o9_what_is_refused_leaves_nothing(service, neighbour, data):
+    """Before the store is asked, and by the store."""
+    (data / "control").rename(data / "control.away")
+    try:
+        assert list(outcomes(neighbour)) == ["none", "none"]
+    finally:
+        (data / "control.away").rename(data / "control")
+    limit_files(service, 8192)
+    try:
+        assert list(outcomes(neighbour)) == ["none", "none"]
+    finally:
+        limit_files(service, resource.RLIM_INFINITY)
+    assert numbers(neighbour) == [1.0]
 
 
 def test_b23_the_control_store_is_gone(neighbour, data):

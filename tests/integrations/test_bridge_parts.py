@@ -243,6 +243,31 @@ def test_an_answer_of_a_front_that_lost_the_service_says_nothing(tmp_path):
     assert service.stored == [0, 1, 2, 3]
 
 
+class Saying(Answers):
+    """A service that says of its first answer, a 503, what the write left behind."""
+
+    def __init__(self, word):
+        super().__init__()
+        self.word = word
+
+    def write(self, records):
+        if self.writes == 0 and self.word == "none":
+            self.writes += 1
+        else:
+            super().write(records)
+        if self.writes == 1:
+            raise ApiError(503, {"error": "telemetry_unavailable"}, 0, self.word)
+        return {"accepted_count": len(records), "rejected_indices": None}
+
+
+@pytest.mark.parametrize(("word", "looked_up"), [("none", 0), ("unknown", 1), (None, 1)])
+def test_o9_only_a_write_that_may_be_stored_is_looked_up(tmp_path, word, looked_up):
+    service = Saying(word)
+    tally = delivered(tmp_path, service, 4)
+    assert service.stored == [0, 1, 2, 3]
+    assert tally.looked_up == looked_up
+
+
 class Proxied(Answers):
     """A service behind a proxy, which answers the first writes itself."""
 

@@ -18,17 +18,25 @@ _SUCCESS = 2  # first digit of the status
 class ApiError(Exception):
     """An answer that is not a success of the service: `status`, `body` and `retry_after_seconds`.
 
-    A redirect, or a success with a foreign body, comes from something between client and service.
-    The request was then not done, or its fate is unknown.
+    `write_outcome` is `none` if a write was not stored, `unknown` if it may be stored, and `None`
+    if the answer does not say. A redirect, or a success with a foreign body, comes from something
+    between client and service. The request was then not done, or its fate is unknown.
 
     Example: 429 with `code` "rate_limited" and `retry_after_seconds` 12 means: try again in 12 s.
     """
 
-    def __init__(self, status: int, body: object, retry_after_seconds: int | None) -> None:
+    def __init__(
+        self,
+        status: int,
+        body: object,
+        retry_after_seconds: int | None,
+        write_outcome: str | None = None,
+    ) -> None:
         super().__init__(f"{status} {json.dumps(body)[:500]}")
         self.status = status
         self.body = body
         self.retry_after_seconds = retry_after_seconds
+        self.write_outcome = write_outcome
 
     @property
     def code(self) -> str | None:
@@ -92,7 +100,8 @@ class RestingConnection:
             return document
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else None
-        raise ApiError(response.status, document, seconds)
+        outcome = response.headers.get("X-Write-Outcome")
+        raise ApiError(response.status, document, seconds, outcome)
 
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]

@@ -55,8 +55,9 @@ class Client:
 
         Raises `KeyError`, `TypeError` or `ValueError` if a record cannot be written as JSON. Raises
         `ApiError` if the answer is not an acknowledgment, such as an error of the service or of a
-        proxy. Raises `OSError` if the connection is lost. The batch may then be stored: ask
-        `was_stored` before you send the batch again.
+        proxy. Raises `OSError` if the connection is lost. The batch may be stored after `OSError`,
+        and after an `ApiError` whose `write_outcome` is `unknown`: ask `was_stored` before you send
+        the batch again.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
         body = encode_json(batch, datetimes=False)
@@ -65,7 +66,7 @@ class Client:
         return self._connection.exchange("POST", "/telemetry", body, has=("accepted_count", int))
 
     def was_stored(self, records: Iterable[Record]) -> bool:
-        """Returns true if a batch is stored whose `write` raised `OSError`.
+        """Returns true if a batch is stored of which `write` could not say so.
 
         Give the whole batch as it was sent. Ask only when the service has given up the write: a
         write that is still under way looks as if it was not stored. In asynchronous mode a batch

@@ -12,6 +12,7 @@ from fleetcast.protobuf import fields, integers, messages, texts
 
 _METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
 _RETRY_INFO = "google.rpc.RetryInfo"
+_WRITE_OUTCOME = "x-write-outcome"
 # Fields of a WriteResponse.
 _ACCEPTED_COUNT, _REJECTED_COUNT = 2, 3
 # Fields of google.rpc.Status, google.protobuf.Any and RetryInfo.
@@ -39,7 +40,7 @@ class Verdict(Enum):
     SPLIT = "split"
     """The batch was not stored. Send it in two halves, to fit a limit or find a refused record."""
     UNCERTAIN = "uncertain"
-    """The batch may be stored: the connection was lost, or time ran out."""
+    """The batch may be stored: the connection was lost, time ran out, or the server says so."""
     REFUSED = "refused"
     """The server will never take the batch."""
 
@@ -96,8 +97,12 @@ class Channel:
 
 def _failure(error: grpc.RpcError) -> Outcome:
     status, details = error.code(), error.details() or ""
-    trailers = {each.key: each.value for each in error.trailing_metadata() or ()}
+    trailers: dict[str, str | bytes] = {
+        each.key: each.value for each in error.trailing_metadata() or ()
+    }
     retry_seconds = _retry_seconds(trailers.get("grpc-status-details-bin"))
+    if trailers.get(_WRITE_OUTCOME) == "unknown":
+        return Outcome(Verdict.UNCERTAIN, status.name, details, retry_seconds=retry_seconds)
     if retry_seconds is not None or details.startswith(_NEVER_SENT):
         return Outcome(Verdict.AGAIN, status.name, details, retry_seconds=retry_seconds)
     if status in _OF_A_PART or details.startswith(_CONFLICT):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import StoreError
-from fleetcast.surface.error_codes import ERROR_CODES, refusal_of
+from fleetcast.surface.error_codes import ERROR_CODES, refusal_of, write_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.surface.error_codes import ErrorCode
 
 _UNAVAILABLE = 503
+_OF_SERVICE = (500, _UNAVAILABLE)
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 logger = logging.getLogger(__name__)
@@ -53,14 +54,16 @@ def error_response(
         logger.error("store unavailable: %s", error, extra={"request_id": request_id})
         upstream = {"upstream": backend}
     refusal = refusal_of(error, ingest=ingest)
-    if refusal is not None:
-        code, context = refusal.args
-        row = ERROR_CODES.get(code)
-        if row is not None and row.http:
-            return _response(code, row, {**context, **upstream})
-    logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
-    code = "internal_error"
-    return _response(code, ERROR_CODES[code], {"request_id": request_id})
+    code, context = ("", {}) if refusal is None else refusal.args
+    row = ERROR_CODES.get(code)
+    if row is None or not row.http:
+        logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
+        code, context, upstream = "internal_error", {"request_id": request_id}, {}
+        row = ERROR_CODES[code]
+    answer = _response(code, row, {**context, **upstream})
+    if ingest and answer.status in _OF_SERVICE:
+        answer.headers.append(("X-Write-Outcome", write_outcome(error)))
+    return answer
 
 
 def _response(code: str, row: ErrorCode, members: dict[str, object]) -> ErrorResponse:

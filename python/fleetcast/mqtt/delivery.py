@@ -29,11 +29,6 @@ _NOT_ALLOWED_SECONDS = 60
 _REFUSALS = {
     *("invalid_input", "field_type_conflict", "batch_too_large", "request_too_large"),
 }
-# Error codes from before any record is stored. A front that lost the service, or a store that
-# failed, cannot know that.
-_BEFORE = {
-    *("ingest_buffer_full", "auth_unavailable", "entitlement_unavailable", "tenant_unavailable"),
-}
 
 
 class Stopped(Exception):
@@ -171,7 +166,7 @@ def _is_before(error: ApiError) -> bool:
     """Returns true if no record of a write with this answer was stored."""
     is_client_error = error.status // 100 == HTTPStatus.BAD_REQUEST // 100
     is_ours = error.code is not None or _is_refusal(error)
-    return (is_client_error and is_ours) or error.code in _BEFORE
+    return (is_client_error and is_ours) or error.write_outcome == "none"
 
 
 def _seconds_of(error: ApiError, pause: float) -> float:

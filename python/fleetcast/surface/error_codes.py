@@ -114,3 +114,13 @@ def refusal_of(error: BaseException, *, ingest: bool) -> Refused | None:
     if isinstance(error, PredictionStoreUnavailable):
         return refused("prediction_store_unavailable")
     return None
+
+
+def write_outcome(error: Exception) -> str:
+    """Returns `none` if a write that failed so is not stored, or `unknown` if it may be stored.
+
+    The engine says so about errors of a store. A refusal comes before the store is asked.
+    """
+    if isinstance(error, Refused | ControlStoreUnavailable):
+        return "none"
+    return getattr(error, "write_outcome", "unknown")

@@ -25,7 +25,7 @@ pub(crate) async fn serve(of: Connection, request: Request<RecvStream>, mut answ
         let (head, body) = request.into_parts();
         match write::write(&mut call, &head.headers, body).await {
             Ok(response) => call.end_stored(&mut answer, response),
-            Err(refusal) => call.refuse(&mut answer, refusal).await,
+            Err(refusal) => call.refuse(&mut answer, refusal.of_write()).await,
         }
     } else if let Some(route) = handed_on {
         let call = Call::begin(of, Arc::clone(route));

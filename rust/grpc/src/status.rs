@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use fleetcast_service::answers::WriteOutcome;
 use http::{HeaderMap, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use prost::Message;
@@ -28,6 +29,7 @@ const NAMES: [&str; 17] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
+const WRITE_OUTCOME: &str = "x-write-outcome";
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 /// Characters of `grpc-message` that are escaped in addition to all non-ASCII characters.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
@@ -83,7 +85,12 @@ impl Statuses {
     pub(crate) fn of(&self, refusal: &CallRefusal) -> (Status, HeaderMap) {
         let known = self.0.get(refusal.code).copied();
         let (status, retry_seconds) = known.unwrap_or((Status::INTERNAL, None));
-        (status, trailers(status, &refusal.details(), retry_seconds))
+        let mut trailers = trailers(status, &refusal.details(), retry_seconds);
+        let is_of_service = retry_seconds.is_some() || status == Status::INTERNAL;
+        if let Some(outcome) = refusal.write_outcome.filter(|_| is_of_service) {
+            trailers.insert(WRITE_OUTCOME, HeaderValue::from_static(outcome.word()));
+        }
+        (status, trailers)
     }
 
     /// Adds the time of the next attempt to trailers, if their details are a code with such a time.
@@ -105,6 +112,8 @@ pub(crate) struct CallRefusal {
     pub(crate) bound: Option<&'static str>,
     /// A fault of this machine, only for the log.
     pub(crate) fault: Option<String>,
+    /// The outcome of the call, if it is a write.
+    pub(crate) write_outcome: Option<WriteOutcome>,
     /// If true, the client waits before it receives the refusal.
     pub(crate) is_over_share: bool,
 }
@@ -139,6 +148,12 @@ impl CallRefusal {
 
     pub(crate) fn fault(code: &'static str, fault: String) -> Self {
         Self { fault: Some(fault), ..Self::new(code) }
+    }
+
+    /// Returns the refusal of a write. A write that did not reach a store left nothing behind.
+    pub(crate) fn of_write(mut self) -> Self {
+        self.write_outcome.get_or_insert_default();
+        self
     }
 
     fn details(&self) -> Cow<'static, str> {

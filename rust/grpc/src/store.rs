@@ -10,6 +10,7 @@ use fleetcast_core::plane::{Failure, Pending, Plane, WriteError, Written};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_service::accounts::Identity;
+use fleetcast_service::answers::WriteOutcome;
 use fleetcast_service::planes::OpenPlane;
 use tokio::sync::oneshot;
 
@@ -45,8 +46,11 @@ pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
     let (sender, outcome) = oneshot::channel();
     let (shared, account) = (Arc::clone(server), batch.identity.account.clone());
     server.write_workers.put(&account, move || begin(&shared, batch, sender));
-    let failed = || Err(CallRefusal::fault("internal", "a write failed".into()));
-    outcome.await.unwrap_or_else(|_| failed())
+    let failed = || CallRefusal {
+        write_outcome: Some(WriteOutcome::Unknown),
+        ..CallRefusal::fault("internal", "a write failed".into())
+    };
+    outcome.await.unwrap_or_else(|_| Err(failed()))
 }
 
 /// Appends a batch to the log of its plane. The thread that waits for the log's disk acknowledges
@@ -134,7 +138,8 @@ fn failed(
         // Errors of the flush are reported when unused planes are closed.
         drop(server.parts.planes.release(&identity.account, Some(open)));
     }
-    unavailable(&error)
+    let write_outcome = Some(WriteOutcome::of_error(&error));
+    CallRefusal { write_outcome, ..unavailable(&error) }
 }
 
 fn unavailable(error: &Error) -> CallRefusal {

@@ -9,6 +9,7 @@ use fleetcast_core::model::error::Error;
 use fleetcast_core::model::fault::Step;
 use fleetcast_core::plane::Failure;
 use fleetcast_service::admission::Cause;
+use fleetcast_service::answers::WriteOutcome;
 use fleetcast_service::{Fault, Refusal, Value};
 
 create_exception!(fleetcast._core, Refused, PyException);
@@ -23,8 +24,16 @@ create_exception!(fleetcast._core, StoreUnavailable, StoreError);
 create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
 create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
 
-/// Makes the exception for an error of the engine.
+/// Makes the exception for an error of the engine. It says what a write that failed so left behind.
 pub(crate) fn store_error(error: &Error) -> PyErr {
+    let made = exception_of(error);
+    let word = WriteOutcome::of_error(error).word();
+    // Without the word, a write counts as one that may be stored.
+    Python::attach(|py| drop(made.value(py).setattr("write_outcome", word)));
+    made
+}
+
+fn exception_of(error: &Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::Missing(_) => StoreMissing::new_err(message),

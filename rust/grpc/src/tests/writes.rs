@@ -1,8 +1,11 @@
-//! L3, L19, L27, B23, O4: writes, and their refusals.
+//! L3, L19, L27, B23, O4, O9: writes, and their refusals.
 
 use std::time::Duration;
 
+use fleetcast_service::answers::WriteOutcome;
+
 use super::*;
+use crate::status::CallRefusal;
 
 const OK: Status = Status::OK;
 
@@ -137,7 +140,7 @@ fn l22_calls_that_have_begun_are_answered_when_it_stops() {
 #[test]
 fn l6_a_refusal_says_when_to_come_back_if_it_may() {
     let house = House::new();
-    let of = |code| house.server.parts.statuses.of(&crate::status::CallRefusal::new(code));
+    let of = |code| house.server.parts.statuses.of(&CallRefusal::new(code));
     let (status, trailers) = of("telemetry_unavailable");
     assert_eq!(status, Status::UNAVAILABLE);
     // google.rpc.Status: code 14, the details, and RetryInfo of 5 seconds; base64 without padding.
@@ -150,6 +153,24 @@ fn l6_a_refusal_says_when_to_come_back_if_it_may() {
     let (status, trailers) = of("a code that nobody knows");
     assert_eq!(status, Status::INTERNAL);
     assert_eq!(retry_of(&trailers), None);
+}
+
+#[test]
+fn o9_a_write_that_is_refused_says_if_it_may_be_stored() {
+    let house = House::new();
+    let of = |refusal: &CallRefusal| {
+        let (_, trailers) = house.server.parts.statuses.of(refusal);
+        trailers.get("x-write-outcome").map(|word| word.to_str().unwrap().to_owned())
+    };
+    let refused = |code| CallRefusal::new(code).of_write();
+    for code in ["telemetry_unavailable", "entitlement_unavailable", "internal"] {
+        assert_eq!(of(&refused(code)).as_deref(), Some("none"), "{code}");
+        let write_outcome = Some(WriteOutcome::Unknown);
+        let lost = CallRefusal { write_outcome, ..CallRefusal::new(code) }.of_write();
+        assert_eq!(of(&lost).as_deref(), Some("unknown"), "{code}");
+    }
+    assert_eq!(of(&refused("batch_too_large")), None, "a client's mistake");
+    assert_eq!(of(&CallRefusal::new("telemetry_unavailable")), None, "no write");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod lines;
 mod series;
 
 mod bodies;
+mod write_outcome;
 
 #[cfg(test)]
 mod tests;
@@ -18,3 +19,4 @@ pub use bodies::{ReadFailure, latest, series, write_answer};
 pub use latest::LatestParameters;
 pub(crate) use lines::lines_parameters;
 pub use series::series_parameters;
+pub use write_outcome::WriteOutcome;
