@@ -1378,13 +1378,13 @@ class Cluster:
 
         Raises `ValueError` if the installation has another environment or master key, `StoreError`.
         """
-    def sweep(self, *, keep_seconds: int = 86400) -> tuple[int, int]:
+    def sweep(self, *, keep_seconds: int = 86400) -> tuple[int, int, list[str]]:
         """Makes the next hours of the log. Removes hours that are over and compacted, and objects
         that no manifest has named for `keep_seconds`. Returns the numbers of removed hours and
-        objects, 0 if another process sweeps.
+        objects, 0 if another process sweeps, and the names of damaged planes.
 
-        Raises `StoreDamaged` if the object store lacks a segment: then the log with its rows stays.
-        `StoreError`, `ValueError` without objects.
+        The object store lacks a segment of a damaged plane; the rows of that segment stay in the
+        log. Raises `StoreError`, `ValueError` without objects.
         """
     def check(self, environment: str, master_key_check: bytes) -> None:
         """Raises `ValueError` if the installation is another installation or has another version,
@@ -1401,6 +1401,11 @@ class Cluster:
         serves.
 
         Raises `StoreError`.
+        """
+    def probe_writes(self, node: str) -> None:
+        """Changes the row of the node with the UUID `node`, and undoes the change.
+
+        Raises `StoreError` if the database takes no changes now.
         """
     def nodes(self) -> list[tuple[str, str, str, float]]:
         """Returns the nodes that served within the last day: id, name, version, seconds of silence.

@@ -117,9 +117,8 @@ class ClusterStores:
         self.cluster.database_now_us()
 
     def probe_writes(self) -> None:
-        """Raises `RecordsUnavailable`, and `StoreError` if this node must not serve."""
-        with self._probe.begin(write=True):
-            pass
+        """Raises `StoreError` if the database takes no changes, or this node must not serve."""
+        self.cluster.probe_writes(self._directory.node_id())
         self._node.check()
 
     def claim(self) -> None:
@@ -139,9 +138,11 @@ class ClusterStores:
 
     def sweep(self) -> None:
         """Removes log, objects and names that no node needs. Raises `StoreError`."""
-        hours, objects = self.cluster.sweep()
+        hours, objects, damaged = self.cluster.sweep()
         if hours or objects:
             logger.info("swept", hours=hours, objects=objects)
+        if damaged:
+            logger.error("the object store lacks segments", accounts=damaged)
 
     def close(self) -> None:
         """Closes planes and stops listening for changes."""
@@ -159,10 +160,6 @@ class ClusterStores:
     @cached_property
     def _audit(self) -> ClusterAudit:
         return ClusterAudit(self._records("audit", cluster_audit.SPACES))
-
-    @cached_property
-    def _probe(self) -> Records:
-        return self._records("probe", ())
 
     def _records(self, name: str, spaces: Sequence[str]) -> Records:
         return Records.in_cluster(self.cluster, name, spaces, self._master_key)

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ struct Open {
     lone: Lone,
     pool: Arc<Pool>,
     objects: Option<Objects>,
+    /// True once the objects are known to belong to this installation.
+    knows_objects: AtomicBool,
     cache: Option<Arc<Cache>>,
 }
 
@@ -98,7 +101,8 @@ impl Cluster {
         threads.worker_threads(1).thread_name("cluster");
         let (runtime, lone) = (OwnRuntime::of(threads)?, Lone::new()?);
         runtime.spawn(watch(Arc::clone(&pool)));
-        Ok(Open { runtime, lone, pool, objects, cache })
+        let knows_objects = AtomicBool::new(false);
+        Ok(Open { runtime, lone, pool, objects, knows_objects, cache })
     }
 
     /// Runs `work` on this thread.
@@ -147,15 +151,27 @@ impl Cluster {
     /// Returns [`Error::Unavailable`] with the step that failed, or [`Error::Invalid`] if the
     /// settings name no objects.
     pub fn probe_objects(&self) -> Result<bool> {
-        let objects = self.objects()?;
+        let objects = self.objects_unchecked()?;
         self.wait(|_| objects.probe())
     }
 
+    /// Returns the objects, which may belong to another installation.
+    ///
     /// # Errors
     /// Returns [`Error::Invalid`] if the settings name no objects.
-    pub(crate) fn objects(&self) -> Result<&Objects> {
+    pub(crate) fn objects_unchecked(&self) -> Result<&Objects> {
         let message = || "store.objects is not set".to_owned();
         self.open()?.objects.as_ref().ok_or_else(|| Error::Invalid { message: message() })
+    }
+
+    /// Returns true if the objects are known to belong to this installation.
+    pub(crate) fn knows_objects(&self) -> Result<bool> {
+        Ok(self.open()?.knows_objects.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn know_objects(&self) -> Result<()> {
+        self.open()?.knows_objects.store(true, Ordering::Release);
+        Ok(())
     }
 
     pub(crate) fn cache(&self) -> Option<&Cache> {

@@ -35,7 +35,8 @@ impl Id {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 
-    fn hyphenated(self) -> String {
+    /// Returns the name of a plane with this id.
+    pub(crate) fn hyphenated(self) -> String {
         let hex = self.hex();
         [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
     }

@@ -25,6 +25,8 @@ mod lone;
 mod partitions;
 
 mod cluster;
+
+mod belonging;
 mod schema;
 
 mod records;
@@ -34,6 +36,7 @@ mod store;
 
 mod planes;
 
+mod held;
 mod nodes;
 mod sweep;
 

@@ -1,8 +1,11 @@
 //! Nodes of an installation, and an operator's questions to its database.
 
 use fleetcast_core::model::error::Result;
+use tokio::time::timeout;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, READ_TIMEOUT};
+use crate::failure::Failure;
+use crate::identity::Id;
 
 /// A node is in one place at a time. Another place takes it over once no beat has come for 10
 /// seconds.
@@ -79,6 +82,30 @@ impl Cluster {
     pub fn look(&self, node: &str) -> Result<(i64, Option<String>)> {
         let rows = self.read("look at a node", LOOK, &[&node])?;
         Ok(rows.first().map_or((0, None), |row| (row.get(0), row.get(1))))
+    }
+
+    /// Changes the row of a node, whose id is a UUID in text, and undoes the change. Both are one
+    /// statement, so a process that hangs holds no lock, and nodes do not wait for each other.
+    ///
+    /// # Errors
+    /// Returns an error if the database takes no changes now.
+    pub fn probe_writes(&self, node: &str) -> Result<()> {
+        const WHAT: &str = "take a change";
+        let node = Id::of_plane(node)?.hyphenated();
+        let sql = format!(
+            "DO $$ BEGIN UPDATE node SET beat = beat WHERE node = '{node}'; RAISE unique_violation; END $$"
+        );
+        self.wait(|pool| async move {
+            let connection = pool.own().await?;
+            let probed = timeout(READ_TIMEOUT, connection.run(WHAT, &sql)).await;
+            match probed.unwrap_or_else(|_| Err(Failure::Lost("no answer in time".to_owned()))) {
+                Ok(()) | Err(Failure::Duplicate) => {
+                    connection.keep();
+                    Ok(())
+                }
+                Err(failure) => Err(failure.of_read(WHAT)),
+            }
+        })
     }
 
     /// Returns the rights of this role.

@@ -2,6 +2,7 @@
 
 use fleetcast_core::model::error::{Error, Result};
 
+use crate::belonging::ANOTHER;
 use crate::cluster::Cluster;
 use crate::failure;
 use crate::partitions;
@@ -88,14 +89,12 @@ impl Cluster {
             Ok(())
         })?;
         let rows = self.change(WHAT, INSTALL, &[&VERSION, &environment, &master_key_check])?;
-        if !rows.is_empty() {
-            return Ok(Installed::New);
-        }
         self.check(environment, master_key_check)?;
-        Ok(Installed::Joined)
+        Ok(if rows.is_empty() { Installed::Joined } else { Installed::New })
     }
 
-    /// Checks that the installation has this environment and master key.
+    /// Checks that the installation has this environment and master key, and the objects if the
+    /// settings name objects. Objects that cannot be asked are compared with their first use.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] for another installation or none, or an error if the database
@@ -114,9 +113,20 @@ impl Cluster {
             )
         } else if check != master_key_check {
             "the database belongs to an installation with another master key".to_owned()
+        } else if self.has_other_objects()? {
+            ANOTHER.to_owned()
         } else {
             return Ok(());
         };
         Err(Error::Invalid { message: fault })
+    }
+
+    fn has_other_objects(&self) -> Result<bool> {
+        match self.has_own_objects() {
+            Ok(is_own) => Ok(!is_own),
+            // The settings name no objects, or the objects are away.
+            Err(Error::Invalid { .. } | Error::Unavailable { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -3,22 +3,20 @@
 
 use std::time::Duration;
 
-use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::model::error::Result;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::cluster::Cluster;
 use crate::connection::Connection;
+use crate::held;
 use crate::identity::Id;
 use crate::objects::Objects;
 use crate::partitions::{self, Hour};
 use crate::pool::Pool;
 
 const WHAT: &str = "sweep";
-
-/// Bound on the concurrent requests to the object store.
-const TOGETHER: usize = 16;
 
 /// One process at a time sweeps. The lock ends with its session at the latest.
 const LOCK: &str =
@@ -38,13 +36,15 @@ const DESTROYED: &str = "DELETE FROM names n USING plane p WHERE n.plane = p.pla
 const MADE_SINCE: &str = "SELECT plane, id, bytes FROM segment \
     WHERE removed_at IS NULL AND bytes IS NOT NULL AND made_at >= to_timestamp($1::int8 * 3600)";
 
-/// Counts of the data that a sweep removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The removed data of a sweep, and the damage that it found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Hours of the log.
+    /// Count of removed hours of the log.
     pub hours: u32,
-    /// Objects.
+    /// Count of removed objects.
     pub objects: u32,
+    /// Names of planes with rows in the log because the object store lacks one of their segments.
+    pub damaged: Vec<String>,
 }
 
 impl Cluster {
@@ -52,11 +52,11 @@ impl Cluster {
     /// entries are compacted. Removes objects that no manifest has named for `keep`, unless a
     /// reader has pinned them. Does no work if another process sweeps.
     ///
-    /// Before entries are removed, the object store is asked for the segments that hold them.
+    /// Before entries are removed, the object store is asked for the segments that hold them. If a
+    /// segment is missing or has another length, the entries of its plane are kept aside.
     ///
     /// # Errors
-    /// Returns [`Error::Corrupt`] if such a segment is missing or has another length; then no hour
-    /// is removed. Returns the errors of a database or objects that cannot be used.
+    /// Returns the errors of a database or objects that cannot be used.
     pub fn sweep(&self, keep: Duration) -> Result<Swept> {
         let objects = self.objects()?;
         self.wait(|pool| async move {
@@ -89,14 +89,15 @@ async fn sweep(
     let removed = delete_retired(connection, objects, keep).await?;
     change(connection, DESTROYED, &[]).await?;
     change(connection, UNPIN, &[]).await?;
-    let mut swept = Swept { hours: 0, objects: removed };
+    let mut hours = 0;
     for hour in partitions::all(connection).await? {
         // Attempts at an append end within seconds of their hour.
         if hour.slot <= now - 2 && drop_hour(connection, objects, hour).await? {
-            swept.hours += 1;
+            hours += 1;
         }
     }
-    Ok(swept)
+    let damaged = held::release(connection, objects).await?.into_iter().map(Id::hyphenated);
+    Ok(Swept { hours, objects: removed, damaged: damaged.collect() })
 }
 
 async fn change(
@@ -111,7 +112,7 @@ async fn delete_retired(connection: &Connection, objects: &Objects, keep: Durati
     let rows = change(connection, RETIRED, &[&keep.as_secs_f64()]).await?;
     let retired: Vec<(Id, Id)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let deletes = retired.iter().map(|(plane, id)| objects.delete(*plane, *id));
-    stream::iter(deletes).buffer_unordered(TOGETHER).try_collect::<()>().await?;
+    stream::iter(deletes).buffer_unordered(held::TOGETHER).try_collect::<()>().await?;
     // The rows are deleted last: an object without a row would stay for ever.
     let (planes, ids): (Vec<Id>, Vec<Id>) = retired.into_iter().unzip();
     change(connection, FORGET, &[&planes, &ids]).await?;
@@ -123,25 +124,11 @@ async fn drop_hour(connection: &Connection, objects: &Objects, hour: Hour) -> Re
         if hour.is_needed(connection).await? {
             return Ok(false);
         }
-        check_segments(connection, objects, hour.slot).await?;
+        // The segments that hold its entries were written since it began.
+        let written = change(connection, MADE_SINCE, &[&i64::from(hour.slot)]).await?;
+        let damaged = held::planes_lacking(objects, &written).await?;
+        held::hold(connection, hour.slot, &damaged).await?;
     }
     hour.remove(connection).await?;
     Ok(true)
-}
-
-/// Checks the segments that were written since the hour began. The segments that hold its entries
-/// are among them.
-async fn check_segments(connection: &Connection, objects: &Objects, slot: i32) -> Result<()> {
-    let rows = change(connection, MADE_SINCE, &[&i64::from(slot)]).await?;
-    let checks = rows.iter().map(|row| async {
-        let bytes: i64 = row.get(2);
-        match objects.length(row.get(0), row.get(1)).await {
-            Ok(length) if i64::try_from(length) == Ok(bytes) => Ok(()),
-            Ok(_) | Err(Error::Stale) => {
-                Err(Error::Corrupt { what: "a segment of the object store" })
-            }
-            Err(error) => Err(error),
-        }
-    });
-    stream::iter(checks).buffer_unordered(TOGETHER).try_collect().await
 }

@@ -99,6 +99,10 @@ impl Cluster {
         leave(py, || self.inner.look(node))
     }
 
+    fn probe_writes(&self, py: Python<'_>, node: &str) -> PyResult<()> {
+        leave(py, || self.inner.probe_writes(node))
+    }
+
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String, f64)>> {
         let nodes = leave(py, || self.inner.nodes())?;
         let answers = |node: backend::Node| (node.id, node.name, node.version, node.silent_seconds);
@@ -123,9 +127,9 @@ impl Cluster {
     }
 
     #[pyo3(signature = (*, keep_seconds = 86_400))]
-    fn sweep(&self, py: Python<'_>, keep_seconds: u64) -> PyResult<(u32, u32)> {
+    fn sweep(&self, py: Python<'_>, keep_seconds: u64) -> PyResult<(u32, u32, Vec<String>)> {
         let swept = leave(py, || self.inner.sweep(Duration::from_secs(keep_seconds)))?;
-        Ok((swept.hours, swept.objects))
+        Ok((swept.hours, swept.objects, swept.damaged))
     }
 
     fn check(&self, py: Python<'_>, environment: &str, master_key_check: &[u8]) -> PyResult<()> {

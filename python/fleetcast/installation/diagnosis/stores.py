@@ -55,7 +55,8 @@ def check_stores(
             tenants = stores.control.tenants()
         except OperatorError as error:
             detail, _, advice = str(error).partition(": ")
-            yield Finding.failure("master key", detail, advice)
+            check = "objects" if detail.startswith("store.objects") else "master key"
+            yield Finding.failure(check, detail, advice)
             return
         except (ControlStoreUnavailable, StoreError) as error:
             yield Finding.failure("control store", str(error), mend)

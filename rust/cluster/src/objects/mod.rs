@@ -3,6 +3,7 @@
 mod answers;
 mod url;
 
+mod marker;
 mod probe;
 
 use std::sync::Arc;

@@ -72,11 +72,12 @@ impl Drop for Registered {
 
 impl ClusterStore {
     pub(super) fn begin_segment(&self, id: Id) -> Result<Box<dyn NewSegment>> {
+        let objects = self.cluster.objects()?;
         let begun = self.cluster.change(WRITING, BEGIN, &[&self.plane, &id, &self.fence()])?;
         if begun.is_empty() {
             return Err(Error::Overtaken);
         }
-        let upload = Some(self.cluster.objects()?.begin(self.plane, id));
+        let upload = Some(objects.begin(self.plane, id));
         let cluster = Arc::clone(&self.cluster);
         Ok(Box::new(Registered { cluster, plane: self.plane, id, upload }))
     }

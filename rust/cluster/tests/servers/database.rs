@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fleetcast_cluster::{Cluster, Durability, Settings};
 use fleetcast_core::storage::seal::random_plane_id;
+use tokio_postgres::SimpleQueryMessage;
 
 /// URL of the database, less its options; `None`, and it says so, where nobody started one.
 fn url() -> Option<String> {
@@ -60,17 +61,22 @@ impl Database {
         cluster
     }
 
-    /// Runs a statement beside the program.
-    pub(crate) fn run(&self, sql: &str) {
+    /// Runs statements beside the program. Returns the first value of the first row, if there is
+    /// one.
+    pub(crate) fn run(&self, sql: &str) -> Option<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime").block_on(async {
             let url = format!("{}&target_session_attrs=read-write", self.url);
             let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
             let (client, link) = connected.expect("a primary");
             let driver = tokio::spawn(link);
-            client.batch_execute(sql).await.expect("a statement");
+            let answers = client.simple_query(sql).await.expect("a statement");
             driver.abort();
-        });
+            answers.iter().find_map(|answer| match answer {
+                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+                _ => None,
+            })
+        })
     }
 
     /// Folder of the objects.

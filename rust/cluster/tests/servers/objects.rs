@@ -15,9 +15,9 @@ fn content() -> Vec<u8> {
     (0..BYTES / 4).flat_map(|word| u32::try_from(word).unwrap().to_le_bytes()).collect()
 }
 
-fn is_read_as_it_was_written(database: &Database, settings: &Settings) {
+fn is_read_as_it_was_written(settings: &Settings) {
     let plain = Arc::new(Cluster::new(settings.clone()).unwrap());
-    database.installed();
+    plain.install("test", b"check").unwrap();
     let planes = ClusterPlanes::new(plain);
     let name = random_name();
     planes.create(&name, b"wrapped", &mut |_| Ok(())).unwrap();
@@ -50,14 +50,14 @@ fn is_read_as_it_was_written(database: &Database, settings: &Settings) {
 #[test]
 fn segments_in_a_folder_are_read_as_they_were_written() {
     let Some(database) = Database::new() else { return };
-    is_read_as_it_was_written(&database, &database.settings());
+    is_read_as_it_was_written(&database.settings());
 }
 
 #[test]
 fn segments_in_s3_are_read_as_they_were_written() {
     let Some(database) = Database::new() else { return };
     let Some(settings) = database.with_s3() else { return };
-    is_read_as_it_was_written(&database, &settings);
+    is_read_as_it_was_written(&settings);
 }
 
 #[test]
@@ -73,4 +73,34 @@ fn objects_that_nobody_serves_are_unavailable() {
     let read = planes.open(&name).unwrap().read_segment(&[1; 16], 0, 1);
     let Err(Error::Unavailable { what }) = read else { panic!("{read:?}") };
     assert!(what.contains("object store") && !what.contains("secret"), "{what}");
+}
+
+/// A node with another bucket or prefix made its first compaction hide rows from every node.
+#[test]
+fn a_node_with_other_objects_neither_joins_nor_uses_them() {
+    let Some(database) = Database::new() else { return };
+    let own = database.installed();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let objects = Some(format!("file://{}", elsewhere.path().display()));
+    let settings = Settings { objects, ..database.settings() };
+    let other = Arc::new(Cluster::new(settings.clone()).unwrap());
+    let name = random_name();
+    let planes = ClusterPlanes::new(Arc::clone(&own));
+    planes.create(&name, b"wrapped", &mut |_| Ok(())).unwrap();
+    for joined in [other.install("test", b"check").map(drop), other.check("test", b"check")] {
+        let Err(Error::Invalid { message }) = joined else { panic!("{joined:?}") };
+        assert!(message.contains("store.objects"), "{message}");
+    }
+    let store = ClusterPlanes::new(other).open(&name).unwrap();
+    let used = store.create_segment(&[1; 16]).map(drop);
+    assert!(matches!(used, Err(Error::Unavailable { .. })), "{used:?}");
+    assert!(store.segments().unwrap().is_empty(), "it is not even registered");
+    // A marker that was deleted is made again where the segments are, and nowhere else.
+    let mut segment = planes.open(&name).unwrap().create_segment(&[2; 16]).unwrap();
+    segment.append(b"rows").unwrap();
+    segment.finish().unwrap();
+    std::fs::remove_file(database.objects().join("fleetcast-marker")).unwrap();
+    assert!(Cluster::new(settings).unwrap().check("test", b"check").is_err());
+    database.open().check("test", b"check").unwrap();
+    assert!(database.objects().join("fleetcast-marker").exists());
 }

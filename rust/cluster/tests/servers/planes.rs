@@ -1,9 +1,10 @@
 //! Planes of an installation: made, read from two processes, compacted, destroyed.
 
-use fleetcast_cluster::ClusterPlanes;
+use fleetcast_cluster::{ClusterPlanes, Records};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store::Planes;
 use fleetcast_core::wire::Format;
 
@@ -112,4 +113,19 @@ fn a_warning_that_is_none_of_a_cut_wait_changes_nothing() {
     let plane = Plane::open(&planes, &name, &KEY, "acme").unwrap();
     write(&plane, "e1", 1.0);
     assert_eq!(plane.stats().unwrap().stored_rows, 1);
+}
+
+/// Probes waited for each other, and for a process that hung within its probe.
+#[test]
+fn a_probe_of_writes_waits_for_no_process_and_changes_nothing() {
+    let Some(database) = Database::new() else { return };
+    let cluster = database.installed();
+    let node = random_name();
+    assert!(cluster.beat(&node, "place", "name", "1").unwrap());
+    let beat = || database.run("SELECT beat FROM node");
+    let before = beat();
+    let _hung = Records::new(database.open(), "probe").begin(true).unwrap();
+    cluster.probe_writes(&node).unwrap();
+    assert_eq!(beat(), before);
+    assert!(cluster.probe_writes("no uuid").is_err());
 }

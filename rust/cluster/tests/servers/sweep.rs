@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fleetcast_cluster::{Cluster, ClusterPlanes, Swept};
-use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::{Due, Plane};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::storage::store::Planes;
@@ -36,16 +35,36 @@ fn an_hour_of_the_log_goes_once_all_of_it_is_in_segments_that_are_there() {
     database.run(AGE);
     assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
     plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
-    let (moved, kept) = (database.objects().with_extension("away"), database.objects());
-    std::fs::rename(&kept, &moved).unwrap();
-    assert!(matches!(cluster.sweep(DAY), Err(Error::Corrupt { .. })));
-    std::fs::rename(&moved, &kept).unwrap();
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, objects: 0 });
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, ..Swept::default() });
     assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
     let anew = Plane::open(&planes, &name, &KEY, "acme").unwrap();
     assert_eq!(latest(&anew), latest(&plane));
     write(&plane, "e2", 2.0);
     assert_eq!(anew.stats().unwrap().stored_rows, 2);
+}
+
+#[test]
+fn rows_of_a_lost_object_stay_and_the_log_of_other_planes_goes() {
+    let Some(database) = Database::new() else { return };
+    let cluster = database.installed();
+    let (_, name, plane) = plane_with_a_row(&cluster);
+    let (_, _, other) = plane_with_a_row(&cluster);
+    database.run(AGE);
+    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    other.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let kept = database.objects().join(&name);
+    let moved = kept.with_extension("away");
+    std::fs::rename(&kept, &moved).unwrap();
+    let id = [&name[..8], &name[8..12], &name[12..16], &name[16..20], &name[20..]].join("-");
+    let damaged = Swept { damaged: vec![id], ..Swept::default() };
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, ..damaged.clone() });
+    assert_eq!(cluster.sweep(DAY).unwrap(), damaged, "it is said as long as it is so");
+    let rows = || database.run("SELECT count(*) FROM log").unwrap();
+    assert_eq!(rows(), "1", "the row of the lost object, and no other");
+    std::fs::rename(&moved, &kept).unwrap();
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
+    assert_eq!(rows(), "0");
+    assert_eq!(plane.stats().unwrap().stored_rows, 1);
 }
 
 #[test]
