@@ -1422,10 +1422,23 @@ class Cluster:
         Returns false if the list is refused, which only people need. Raises `StoreError`, which
         names any other operation that fails, and `ValueError` without objects.
         """
-    def facts(self) -> tuple[str, str, int, int, int] | None:
+    def facts(self) -> tuple[str, str, int, int, int, tuple[int, int], bool, int] | None:
         """Version of PostgreSQL, its `synchronous_standby_names`, the number of these standbys that
-        stream, bytes of the database, and microseconds since 1970 by its clock. Raises
-        `StoreError`.
+        stream, bytes of the database, microseconds since 1970 by its clock, sessions of all clients
+        with their bound, true if the system sorts texts as when the database was made, and the
+        number of hours of the log. Raises `StoreError`.
+        """
+    def servers(self) -> list[tuple[str, int | None]]:
+        """Each server of the settings, with the timeline of a primary, 0 for a standby, or `None`
+        for a server that does not answer. Raises `StoreError`.
+        """
+    def damaged(self) -> list[str]:
+        """Names of planes with rows in the log because the object store lacks one of their
+        segments. Raises `StoreError`.
+        """
+    def reach_objects(self) -> None:
+        """Raises `StoreError` if the object store does not answer, or belongs to another
+        installation, and `ValueError` without objects.
         """
     def database_now_us(self) -> int:
         """Microseconds since 1970 by the clock of the database. Raises `StoreError`."""

@@ -14,10 +14,11 @@ import pytest
 from fleetcast.errors import StoreUnavailable
 from fleetcast.installation.backend import stores_of
 from fleetcast.installation.directory import DataDirectory
+from fleetcast.metrics import sample
 from fleetcast.security.master_key import load_master_key
 from tests.service.service import FLEETCAST
 
-from .nodes import make_nodes, serving
+from .nodes import make_nodes, servers, serving
 
 
 @pytest.fixture
@@ -84,3 +85,27 @@ def test_doctor_tries_the_objects_and_looks_at_rights_and_the_password(node):
     assert "cannot write a probe" in refused["detail"]
     assert "may put, get and delete" in refused["advice"]
     assert "fleetfleet" not in json.dumps(refused)
+
+
+def test_doctor_names_each_server_and_another_bucket(node):
+    found = findings(node)
+    assert found["sessions of the database"]["ok"]
+    roles = [each["detail"] for check, each in found.items() if check.startswith("server ")]
+    assert len(roles) == len(servers())
+    assert sum("the primary" in role for role in roles) == 1
+    settings = node / "fleetcast.toml"
+    settings.write_text(settings.read_text().replace("s3://fleet?", "s3://fleet/elsewhere?"))
+    other = findings(node)["objects"]
+    assert not other["ok"]
+    assert "another object store" in other["detail"]
+    assert "bucket and prefix" in other["advice"]
+
+
+def test_a_node_measures_what_it_shares_with_others(stores):
+    """The names are those of metrics."""
+    measured = {sample(name): value for name, value in stores.gauges().items()}
+    assert measured["fleetcast_database_up"] == measured["fleetcast_objects_up"] == 1
+    assert measured["fleetcast_database_standbys"] == len(servers()) - 1
+    assert 0 < measured["fleetcast_database_sessions"] < measured["fleetcast_database_sessions_max"]
+    assert measured["fleetcast_database_log_hours"] >= 1
+    assert measured["fleetcast_damaged_stores"] == 0

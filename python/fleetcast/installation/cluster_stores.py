@@ -12,7 +12,7 @@ from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Usage
 from fleetcast.accounts.store import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
 from fleetcast.engine import Records, UsageRecord
-from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
+from fleetcast.errors import OperatorError, StoreDamaged, StoreError, StoreMissing
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
 from fleetcast.forecast.serving.store import PredictionStore
@@ -143,6 +143,32 @@ class ClusterStores:
             logger.info("swept", hours=hours, objects=objects)
         if damaged:
             logger.error("the object store lacks segments", accounts=damaged)
+
+    def gauges(self) -> dict[str, int]:
+        """Returns the state of database, objects and cache by the names of gauges.
+
+        The values of a database that does not answer are left out.
+        """
+        found = {"fleetcast_database_up": 0, "fleetcast_objects_up": 0}
+        with suppress(StoreError):
+            if (facts := self.cluster.facts()) is not None:
+                _, _, standbys, size, _, (sessions, sessions_max), _, hours = facts
+                found |= {
+                    "fleetcast_database_up": 1,
+                    "fleetcast_database_standbys": standbys,
+                    "fleetcast_database_bytes": size,
+                    "fleetcast_database_sessions": sessions,
+                    "fleetcast_database_sessions_max": sessions_max,
+                    "fleetcast_database_log_hours": hours,
+                    "fleetcast_damaged_stores": len(self.cluster.damaged()),
+                }
+        with suppress(StoreError):
+            self.cluster.reach_objects()
+            found["fleetcast_objects_up"] = 1
+        with suppress(OSError):
+            pieces = (self._directory.cache / "objects").iterdir()
+            found["fleetcast_object_cache_bytes"] = sum(piece.stat().st_size for piece in pieces)
+        return found
 
     def close(self) -> None:
         """Closes planes and stops listening for changes."""

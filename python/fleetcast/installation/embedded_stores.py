@@ -93,6 +93,10 @@ class EmbeddedStores:
     def sweep(self) -> None:
         """Does no work: upkeep of each plane removes old data."""
 
+    def gauges(self) -> dict[str, int]:
+        """Returns no gauges: no store is shared."""
+        return {}
+
     def close(self) -> None:
         """Closes all open stores."""
         if "predictions" in self.__dict__:

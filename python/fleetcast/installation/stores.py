@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fleetcast.accounts import ControlStore, Usage
     from fleetcast.accounts.tenants import Audit
     from fleetcast.accounts.usage import Counted
@@ -74,6 +76,9 @@ class Stores(Protocol):
 
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
+
+    def gauges(self) -> Mapping[str, int]:
+        """Returns the state of stores that nodes share, by the names of gauges."""
 
     def prefers(self, account_id: str) -> bool:
         """Returns true if this node comes first for the upkeep of an account's plane."""

@@ -9,6 +9,7 @@ import structlog
 
 from fleetcast.composition.background import background
 from fleetcast.errors import OperatorError, StoreDamaged, StoreError
+from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
     import threading
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fleetcast.installation.stores import Stores
+    from fleetcast.metrics import Counters
 
 _BEAT_SECONDS = 3.0  # a node counts as gone after ten seconds
 _SWEEP_SECONDS = 60.0
@@ -23,8 +25,15 @@ _SWEEP_SECONDS = 60.0
 logger = structlog.get_logger(__name__)
 
 
-def node_upkeep(stores: Stores) -> AbstractContextManager[None]:
-    """Beats and sweeps until the end of the block, if many nodes share the stores."""
+def node_upkeep(stores: Stores, counters: Counters) -> AbstractContextManager[None]:
+    """Beats and sweeps until the end of the block, if many nodes share the stores.
+
+    Shows the state of the shared stores in the gauges that `Stores.gauges` names.
+    """
+
+    def show() -> None:
+        for name, value in stores.gauges().items():
+            counters.put(counters.gauge(sample(name)), value)
 
     def work(stopped: threading.Event) -> None:
         swept_at = float("-inf")
@@ -33,6 +42,7 @@ def node_upkeep(stores: Stores) -> AbstractContextManager[None]:
             if time.monotonic() - swept_at >= _SWEEP_SECONDS:
                 swept_at = time.monotonic()
                 _attempt("the log is not swept", stores.sweep)
+                _attempt("the shared stores are not measured", show)
 
     return background("node", work)
 

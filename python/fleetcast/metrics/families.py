@@ -155,6 +155,21 @@ FAMILIES = (
         "gauge",
         "1 while nothing of a tenant expires, as the clock may have jumped.",
     ),
+    Metric("fleetcast_database_up", "gauge", "1 if the shared database answered."),
+    Metric("fleetcast_database_standbys", "gauge", "Standbys that stream and are waited for."),
+    Metric("fleetcast_database_bytes", "gauge", "Size of the shared database."),
+    Metric("fleetcast_database_sessions", "gauge", "Sessions of all clients on the primary."),
+    Metric("fleetcast_database_sessions_max", "gauge", "Bound on the sessions of the primary."),
+    Metric(
+        "fleetcast_database_log_hours", "gauge", "Hours of the log that the database still holds."
+    ),
+    Metric("fleetcast_objects_up", "gauge", "1 if the installation's object store answered."),
+    Metric(
+        "fleetcast_damaged_stores",
+        "gauge",
+        "Tenants of whose rows the object store has lost a segment.",
+    ),
+    Metric("fleetcast_object_cache_bytes", "gauge", "Bytes of objects kept on this machine."),
     Metric("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
     Metric("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
     Metric("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),

@@ -46,7 +46,7 @@ def main() -> None:
     counters.put(serving, 1)
     report_ready(configuration)
     try:
-        with closing_unused(engine), housekeeping.running(), node_upkeep(stores):
+        with closing_unused(engine), housekeeping.running(), node_upkeep(stores, counters):
             due_at = 0.0
             while not stopped.is_set():
                 lives()

@@ -4,7 +4,7 @@
 //! its end shows if a power cut has damaged the piece, which is then fetched again.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,8 +32,7 @@ impl Cache {
     /// # Errors
     /// Returns [`Error::Io`] if the directory cannot be created.
     pub(crate) fn new(directory: &Path, bytes_max: u64) -> Result<Self> {
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        created.map_err(|error| Error::io("make", directory, error))?;
+        make(directory).map_err(|error| Error::io("make", directory, error))?;
         Ok(Self { directory: directory.to_owned(), bytes_max, written: AtomicU64::new(0) })
     }
 
@@ -77,7 +76,12 @@ impl Cache {
             file.write_all(&crc32fast::hash(bytes).to_le_bytes())?;
             fs::rename(&staged, &path)
         };
-        if write().is_err() {
+        // A folder that was removed under the process is made again.
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let written = write().or_else(|error| {
+            if is_gone(&error) { make(&self.directory).and_then(|()| write()) } else { Err(error) }
+        });
+        if written.is_err() {
             drop(fs::remove_file(&staged));
         }
         // Eviction runs after each sixteenth of the room is written.
@@ -91,7 +95,7 @@ impl Cache {
 
     /// Removes the least recently used pieces until an eighth of the room is free. Example: with 8
     /// GB of room, 7 GB of pieces stay.
-    fn evict(&self) -> std::io::Result<()> {
+    fn evict(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
@@ -115,9 +119,23 @@ impl Cache {
     }
 }
 
+fn make(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_was_removed_comes_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("cache");
+        let cache = Cache::new(&folder, 1 << 30).unwrap();
+        fs::remove_dir(&folder).unwrap();
+        cache.put(Id([1; 16]), 0, b"content");
+        assert_eq!(cache.get(Id([1; 16]), 0).as_deref(), Some(b"content".as_slice()));
+    }
 
     #[test]
     fn a_spoilt_piece_counts_as_absent() {

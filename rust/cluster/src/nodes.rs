@@ -6,6 +6,7 @@ use tokio::time::timeout;
 use crate::cluster::{Cluster, READ_TIMEOUT};
 use crate::failure::Failure;
 use crate::identity::Id;
+use crate::watch::timelines;
 
 /// A node is in one place at a time. Another place takes it over once no beat has come for 10
 /// seconds.
@@ -25,7 +26,13 @@ const PERMISSIONS: &str = "\
     pg_has_role('pg_monitor', 'USAGE')";
 const FACTS: &str = "SELECT current_setting('server_version'), current_setting('synchronous_standby_names'), \
     (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('quorum', 'sync')), \
-    pg_database_size(current_database()), (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+    pg_database_size(current_database()), (extract(epoch FROM clock_timestamp()) * 1000000)::int8, \
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+    current_setting('max_connections')::int8, \
+    (SELECT datcollversion IS NOT DISTINCT FROM pg_database_collation_actual_version(oid) \
+        FROM pg_database WHERE datname = current_database()), \
+    (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('log'))";
+const DAMAGED: &str = "SELECT DISTINCT plane FROM log WHERE slot = -1";
 
 /// A node that served within the last day.
 pub struct Node {
@@ -61,6 +68,12 @@ pub struct Facts {
     pub bytes: i64,
     /// Microseconds since 1970 by the primary's clock.
     pub now_us: i64,
+    /// Sessions of all clients, and their bound.
+    pub sessions: (i64, i64),
+    /// False if the system sorts texts otherwise than when the database was made.
+    pub keeps_collation: bool,
+    /// Count of the tables that hold the log, one for each hour.
+    pub log_hours: i64,
 }
 
 impl Cluster {
@@ -149,6 +162,37 @@ impl Cluster {
             standbys: row.get(2),
             bytes: row.get(3),
             now_us: row.get(4),
+            sessions: (row.get(5), row.get(6)),
+            keeps_collation: row.get(7),
+            log_hours: row.get(8),
         }))
+    }
+
+    /// Returns the names of planes with rows in the log because the object store lacks one of their
+    /// segments.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::beat`].
+    pub fn damaged(&self) -> Result<Vec<String>> {
+        let rows = self.read("find damaged planes", DAMAGED, &[])?;
+        Ok(rows.iter().map(|row| row.get::<_, Id>(0).hyphenated()).collect())
+    }
+
+    /// Asks the object store for the marker of the installation.
+    ///
+    /// # Errors
+    /// Returns an error if the object store does not answer or is another one.
+    pub fn reach_objects(&self) -> Result<()> {
+        let objects = self.objects()?;
+        self.wait(|_| objects.marker()).map(drop)
+    }
+
+    /// Returns the host, the port and the answer of each server in the settings: the timeline of a
+    /// primary, 0 of a standby, `None` of a server without an answer.
+    ///
+    /// # Errors
+    /// Returns [`fleetcast_core::model::error::Error::Forked`] in a forked process.
+    pub fn servers(&self) -> Result<Vec<(String, Option<u32>)>> {
+        self.wait(|pool| async move { Ok(timelines(&pool.address).await) })
     }
 }

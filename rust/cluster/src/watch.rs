@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::{sleep, timeout};
+use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
 use crate::address::Address;
@@ -42,6 +43,26 @@ async fn watch_host(address: &Address, host: usize, seen: &Seen) {
         }
         sleep(ROUND).await;
     }
+}
+
+/// Returns the name of each host, with the timeline of a primary, 0 of a standby, or `None` without
+/// an answer.
+pub(crate) async fn timelines(address: &Address) -> Vec<(String, Option<u32>)> {
+    let asked = address.hosts.iter().map(|host| async move {
+        let answer =
+            timeout(CONNECT_TIMEOUT, async { timeline_of(&opened(address, host).await?).await });
+        (name_of(host), answer.await.ok().flatten())
+    });
+    join_all(asked).await
+}
+
+fn name_of(host: &Config) -> String {
+    let name = match host.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => String::new(),
+    };
+    host.get_ports().first().map_or(name.clone(), |port| format!("{name}:{port}"))
 }
 
 /// Asks a host for its timeline, by a session that stays open. Returns `None` if the host does not

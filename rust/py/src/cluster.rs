@@ -13,8 +13,10 @@ use fleetcast_core::storage::store;
 
 use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, Installed, Settings};
 
-/// Version, standbys that a commit waits for, standbys that stream, bytes, microseconds since 1970.
-type Answers = (String, String, i64, i64, i64);
+/// Version, standbys that a commit waits for, standbys that stream, bytes, microseconds since 1970,
+/// sessions and their bound, if the collation is the one that the database was made with, and hours
+/// of the log.
+type Answers = (String, String, i64, i64, i64, (i64, i64), bool, i64);
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Cluster {
@@ -121,9 +123,23 @@ impl Cluster {
     fn facts(&self, py: Python<'_>) -> PyResult<Option<Answers>> {
         let facts = leave(py, || self.inner.facts())?;
         let answers = |facts: backend::Facts| {
-            (facts.version, facts.standbys_wanted, facts.standbys, facts.bytes, facts.now_us)
+            let backend::Facts { version, standbys_wanted, standbys, bytes, now_us, .. } = facts;
+            let (sessions, keeps, hours) = (facts.sessions, facts.keeps_collation, facts.log_hours);
+            (version, standbys_wanted, standbys, bytes, now_us, sessions, keeps, hours)
         };
         Ok(facts.map(answers))
+    }
+
+    fn servers(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<u32>)>> {
+        leave(py, || self.inner.servers())
+    }
+
+    fn damaged(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        leave(py, || self.inner.damaged())
+    }
+
+    fn reach_objects(&self, py: Python<'_>) -> PyResult<()> {
+        leave(py, || self.inner.reach_objects())
     }
 
     #[pyo3(signature = (*, keep_seconds = 86_400))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,13 +61,14 @@ class SharedClock(Clock):
     """The clock of many nodes. `database_us` returns microseconds since 1970 from the database.
 
     All records belong to one run, however often a machine starts. The database is asked every ten
-    seconds. While it does not answer, the clock uses this machine's time.
+    seconds. While it does not answer, its last lead over this machine's clock holds; before its
+    first answer, the clock uses this machine's time.
     """
 
     def __init__(self, database_us: Callable[[], int]) -> None:
         self.boot = bytes(_BOOT_BYTES)
         self._database_us = database_us
-        self._ahead_ns = 0
+        self._ahead_ns = time.time_ns() - super().elapsed_ns()
         self._asked_ns = -_ASKED_EVERY_NS
 
     def elapsed_ns(self) -> int:
@@ -74,11 +76,8 @@ class SharedClock(Clock):
         own_ns = super().elapsed_ns()
         if own_ns - self._asked_ns >= _ASKED_EVERY_NS:
             self._asked_ns = own_ns
-            try:
-                database_ns = self._database_us() * 1_000
-            except StoreError:
-                database_ns = time.time_ns()
-            self._ahead_ns = database_ns - own_ns
+            with suppress(StoreError):
+                self._ahead_ns = self._database_us() * 1_000 - own_ns
         return own_ns + self._ahead_ns
 
 

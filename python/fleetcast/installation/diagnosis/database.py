@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 
 _CLOCK_WARNING_SECONDS = 0.5
 _VERSION_MIN = 15
+_SESSIONS_SHARE = 0.9
 
 
 def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
     """Checks version, replication, clock and rights, and the nodes heard of within a day."""
     try:
+        yield from _servers(cluster.servers())
         before = time.time()
         facts, nodes = cluster.facts(), cluster.nodes()
         now = (before + time.time()) / 2
-        rights = cluster.permissions()
+        rights, damaged = cluster.permissions(), cluster.damaged()
     except StoreError as error:
         yield Finding.failure("database", str(error), "see that PostgreSQL can be reached")
         return
     if facts is None:
         return
-    version, wanted, standbys, size, now_us = facts
+    version, wanted, standbys, size, now_us, sessions, keeps_collation, _ = facts
     detail = f"PostgreSQL {version}, {size / (1 << 20):.1f} MiB, {standbys} standbys stream"
     if int(version.partition(".")[0]) < _VERSION_MIN:
         advice = f"upgrade it: fleetcast needs {_VERSION_MIN} or newer"
@@ -44,6 +46,15 @@ def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
         yield Finding.warning("database", detail, advice)
     else:
         yield Finding.good("database", detail)
+    yield _sessions(*sessions)
+    if not keeps_collation:
+        detail = "the system sorts texts otherwise than when the database was made"
+        advice = "REINDEX DATABASE, then ALTER DATABASE ... REFRESH COLLATION VERSION"
+        yield Finding.warning("collation of the database", detail, advice)
+    for plane in damaged:
+        detail = "the object store has lost a segment; its rows stay in the log of the database"
+        advice = "put the objects back from a copy of the bucket, or restore the tenant"
+        yield Finding.failure(f"objects of the account {plane}", detail, advice)
     yield _rights(rights)
     yield _clock(now_us / 1e6 - now)
     for _, name, running, silent in nodes:
@@ -56,18 +67,44 @@ def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
 
 
 def check_objects(cluster: Cluster) -> Iterator[Finding]:
-    """Writes an object, reads it, and deletes it."""
+    """Writes an object, reads it, and deletes it. Looks for the marker of the installation."""
     advice = (
         "see that store.objects names a bucket that is there, and that its key may put, get and"
         " delete objects in it"
     )
     try:
         is_listed = cluster.probe_objects()
+        cluster.reach_objects()
     except (StoreError, ValueError) as error:
         yield Finding.failure("objects", str(error), advice)
         return
     listed = "and listed" if is_listed else "but not listed, which nothing needs"
     yield Finding.good("objects", f"a probe was written, read and deleted, {listed}")
+
+
+def _servers(servers: list[tuple[str, int | None]]) -> Iterator[Finding]:
+    """Checks that there is one primary, and that each server answers."""
+    newest = max((timeline or 0 for _, timeline in servers), default=0)
+    for name, timeline in servers:
+        check = f"server {name}"
+        if timeline is None:
+            yield Finding.warning(check, "no answer", "start it: it can take over no primary")
+        elif timeline == 0:
+            yield Finding.good(check, "a standby")
+        elif timeline < newest:
+            detail = f"a primary of timeline {timeline}, which another has replaced ({newest})"
+            advice = "end it, and make it a standby from a new base backup"
+            yield Finding.failure(check, detail, advice)
+        else:
+            yield Finding.good(check, f"the primary, of timeline {timeline}")
+
+
+def _sessions(sessions: int, sessions_max: int) -> Finding:
+    detail = f"{sessions} of at most {sessions_max}"
+    if sessions > _SESSIONS_SHARE * sessions_max:
+        advice = "raise max_connections, or lower store.connections on the nodes"
+        return Finding.warning("sessions of the database", detail, advice)
+    return Finding.good("sessions of the database", detail)
 
 
 def _rights(rights: tuple[bool, bool, bool]) -> Finding:
