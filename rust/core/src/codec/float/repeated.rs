@@ -4,6 +4,9 @@
 
 use std::cmp::Ordering;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use crate::codec::EFFORT_COUNT_MIN;
 
 /// A dictionary is tried if this many sampled values have at most so many distinct values.
@@ -19,18 +22,26 @@ pub(super) fn ranked(values: &[f64]) -> Option<(Vec<f64>, Vec<i32>)> {
     if values.len() < EFFORT_COUNT_MIN || distinct(sample(values)).len() > SAMPLE_DISTINCT_MAX {
         return None;
     }
-    let entries = distinct(values.to_vec());
-    if entries.len() > values.len() / VALUES_PER_ENTRY {
-        return None;
-    }
-    let mut before = (values[0], rank_of(&entries, values[0])?);
-    let ranks = values.iter().map(|value| {
-        if value.to_bits() != before.0.to_bits() {
-            before = (*value, rank_of(&entries, *value)?);
+    let entries_max = values.len() / VALUES_PER_ENTRY;
+    let (mut entries, mut entry_of): (Vec<f64>, HashMap<u64, u32, RandomState>) =
+        Default::default();
+    let mut of_values: Vec<u32> = Vec::with_capacity(values.len());
+    for value in values {
+        let next = u32::try_from(entries.len()).ok()?;
+        let entry = *entry_of.entry(value.to_bits()).or_insert(next);
+        if entry == next {
+            entries.push(*value);
         }
-        Some(before.1)
-    });
-    Some((entries.clone(), ranks.collect::<Option<_>>()?))
+        if entries.len() > entries_max {
+            return None;
+        }
+        of_values.push(entry);
+    }
+    let dictionary = distinct(entries.clone());
+    let ranks: Vec<i32> =
+        entries.iter().map(|entry| rank_of(&dictionary, *entry)).collect::<Option<_>>()?;
+    let of_values = of_values.iter().map(|entry| ranks[*entry as usize]);
+    Some((dictionary, of_values.collect()))
 }
 
 fn sample(values: &[f64]) -> Vec<f64> {

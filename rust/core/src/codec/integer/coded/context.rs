@@ -14,6 +14,22 @@ pub(super) static CONTEXTS: [Contexts; 5] = [
     Contexts::new(16, &[1, 5, 13], 4, &[1, 5, 13]),
 ];
 
+/// Contexts of which each context of [`CONTEXTS`] is a sum. So tokens are counted once for all ways.
+pub(super) static FINEST: Contexts = Contexts::new(
+    16 * FINEST_EARLIER.len(),
+    &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+    FINEST_EARLIER.len().to_le_bytes()[0],
+    &[1, 2, 3, 5, 13],
+);
+
+/// First token of each class of the earlier token in [`FINEST`].
+const FINEST_EARLIER: [u8; 6] = [0, 1, 2, 3, 5, 13];
+
+/// Returns two tokens, the previous and the earlier, for each context of [`FINEST`].
+pub(super) fn finest_pairs() -> impl Iterator<Item = (u8, u8)> {
+    (0..16).flat_map(|before| FINEST_EARLIER.map(|earlier| (before, earlier)))
+}
+
 /// A context is a factor times the class of the previous token, plus the class of the token before
 /// that.
 ///
@@ -61,11 +77,23 @@ mod tests {
     #[test]
     fn every_pair_of_tokens_has_one_of_the_contexts() {
         let tokens = || (0..TOKENS).map(|token| u8::try_from(token).unwrap());
-        for contexts in &CONTEXTS {
+        for contexts in CONTEXTS.iter().chain([&FINEST]) {
             let all = tokens().flat_map(|before| tokens().map(move |earlier| (before, earlier)));
             let last = all.map(|(before, earlier)| contexts.of(before, earlier)).max();
             assert_eq!(last, Some(contexts.count - 1));
-            assert!(contexts.count <= CONTEXTS_MAX);
+        }
+        assert!(CONTEXTS.iter().all(|contexts| contexts.count <= CONTEXTS_MAX));
+    }
+
+    #[test]
+    fn the_finest_contexts_tell_all_that_a_way_tells() {
+        let tokens = || (0..TOKENS).map(|token| u8::try_from(token).unwrap());
+        let pairs: Vec<_> = finest_pairs().collect();
+        for (before, earlier) in tokens().flat_map(|before| tokens().map(move |e| (before, e))) {
+            let pair = pairs[FINEST.of(before, earlier)];
+            for contexts in &CONTEXTS {
+                assert_eq!(contexts.of(before, earlier), contexts.of(pair.0, pair.1));
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Writing coded residuals.
 
 use super::bits::BitWriter;
-use super::context::{CONTEXTS, Contexts};
+use super::context::{CONTEXTS, Contexts, FINEST, finest_pairs};
 use super::estimate::{cheapest_order, median};
 use super::frequencies::{Counts, Frequencies};
 use super::rans;
@@ -96,8 +96,9 @@ fn residuals<T: Number>(
 /// fit.
 fn write_residuals(residuals: &[u64], out: &mut Vec<u8>) -> Option<()> {
     let tokens: Vec<u8> = residuals.iter().map(|residual| token_of(*residual)).collect();
+    let finest = counts_of(&tokens, &FINEST);
     let ways = CONTEXTS.iter().enumerate().map(|(way, contexts)| {
-        let counts = counts_of(&tokens, contexts);
+        let counts = sums_of(&finest, contexts);
         (bits_of(&counts), way, counts)
     });
     let (_, way, counts) = ways.min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -141,6 +142,17 @@ fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
         counts[context][usize::from(token)] += 1;
     }
     counts
+}
+
+/// Returns the counts in each context, from the counts in the finest contexts.
+fn sums_of(finest: &[Counts], contexts: &Contexts) -> Vec<Counts> {
+    let mut sums = vec![[0; TOKENS]; contexts.count];
+    for (counts, (before, earlier)) in finest.iter().zip(finest_pairs()) {
+        for (sum, count) in sums[contexts.of(before, earlier)].iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+    sums
 }
 
 /// Estimated bits of the tokens and of the frequencies.
