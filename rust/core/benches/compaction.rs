@@ -18,7 +18,7 @@ use std::path::Path;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
-use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::plane::{Acknowledge, Compacted, Due, Plane};
 use fleetcast_core::storage::store::Directory;
 use fleetcast_core::wire::Format;
 
@@ -124,12 +124,12 @@ fn in_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// CPU seconds and device bytes of a compaction, and bytes of the segments that it wrote.
-fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, u64) {
+/// CPU seconds and device bytes of a compaction, and the segments that it wrote.
+fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, Compacted) {
     in_a_thread(|| {
         let (start, bytes) = (cpu_seconds(), device_bytes());
         let done = plane.compact(DUE, now_ns).expect("room").expect("nobody else");
-        (cpu_seconds() - start, device_bytes() - bytes, done.bytes_written)
+        (cpu_seconds() - start, device_bytes() - bytes, done)
     })
 }
 
@@ -140,7 +140,7 @@ fn run(name: &str, rows: u64, (work, is_past): (Work, bool), mut body: impl FnMu
     Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
     let plane = Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("just made");
     let (mut writing, mut compacting) = (0.0, 0.0);
-    let (mut written, mut rewritten, mut device) = (0, 0, 0);
+    let (mut written, mut rewritten, mut device, mut encoded) = (0, 0, 0, 0);
     let bodies = rows / u64::from(BODY_RECORDS);
     let limits = WriteLimits::default();
     for number in 0..bodies {
@@ -157,25 +157,30 @@ fn run(name: &str, rows: u64, (work, is_past): (Work, bool), mut body: impl FnMu
         writing += end - start;
         written += device_bytes() - bytes;
         if work > Work::Writes && (number + 1) % BODIES_PER_LOOK == 0 {
-            let (seconds, bytes, segments) = compaction_of(&plane, now_ns);
+            let (seconds, bytes, done) = compaction_of(&plane, now_ns);
             compacting += seconds;
             device += bytes;
-            rewritten += segments;
+            rewritten += done.bytes_written;
+            encoded += done.rows_written;
         }
     }
     let mut ending = 0.0;
     if work == Work::All {
-        ending = compaction_of(&plane, START_NS + 30 * 86_400 * SECOND_NS).0;
+        let (seconds, _, done) = compaction_of(&plane, START_NS + 30 * 86_400 * SECOND_NS);
+        ending = seconds;
+        encoded += done.rows_written;
     }
     let a_row = |sum: f64| sum / rows as f64;
     let stats = plane.stats().expect("it is open");
     println!(
         "{name:<28} write {:.3} us a row, compact {:.3}, ratio {:.2}, with the end of the day {:.2}; \
+         encoded {:.2} times; \
          bytes a row: log {:.1}, segments {:.1}, device {:.1}, at last {:.2}",
         a_row(writing * 1e6),
         a_row(compacting * 1e6),
         compacting / writing,
         (compacting + ending) / writing,
+        a_row(encoded as f64),
         a_row(written as f64),
         a_row(rewritten as f64),
         a_row(device as f64),

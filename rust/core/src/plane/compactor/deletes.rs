@@ -174,7 +174,7 @@ impl Compactor {
             if is_hidden { None } else { self.rewritten(&[entry], &manifest, entry.effort())? };
         match left {
             Some(left) => {
-                done.bytes_written += left.bytes;
+                done.note_written(&left);
                 next.segments[at] = left;
             }
             None => drop(next.segments.remove(at)),

@@ -53,6 +53,15 @@ pub struct Compacted {
     pub purged: u64,
     /// Bytes written into segments.
     pub bytes_written: u64,
+    /// Rows written into segments, the checkpoint aside. A row that was written before counts again.
+    pub rows_written: u64,
+}
+
+impl Compacted {
+    fn note_written(&mut self, entry: &SegmentEntry) {
+        self.bytes_written += entry.bytes;
+        self.rows_written += entry.rows;
+    }
 }
 
 /// Replaces the manifest of one tenant, and sets how long its rows are kept.
@@ -78,8 +87,10 @@ impl Compactor {
     /// Does the work that is due. Returns `None` if another compactor is working, or took over
     /// during the work.
     ///
-    /// Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values and twice as much again to
-    /// sort them, or a block of each merged segment. The newest row of each entity comes on top.
+    /// Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values and a piece of the sorted
+    /// ones, or a block of each merged segment. If the rows of each entity lie side by side in the
+    /// log, all of them are sorted at once, which takes twice as much again. The newest row of each
+    /// entity comes on top.
     pub(super) fn compact(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
         unless_overtaken(self.compact_what_is_due(due, now))
     }
@@ -183,7 +194,9 @@ impl Compactor {
         done.expired += (manifest.segments.len() - next.segments.len()) as u64;
         for entry in partly_expired(&manifest, kept_from_ns) {
             let left = self.kept_rows(entry, day_of(kept_from_ns), &manifest)?;
-            done.bytes_written += left.map_or(0, |left| left.bytes);
+            if let Some(left) = &left {
+                done.note_written(left);
+            }
             done.expired += 1;
             done.purged += u64::from(!manifest.hiding(&Origin::Segment(entry.id)).is_empty());
             next.replace(&[*entry], left);
@@ -223,7 +236,9 @@ impl Compactor {
         let manifest = self.follower.manifest();
         let mut next = (*manifest).clone();
         let merged = self.rewritten(entries, &manifest, effort)?;
-        done.bytes_written += merged.map_or(0, |merged| merged.bytes);
+        if let Some(merged) = &merged {
+            done.note_written(merged);
+        }
         next.replace(entries, merged);
         done.merged += entries.len() as u64;
         self.replace(&manifest, next)

@@ -18,8 +18,7 @@ use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
-    Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, partitioned, sorted,
-    sorted_by_rank,
+    Representatives, SegmentWriter, Span, day_of, newest, partitioned, sorted, sorted_pieces,
 };
 use crate::storage::tombstone::{Origin, into_visible, visible};
 
@@ -91,19 +90,22 @@ impl Compactor {
         done.merged += (manifest.segments.len() - next.segments.len()) as u64;
         let stored = |entries: &[SegmentEntry]| self.stored(entries, &manifest, &representatives);
         while let Some(days) = layout.next_days(stored)? {
-            let tables = sorted_by_rank(days.measurements, &representatives)?;
-            for table in &tables {
-                // The checkpoint ignores rows older than an entity's newest row, and repeats of
-                // that row.
-                let newest = newest(table, &representatives)?;
-                latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
-            }
             let ingest_s = days.ingest_s;
             let effort = if is_last { rest.effort(days.last, ingest_s) } else { Effort::Low };
-            let writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
-            let written = written(writer, &tables)?;
-            let entry = SegmentEntry::new(&written, ingest_s);
-            done.bytes_written += entry.bytes;
+            let mut writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
+            for tables in days.measurements.into_values() {
+                let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+                sorted_pieces(&spans, &representatives, |rows| {
+                    // The checkpoint ignores rows older than an entity's newest row, and repeats of
+                    // that row.
+                    let newest = newest(&rows, &representatives)?;
+                    latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
+                    writer.push_sorted(rows)
+                })?;
+                writer.end_measurement()?;
+            }
+            let entry = SegmentEntry::new(&writer.finish()?, ingest_s);
+            done.note_written(&entry);
             next.insert(entry);
         }
         self.write_checkpoint(&latest, &mut next, &representatives, done)?;
@@ -217,12 +219,4 @@ impl Compactor {
         let SealedStore { store, sealer, .. } = &*self.sealed;
         SegmentWriter::begin(&**store, sealer, representatives, ingest_ns, effort)
     }
-}
-
-/// Writes a segment from one sorted table for each measurement, in the order of their ranks.
-fn written(mut writer: SegmentWriter<'_>, tables: &[Table]) -> Result<SegmentSummary> {
-    for table in tables {
-        writer.write_measurement(table)?;
-    }
-    writer.finish()
 }

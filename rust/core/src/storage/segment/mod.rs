@@ -16,6 +16,10 @@ mod slices;
 
 mod seams;
 
+mod places;
+
+mod moved;
+
 mod scatter;
 
 mod sort;
@@ -39,6 +43,6 @@ pub use merge::{Merge, SortedTables, merge};
 pub(crate) use partition::{ByRank, partitioned, sorted_by_rank};
 pub use reader::Segment;
 pub use representatives::Representatives;
-pub use sort::{filtered, grouped, newest, sorted, split_by_day};
+pub use sort::{filtered, grouped, newest, sorted, sorted_pieces, split_by_day};
 pub use span::Span;
 pub use writer::{SegmentSummary, SegmentWriter};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::days::day_of;
 use super::gather;
 use super::representatives::Representatives;
-use super::scatter;
+use super::scatter::Scatter;
 use super::seams::Seams;
 use super::slices::Slices;
 use super::span::{Run, Span, row_number};
@@ -25,6 +25,10 @@ const ROWS_PER_RUN_MIN: usize = 8;
 
 /// Rows at seams are moved in runs if each run at a seam comes with so many rows.
 const ROWS_PER_SEAM_RUN_MIN: usize = 8;
+
+/// Values of a piece of sorted rows, which fits a core's second cache, and the fewest rows.
+const PIECE_VALUES: usize = 1 << 17;
+const PIECE_ROWS_MIN: usize = 1 << 10;
 
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
@@ -55,7 +59,7 @@ fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<
 /// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<Table> {
     if are_runs_short(spans)
-        && let Some(table) = scatter::sorted(spans, representatives)?
+        && let Some(table) = scattered(spans, representatives)?
     {
         return Ok(table);
     }
@@ -67,11 +71,37 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
     let runs = by_representative(runs_of(spans, representatives)?);
     let seams = Seams::of(spans, &runs);
     if seams.run_count() * ROWS_PER_SEAM_RUN_MIN > seams.times_ns.len()
-        && let Some(table) = scatter::sorted(spans, representatives)?
+        && let Some(table) = scattered(spans, representatives)?
     {
         return Ok(table);
     }
     Ok(by_runs(spans, runs, &seams))
+}
+
+/// Sorts as [`sorted`] does, row by row, if the rows can be counted by entity.
+fn scattered(spans: &[Span<'_>], representatives: &Representatives) -> Result<Option<Table>> {
+    let scatter = Scatter::of(spans, representatives, u32::BITS - 1)?;
+    Ok(scatter.map(|scatter| scatter.pieces().next().unwrap_or_default()))
+}
+
+/// Sorts as [`sorted`] does, and hands the sorted rows to `take` in pieces. If few rows of a series
+/// lie next to each other, a piece has about [`PIECE_VALUES`] values.
+///
+/// # Errors
+/// Returns the errors of [`sorted`] and of `take`.
+pub fn sorted_pieces(
+    spans: &[Span<'_>],
+    representatives: &Representatives,
+    mut take: impl FnMut(Table) -> Result<()>,
+) -> Result<()> {
+    let columns = spans.iter().map(|span| span.table.columns.len()).max().unwrap_or(0);
+    let piece_bits = (PIECE_VALUES / columns.max(1)).max(PIECE_ROWS_MIN).ilog2();
+    if are_runs_short(spans)
+        && let Some(scatter) = Scatter::of(spans, representatives, piece_bits)?
+    {
+        return scatter.pieces().try_for_each(take);
+    }
+    take(sorted(spans, representatives)?)
 }
 
 /// Returns true if few rows of one series lie next to each other.
@@ -341,6 +371,7 @@ mod tests {
             rows in rows(),
             cut in 1_usize..60,
             skipped in 0_usize..3,
+            piece_bits in 0_u32..6,
         ) {
             let representatives = Representatives::new(&catalog());
             let starts = (0..).step_by(cut);
@@ -356,8 +387,13 @@ mod tests {
             let runs = by_representative(runs);
             let by_runs = by_runs(&spans, runs.clone(), &Seams::of(&spans, &runs));
             prop_assert_eq!(&sorted(&spans, &representatives).unwrap(), &by_runs);
-            let scattered = scatter::sorted(&spans, &representatives).unwrap();
+            let scattered = scattered(&spans, &representatives).unwrap();
             prop_assert!(scattered.is_none_or(|scattered| scattered == by_runs));
+            if let Some(scatter) = Scatter::of(&spans, &representatives, piece_bits).unwrap() {
+                let pieces: Vec<Table> = scatter.pieces().collect();
+                prop_assert!(pieces.iter().rev().skip(1).all(|of| of.row_count() == 1 << piece_bits));
+                prop_assert_eq!(&gather::concatenated(pieces), &by_runs);
+            }
             if skipped == 0 {
                 let in_order = expected(&rows, &representatives);
                 let series: Vec<_> = in_order.iter().map(|(_, row)| row.0).collect();

@@ -139,6 +139,14 @@ impl<'a> SegmentWriter<'a> {
             // before.
             self.sorted(spans)?
         };
+        self.push_sorted(table)
+    }
+
+    /// Adds sorted rows as [`Self::push`] does. All rows that were added earlier come before them.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::begin`].
+    pub fn push_sorted(&mut self, table: Table) -> Result<()> {
         self.pending.push(table);
         if self.pending.rows >= PENDING_ROWS_MAX || self.pending.values >= PENDING_VALUES_MAX {
             let left = self.write_pending()?;
