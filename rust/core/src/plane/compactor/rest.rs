@@ -60,11 +60,6 @@ impl Rest {
         self.begin_ns(day, ingest_s) <= self.now_ns
     }
 
-    /// Returns true if a day is over by the clock.
-    pub(super) fn is_over(&self, day: i64) -> bool {
-        self.quiet_ns.is_none_or(|quiet_ns| over_ns(day, quiet_ns) <= self.now_ns)
-    }
-
     /// Returns the instant from which on rows of `day` that arrived until `ingest_s` are at rest.
     pub(super) fn begin_ns(&self, day: i64, ingest_s: i64) -> i64 {
         let Some(quiet_ns) = self.quiet_ns else { return i64::MIN };

@@ -214,7 +214,7 @@ impl<'a> SegmentWriter<'a> {
 
     /// Writes the blocks that are certain to be full. Returns the rows after these blocks.
     fn write_full_blocks(&mut self, table: Cow<'_, Table>) -> Result<Table> {
-        let sizes = RowSizes::of(&table);
+        let sizes = RowSizes::of(&table, self.effort);
         let (mut ends, mut start) = (Vec::new(), 0);
         while let Some(end) = self.block_end(&table, start, &sizes)? {
             ends.push(end);
