@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::Builder;
-use h2::{Ping, PingPong};
+use h2::{Ping, PingPong, Reason};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -49,7 +49,7 @@ pub async fn serve<S>(stream: S, of: Connection, mut stopping: watch::Receiver<b
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let stream = Metered::new(stream);
+    let stream = Metered::new(stream, &of.seat);
     let handshake = timeout(PREFACE_PATIENCE, builder().handshake::<_, Bytes>(stream));
     let Ok(Ok(mut connection)) = handshake.await else { return };
     let mut is_silent = pin!(keep_alive(connection.ping_pong()));
@@ -63,6 +63,7 @@ where
         }
         let grace_of_end = tokio::select! {
             biased;
+            () = of.seat.flooding() => return,
             () = &mut is_silent => return,
             () = &mut grace, if is_leaving => return,
             () = of.seat.ending(), if !is_leaving => LAST_ANSWER_GRACE,
@@ -74,7 +75,13 @@ where
                 continue;
             }
             accepted = connection.accept() => {
-                let Some(Ok((request, mut answer))) = accepted else { return };
+                let (request, mut answer) = match accepted {
+                    Some(Ok(call)) => call,
+                    Some(Err(error)) if error.reason() == Some(Reason::ENHANCE_YOUR_CALM) => {
+                        return of.seat.note_flood();
+                    }
+                    _ => return,
+                };
                 if is_reset(&mut answer) {
                     of.seat.note_reset();
                     continue;

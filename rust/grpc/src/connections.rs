@@ -1,14 +1,17 @@
 //! Connections of this process, bounded in total and by address.
 //!
-//! At a bound, the oldest connection of the address without a valid key makes room.
+//! At a bound, the oldest connection of the address without a valid key makes room. After a flood,
+//! the next connections of the address wait before they shake hands.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fleetcast_front::fair::Owner;
 use tokio::sync::{Notify, Semaphore};
+use tokio::time::sleep;
 
 const CONNECTIONS_MAX: usize = 65_536;
 const ADDRESS_CONNECTIONS_MAX: usize = 2_048;
@@ -16,6 +19,8 @@ const ADDRESS_CONNECTIONS_MAX: usize = 2_048;
 const REFUSALS_MAX: u32 = 10;
 /// Bound on calls in a row that are reset at once (CVE-2023-44487); then the connection ends.
 const RESETS_MAX: u32 = 200;
+/// Time for which an address shakes no hands after a flood.
+const FLOOD_PAUSE: Duration = Duration::from_secs(1);
 const IPV6_PREFIX_BITS: u32 = 64;
 
 /// All connections of clients of this process.
@@ -49,6 +54,9 @@ pub(crate) struct Seat {
     resets: AtomicU32,
     is_ending: AtomicBool,
     end: Notify,
+    /// True once the client sent more than any sound client sends.
+    is_flooding: AtomicBool,
+    flood: Notify,
 }
 
 /// A connection that is counted until this value is dropped.
@@ -126,6 +134,19 @@ impl State {
     }
 }
 
+impl Connected {
+    /// Lets no other connection of the address shake hands for a while, if this connection has
+    /// flooded. Floods of an address at the same time share a pause, so that other clients of the
+    /// address wait for a second and not for each flood.
+    pub(crate) async fn pause_after_flood(&self) {
+        if self.seat.is_flooding.load(Ordering::Acquire)
+            && let Ok(_turn) = self.handshakes.try_acquire()
+        {
+            sleep(FLOOD_PAUSE).await;
+        }
+    }
+}
+
 impl Drop for Connected {
     fn drop(&mut self) {
         self.connections.state().remove(&self.address, &self.seat);
@@ -149,11 +170,22 @@ impl Seat {
         }
     }
 
-    /// Notes a call that its client reset at once. Many such calls in a row end the connection.
+    /// Notes a call that its client reset at once. Many such calls in a row are a flood.
     pub(crate) fn note_reset(&self) {
         if self.resets.fetch_add(1, Ordering::Relaxed) + 1 >= RESETS_MAX {
-            self.end();
+            self.note_flood();
         }
+    }
+
+    /// Notes a flood. It ends the connection at once, whatever else is under way.
+    pub(crate) fn note_flood(&self) {
+        self.is_flooding.store(true, Ordering::Release);
+        self.flood.notify_one();
+    }
+
+    /// Waits for a flood; once.
+    pub(crate) async fn flooding(&self) {
+        self.flood.notified().await;
     }
 
     /// Waits for the first valid key; once.
@@ -237,6 +269,26 @@ mod tests {
         assert!(is_ending(&near[0]));
         assert!(!others.iter().chain([&far, &near[1]]).any(is_ending));
         assert_eq!(connections.len(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_flood_the_address_shakes_no_hands_for_a_second() {
+        let connections = Connections::new(16);
+        let (sound, next) =
+            (enter(&connections, NEAR).unwrap(), enter(&connections, NEAR).unwrap());
+        let flooding = enter(&connections, NEAR).unwrap();
+        (0..RESETS_MAX - 1).for_each(|_| flooding.seat.note_reset());
+        flooding.pause_after_flood().await; // one reset is missing
+        flooding.seat.note_reset();
+        let pause = tokio::spawn(async move { flooding.pause_after_flood().await });
+        tokio::task::yield_now().await;
+        assert!(next.handshakes.try_acquire().is_err());
+        assert!(enter(&connections, FAR).unwrap().handshakes.try_acquire().is_ok());
+        sound.pause_after_flood().await; // a connection that did not flood ends without a pause
+        let began = tokio::time::Instant::now();
+        drop(next.handshakes.acquire().await.unwrap());
+        assert_eq!(began.elapsed(), FLOOD_PAUSE);
+        pause.await.unwrap();
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::connections::Seat;
 
 const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
@@ -12,9 +15,9 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 /// Frames that a connection may send in addition to its calls. A PING each ten seconds is 360 an
 /// hour.
-const SPARE_FRAMES: u64 = 10_000;
+const SPARE_FRAMES: u64 = 1_000;
 /// Other frames for each frame of a call: updates of windows, resets, acknowledgements. Example:
-/// after 5 frames of calls, a connection may have sent 10,080 other frames.
+/// after 5 frames of calls, a connection may have sent 1,080 other frames.
 const FACTOR: u64 = 16;
 
 /// Counts of the frames of one connection (RFC 9113, 4.1).
@@ -71,11 +74,12 @@ impl Frames {
 pub(crate) struct Metered<S> {
     stream: S,
     frames: Frames,
+    seat: Arc<Seat>,
 }
 
 impl<S> Metered<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        Self { stream, frames: Frames::new() }
+    pub(crate) fn new(stream: S, seat: &Arc<Seat>) -> Self {
+        Self { stream, frames: Frames::new(), seat: Arc::clone(seat) }
     }
 }
 
@@ -90,6 +94,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         let polled = Pin::new(&mut this.stream).poll_read(context, buffer);
         this.frames.count(&buffer.filled()[before..]);
         if this.frames.are_a_flood() {
+            this.seat.note_flood();
             return Poll::Ready(Err(io::Error::other("a flood of frames")));
         }
         polled

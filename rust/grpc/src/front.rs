@@ -144,6 +144,7 @@ impl Tasks {
         }
         let of = Connection::new(&self.server, peer, &connected);
         connection::serve(stream, of, self.stopping).await;
+        connected.pause_after_flood().await;
     }
 
     /// Shakes hands. The costly part waits for the turn of its address, and then for the turn among

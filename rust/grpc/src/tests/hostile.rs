@@ -70,7 +70,7 @@ fn floods_of_frames_that_ask_for_nothing_end() {
             let payload: &[u8] = if kind == PING { &[0; 8] } else { &[] };
             let frames = flooded(&house, |_| frame(kind, 0, 0, payload).repeat(100)).await;
             // The connection's buffer takes some frames that are no longer read.
-            assert!((100..2_000).contains(&frames), "{frames} rounds of 100");
+            assert!((10..2_000).contains(&frames), "{frames} rounds of 100");
         }
     });
 }
