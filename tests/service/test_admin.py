@@ -102,6 +102,7 @@ def test_requests_and_records_are_counted(service):
     assert service.get("/nowhere").status == 404
     # A scrape shows earlier rows of a store that takes long to be read.
     until(lambda: metrics(service).get('fleetcast_tenant_rows{tenant="acme"}') == 2)
+    until(lambda: metrics(service).get('fleetcast_tenant_cpu_seconds_total{tenant="acme"}', 0) > 0)
     after = metrics(service)
     grown = {name: after[name] - before.get(name, 0) for name in after}
     written = 'fleetcast_http_requests_total{method="POST",route="/telemetry",status="202"}'

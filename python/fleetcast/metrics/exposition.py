@@ -57,7 +57,8 @@ def exposition(
         if family.kind == "histogram":
             lines += _histogram(family.name, mine)
         else:
-            lines += [f"{series} {number(mine[series])}" for series in sorted(mine)]
+            unit = _NS_PER_SECOND if family.name.endswith("_seconds_total") else 1
+            lines += [f"{series} {number(mine[series] / unit)}" for series in sorted(mine)]
         lines += ready.get(family.name, ())
     return "\n".join([*lines, ""])
 

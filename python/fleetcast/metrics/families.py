@@ -1,7 +1,7 @@
 """All metrics: name, kind and meaning.
 
 A new metric is a line here and a call at the counted event. A counter ends in `_total`. Histograms
-are counted in nanoseconds and shown in seconds.
+and counters in `_seconds_total` are counted in nanoseconds and shown in seconds.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ FAMILIES = (
         "fleetcast_refused_over_share_total",
         "counter",
         "Requests and calls refused because their tenant held its share already.",
+    ),
+    Metric(
+        "fleetcast_tenant_cpu_seconds_total",
+        "counter",
+        "CPU time that requests and calls of a tenant have used.",
     ),
     Metric("fleetcast_records_accepted_total", "counter", "Records accepted."),
     Metric("fleetcast_records_rejected_total", "counter", "Records rejected one by one."),

@@ -53,6 +53,8 @@ class Books(NamedTuple):
     """Upper bounds of histograms."""
     requests: Callable[[str, str, int | str, str], RequestIndexes]
     writes: Callable[[str], WriteIndexes]
+    cpu: Callable[[str], int]
+    """Returns the index of the CPU time of a tenant."""
     answered: int | None
     """Index of the counter of all requests that the engine answered, if there is one."""
 
@@ -62,7 +64,9 @@ def engine_books(
 ) -> Books:
     """Returns books for the engine. `requests` and `writes` must use a row for themselves."""
     memory = shared.descriptor, shared.rows_bytes
-    return Books(process, *memory, BUCKETS_SECONDS, requests.indexes, writes.indexes, answered)
+    return Books(
+        process, *memory, BUCKETS_SECONDS, requests.indexes, writes.indexes, requests.cpu, answered
+    )
 
 
 class Requests:
@@ -126,6 +130,10 @@ class Requests:
             self._usage(account_id),
             self._durations(route),
         )
+
+    def cpu(self, tenant: str) -> int:
+        """Index of the nanoseconds of CPU time that a tenant has caused on this surface."""
+        return self._counters.counter(label("fleetcast_tenant_cpu_seconds_total", tenant=tenant))
 
     def _durations(self, route: str) -> Histogram:
         durations = self._seconds.get(route)

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::event_loop::EventLoop;
+use crate::fair::Owner;
 use crate::limits::ConnectionLimits;
 use crate::request::{Request, Turn};
 use crate::requests::RequestQueue;
@@ -29,6 +30,9 @@ pub trait Fast: Send + Sync {
     /// then frees this thread. A request that fails after that is put back, and is not served here
     /// again.
     fn serve(&self, request: Request) -> Served;
+
+    /// Notes the CPU time of a turn, for the account or address whose turn it was.
+    fn note_used(&self, _owner: &Owner, _used: Duration) {}
 
     /// Removes state that is too old. The front calls it with every turn of the loop.
     fn tidy(&self) {}
@@ -133,7 +137,12 @@ impl Front {
     /// application must serve. Returns `None` if the thread must end.
     pub fn next_request(&self, mut last: Option<Turn>) -> Option<Request> {
         loop {
-            let request = Turn::next(&self.requests, last)?;
+            let note_used = |owner: &Owner, used| {
+                if let Some(fast) = self.fast.get() {
+                    fast.note_used(owner, used);
+                }
+            };
+            let request = Turn::next(&self.requests, last, note_used)?;
             if request.has_begun() {
                 last = Some(request.send_part(Vec::new()));
                 continue;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::answer_head::{BodyLength, LineBreak, answer_head};
 use crate::connection::{Answer, Body, Connection, Long, LongBody, Rest, Step};
-use crate::fair::Owner;
+use crate::fair::{Owner, thread_time};
 use crate::head::RequestHead;
 use crate::message::{Asked, Decision, Failure, Message};
 use crate::requests::{Lane, RequestQueue, Waiting};
@@ -31,10 +31,18 @@ pub struct Turn {
 
 impl Turn {
     /// Waits for the next request, which takes over this turn. Returns `None` if the thread must
-    /// end.
-    pub(crate) fn next(queue: &Arc<RequestQueue>, last: Option<Self>) -> Option<Request> {
+    /// end. `used` learns the CPU time that the last turn took, for its owner.
+    pub(crate) fn next(
+        queue: &Arc<RequestQueue>,
+        last: Option<Self>,
+        used: impl FnOnce(&Owner, Duration),
+    ) -> Option<Request> {
         let last = last.and_then(|mut turn| turn.lane.take());
-        let (lane, waiting) = queue.next(last.as_ref())?;
+        let last = last.as_ref().map(|lane| (lane, thread_time::used()));
+        if let Some((lane, time)) = last {
+            used(&lane.owner, time);
+        }
+        let (lane, waiting) = queue.next(last)?;
         let turn = Self { queue: Arc::clone(queue), lane: Some(lane) };
         let queue = Arc::clone(queue);
         let waiting = Some(waiting);

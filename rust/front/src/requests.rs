@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::connection::{Connection, Long, LongBody};
-use crate::fair::{self, FairQueue, KeyOwners, Owner, Starts};
+use crate::fair::{self, FairQueue, KeyOwners, Owner, Starts, thread_time};
 use crate::head::{RequestHead, field_name};
 use crate::holding::Holding;
 use crate::message::{Asked, Message};
@@ -188,13 +188,14 @@ impl RequestQueue {
         self.queue.put(Lane { owner, kind: Kind::Write }, waiting);
     }
 
-    /// Ends a thread's last turn, which was for the owner of `last`, and waits for its next
-    /// request. Returns `None` if the thread must end.
-    pub(crate) fn next(&self, last: Option<&Lane>) -> Option<(Lane, Waiting)> {
+    /// Ends a thread's last turn, which was for the owner of `last` and used that much CPU time.
+    /// Waits for its next request. Returns `None` if the thread must end.
+    pub(crate) fn next(&self, last: Option<(&Lane, Duration)>) -> Option<(Lane, Waiting)> {
         let next = match last {
-            Some(lane) => self.queue.done_and_get(&lane.owner),
+            Some((lane, used)) => self.queue.done_and_get(&lane.owner, used),
             None => self.queue.get(),
         };
+        thread_time::begin();
         self.taken.fetch_add(1, Ordering::Relaxed);
         next
     }

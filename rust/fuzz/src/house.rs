@@ -207,6 +207,10 @@ impl Indexes for Uncounted {
         None
     }
 
+    fn of_cpu(&self, _: &str) -> Option<usize> {
+        None
+    }
+
     fn of_writes(&self, _: &str) -> Option<WriteIndexes> {
         None
     }

@@ -78,6 +78,7 @@ impl Call {
     pub(crate) fn identify(&mut self, identity: &Arc<Identity>, key: &str) {
         self.of.seat.note_accepted();
         self.of.server.owners.learn(key.as_bytes(), &identity.account);
+        self.of.server.parts.books.learn(&identity.account, &identity.tenant.name);
         self.identity = Some(Arc::clone(identity));
     }
 

@@ -87,6 +87,9 @@ impl Server {
     /// Makes the state of a front before the server at the Unix socket `backend`.
     #[must_use]
     pub fn new(parts: Parts, backend: PathBuf) -> Arc<Self> {
+        let workers = |name, owner_max| Workers::new(name, owner_max, &parts.books);
+        let key_workers = workers("grpc-key", KEY_LOOKUPS_MAX);
+        let write_workers = workers("grpc-write", WRITES_MAX);
         Arc::new(Self {
             parts,
             backend: Backend::new(backend),
@@ -96,8 +99,8 @@ impl Server {
             lookups: Arc::default(),
             keyless: Arc::default(),
             held_bytes: Arc::default(),
-            key_workers: Workers::new("grpc-key", KEY_LOOKUPS_MAX),
-            write_workers: Workers::new("grpc-write", WRITES_MAX),
+            key_workers,
+            write_workers,
         })
     }
 

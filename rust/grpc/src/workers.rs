@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fleetcast_core::model::error::catching;
-use fleetcast_front::fair::{FairQueue, Lane, Owner};
+use fleetcast_front::fair::{FairQueue, Lane, Owner, thread_time};
+use fleetcast_service::books::Books;
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -15,6 +16,7 @@ pub(crate) struct Workers {
     name: &'static str,
     queue: Arc<FairQueue<(), Job>>,
     state: Arc<Mutex<State>>,
+    books: Arc<Books>,
 }
 
 #[derive(Default)]
@@ -26,8 +28,10 @@ struct State {
 
 impl Workers {
     /// Makes `owner_max` threads for each owner, and as many more for all other owners together.
-    pub(crate) fn new(name: &'static str, owner_max: usize) -> Self {
-        Self { name, queue: Arc::new(FairQueue::new(owner_max)), state: Arc::default() }
+    /// `books` count the CPU time of the jobs.
+    pub(crate) fn new(name: &'static str, owner_max: usize, books: &Arc<Books>) -> Self {
+        let (queue, books) = (Arc::new(FairQueue::new(owner_max)), Arc::clone(books));
+        Self { name, queue, state: Arc::default(), books }
     }
 
     /// Runs `job` in a thread, to its end even if the result is not awaited. Returns `Err` if it
@@ -78,8 +82,10 @@ impl Workers {
         let wanted = (state.jobs + 1).min(self.queue.threads_max());
         if state.threads.len() < wanted {
             let (queue, shared) = (Arc::clone(&self.queue), Arc::clone(&self.state));
+            let books = Arc::clone(&self.books);
             let name = format!("{}-{}", self.name, state.threads.len());
-            let thread = thread::Builder::new().name(name).spawn(move || work(&queue, &shared));
+            let thread =
+                thread::Builder::new().name(name).spawn(move || work(&queue, &shared, &books));
             state.threads.extend(thread);
         }
         let is_provided = !state.threads.is_empty();
@@ -94,16 +100,19 @@ impl Drop for Workers {
     }
 }
 
-fn work(queue: &FairQueue<(), Job>, state: &Mutex<State>) {
+fn work(queue: &FairQueue<(), Job>, state: &Mutex<State>, books: &Books) {
     let mut next = queue.get();
     while let Some((lane, job)) = next {
+        thread_time::begin();
         // A panic drops the channel of the result, which ends the call.
         drop(catching(|| {
             job();
             Ok(())
         }));
         lock(state).jobs -= 1;
-        next = queue.done_and_get(&lane.owner);
+        let used = thread_time::used();
+        books.note_used(&lane.owner, used);
+        next = queue.done_and_get(&lane.owner, used);
     }
 }
 

@@ -4,8 +4,14 @@
 //! rule serves every shared resource (threads, calls, requests, bytes): an owner may hold as much
 //! as stays free for the others. Example: of 16 threads, a lone owner gets 8, and a second owner
 //! gets 4. An owner that holds nothing may take all that is left.
+//!
+//! The processor is shared by time: of the owners that wait, the owner that has used least CPU time
+//! lately is served next.
 
 mod share;
+
+pub mod thread_time;
+mod usage;
 
 mod key_owners;
 mod queue;

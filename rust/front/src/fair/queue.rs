@@ -1,13 +1,20 @@
 //! A queue in which owners take turns, so that no owner waits for the backlog of another.
+//!
+//! Turns are given by CPU time. See docs/decisions/0084-cpu-shares.md.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use super::share::Holdings;
+use super::usage::Usage;
 use super::{Owner, OwnerName};
+
+/// Count of the lanes among which the owner with least CPU time is searched.
+const NEAR_LANES: usize = 16;
 
 /// Items of one owner that are served in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,15 +56,18 @@ pub enum Turn<K, T> {
 /// Items that wait for one of `2 * owner_max` threads. A lone owner gets `owner_max` of the
 /// threads.
 ///
-/// Every lane that has items gets one item served in each round. An owner's share of the threads
-/// bounds its items under way. Owners that are slow, or stuck in their own store, thus leave
-/// threads to the other owners. While `Starts` returns false, the lane waits, and `retry` asks
-/// again. Safe to share between threads.
+/// Every lane that has items gets one item served in each round. Of the first lanes, the lane whose
+/// owner has used least CPU time goes first. An owner's share of the threads bounds its items under
+/// way. Owners that are slow, or stuck in their own store, thus leave threads to the other owners.
+/// An owner that has used more CPU time than its equal part, beside others, gets one thread for
+/// each core. While `Starts` returns false, the lane waits, and `retry` asks again. Safe to share
+/// between threads.
 ///
 /// The thread that went to sleep last is woken first, because its caches are warm. Each woken
 /// thread wakes the next. Threads that are awake take the items before another thread has woken up.
 pub struct FairQueue<K, T, S = Always> {
     threads_max: usize,
+    cores: u64,
     starts: S,
     state: Mutex<State<K, T>>,
 }
@@ -70,6 +80,7 @@ struct State<K, T> {
     spare: VecDeque<T>,
     waiting: usize,
     under_way: Holdings,
+    usage: Usage,
     /// Bound on the items that became able to start since a thread last looked at all lanes.
     due: usize,
     asleep: Vec<Thread>,
@@ -95,12 +106,14 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
             spare: VecDeque::new(),
             waiting: 0,
             under_way: Holdings::default(),
+            usage: Usage::new(Instant::now()),
             due: 0,
             asleep: Vec::new(),
             waking: false,
             closed: false,
         };
-        Self { threads_max: 2 * owner_max, starts, state: Mutex::new(state) }
+        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        Self { threads_max: 2 * owner_max, cores, starts, state: Mutex::new(state) }
     }
 
     /// Count of the threads that this queue shares out.
@@ -148,8 +161,11 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 
     /// Does `done` and then `get`. It wakes no other thread for the item that this thread takes.
-    pub fn done_and_get(&self, owner: &str) -> Option<(Lane<K>, T)> {
+    /// `used` is the CPU time that the item took.
+    pub fn done_and_get(&self, owner: &Owner, used: Duration) -> Option<(Lane<K>, T)> {
+        let now = Instant::now();
         let mut state = self.lock();
+        state.usage.add(owner, used, now);
         match self.end_and_look(&mut state, owner) {
             Turn::Item(lane, item) => Some((lane, item)),
             Turn::End => None,
@@ -276,9 +292,13 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
             return if state.closed { Turn::End } else { Turn::Wait };
         }
         let threads_max = self.threads_max as u64;
-        let State { lanes, order, under_way, .. } = &mut *state;
-        let found = order.iter().position(|lane| {
+        let near = state.near();
+        let State { lanes, order, under_way, usage, .. } = &mut *state;
+        let found = near.into_iter().chain(NEAR_LANES..order.len()).find(|index| {
+            let lane = &order[*index];
+            let is_below = under_way.held(&lane.owner) < self.cores;
             under_way.fits(&lane.owner, 1, threads_max)
+                && (is_below || !usage.is_large(&lane.owner))
                 && lanes
                     .get_mut(lane)
                     .and_then(VecDeque::front_mut)
@@ -314,6 +334,15 @@ impl<K: Clone + Eq + Hash, T> State<K, T> {
         items.push_back(item);
         self.order.push_back(lane.clone());
         self.lanes.insert(lane, items);
+    }
+
+    /// Returns the indexes of the first lanes, the lane whose owner has used least CPU time first.
+    fn near(&self) -> Vec<usize> {
+        let mut near: Vec<usize> = (0..self.order.len().min(NEAR_LANES)).collect();
+        if near.len() > 1 {
+            near.sort_by_cached_key(|index| self.usage.of(&self.order[*index].owner));
+        }
+        near
     }
 
     /// Takes the first item of the lane at `index`, and moves the lane behind all other lanes.

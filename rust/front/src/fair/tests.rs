@@ -2,6 +2,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -103,6 +104,44 @@ fn owners_take_turns_however_much_one_has_queued() {
 }
 
 #[test]
+fn the_owner_that_has_used_least_cpu_time_is_served_next() {
+    let turns = FairQueue::new(1);
+    turns.put_all((0..3).flat_map(|number| ["a", "b"].map(|name| (lane(name), (name, number)))));
+    let mut next = turns.get();
+    let mut order = Vec::new();
+    while let Some((lane, (name, number))) = next {
+        order.push(format!("{name}{number}"));
+        let used = Duration::from_millis(if name == "a" { 100 } else { 1 });
+        if turns.is_empty() {
+            turns.close();
+        }
+        next = turns.done_and_get(&lane.owner, used);
+    }
+    assert_eq!(order, ["a0", "b0", "b1", "b2", "a1", "a2"]);
+}
+
+#[test]
+fn an_owner_with_most_of_the_cpu_time_gets_a_thread_for_each_core() {
+    let cores = thread::available_parallelism().unwrap().get();
+    let turns = FairQueue::new(cores + 4);
+    for (name, milliseconds) in [("a", 60_000), ("b", 100)] {
+        turns.put(lane(name), 0);
+        turns.put(lane("idle"), 0);
+        let (first, _) = turns.get().unwrap();
+        let (idle, _) =
+            turns.done_and_get(&first.owner, Duration::from_millis(milliseconds)).unwrap();
+        turns.done(&idle.owner);
+    }
+    turns.put_all((0..cores + 4).map(|number| (lane("a"), number)));
+    (0..cores).for_each(|number| assert_eq!(turns.get(), Some((lane("a"), number))));
+    assert_eq!(turns.try_get(), Turn::Wait);
+    turns.put(lane("b"), 0);
+    assert_eq!(turns.get(), Some((lane("b"), 0)));
+    turns.done("a");
+    assert_eq!(turns.get(), Some((lane("a"), cores)));
+}
+
+#[test]
 fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
     let turns = FairQueue::new(4);
     let numbered = |number: usize| Lane { owner: owner("a"), kind: number % 2 };
@@ -113,7 +152,7 @@ fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
     turns.put(other.clone(), 99);
     assert_eq!(turns.get(), Some((other.clone(), 99))); // 16 of the first owner came before
     turns.done("b");
-    assert_eq!(turns.done_and_get("a"), Some((numbered(4), 4)));
+    assert_eq!(turns.done_and_get(&owner("a"), Duration::ZERO), Some((numbered(4), 4)));
 }
 
 #[test]
@@ -173,7 +212,7 @@ fn all_that_waits_is_done_before_the_threads_end() {
                     let mut turn = turns.get();
                     while let Some((lane, item)) = turn {
                         assert!(done.lock().unwrap().insert(item));
-                        turn = turns.done_and_get(&lane.owner);
+                        turn = turns.done_and_get(&lane.owner, Duration::ZERO);
                     }
                 });
             }
@@ -200,7 +239,7 @@ fn many_threads_serve_every_item_once() {
                         turns.done(&lane.owner);
                         turns.get()
                     } else {
-                        turns.done_and_get(&lane.owner)
+                        turns.done_and_get(&lane.owner, Duration::ZERO)
                     };
                 }
             });

@@ -61,7 +61,7 @@ impl Application {
 fn go_on(worker: &mut Worker) {
     worker.turn();
     while worker.requests.len() > 0 {
-        let request = Turn::next(&worker.requests, None).unwrap();
+        let request = Turn::next(&worker.requests, None, |_, _| {}).unwrap();
         assert!(request.has_begun(), "no other request is there");
         drop(request.send_part(Vec::new()));
         worker.turn();
@@ -141,7 +141,7 @@ fn o3_a_failure_behind_the_head_ends_the_connection_and_never_the_body() {
         worker.turn();
         all += &client.received();
     }
-    let request = Turn::next(&worker.requests, None).unwrap();
+    let request = Turn::next(&worker.requests, None, |_, _| {}).unwrap();
     let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         drop(request.send_part(Vec::new()));
     }));

@@ -84,7 +84,7 @@ impl Worker {
     fn next(&mut self) -> Request {
         self.turn();
         assert!(self.requests.len() > 0, "no request is whole");
-        Turn::next(&self.requests, None).unwrap()
+        Turn::next(&self.requests, None, |_, _| {}).unwrap()
     }
 
     fn is_quiet(&mut self) -> bool {

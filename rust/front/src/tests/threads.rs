@@ -59,7 +59,7 @@ fn an_answer_may_come_from_another_thread_after_the_turn() {
     let turn = left.end_turn();
     second.send(GET);
     worker.turn();
-    let request = Turn::next(&worker.requests, Some(turn)).unwrap();
+    let request = Turn::next(&worker.requests, Some(turn), |_, _| {}).unwrap();
     answer(request, "second");
     std::thread::spawn(move || answer(left, "first")).join().unwrap();
     assert_eq!((first.received(), second.received()), ("first".into(), "second".into()));

@@ -9,7 +9,7 @@ mod streams;
 mod writes;
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -46,6 +46,7 @@ const MASTER_KEY: [u8; 32] = [7; 32];
 const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
 const WRITE: &str = "https://x/fleet.telemetry.v1.TelemetryIngest/Write";
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
+const CPU_INDEX: usize = 20;
 const HELD_BYTES_MAX: u64 = 2 << 20;
 
 /// A gate that is open, or stops lookups of keys.
@@ -99,6 +100,10 @@ impl Indexes for NoIndexes {
         None
     }
 
+    fn of_cpu(&self, _: &str) -> Option<usize> {
+        Some(CPU_INDEX)
+    }
+
     fn of_writes(&self, _: &str) -> Option<WriteIndexes> {
         let seconds = Histogram { bounds: Arc::from([]), buckets: Box::from([]), sum: 9 };
         Some(WriteIndexes {
@@ -117,6 +122,8 @@ struct House {
     folder: tempfile::TempDir,
     runtime: Runtime,
     server: Arc<Server>,
+    /// The memory of the counters.
+    counters: OwnedFd,
     connections: Arc<Connections>,
     stopping: watch::Sender<bool>,
     gate: Arc<Gate>,
@@ -185,7 +192,8 @@ impl House {
         let open = OpenPlanes::in_folder(planes, folder.path(), &MASTER_KEY, 9, Duration::MAX);
         let gate = Arc::new(Gate::default());
         let records = GatedRecords { records: records(), gate: Arc::clone(&gate) };
-        let counters = Counters::map(std::os::fd::AsFd::as_fd(&memory()), 4096).unwrap();
+        let memory_of_counters = memory();
+        let counters = Counters::map(memory_of_counters.as_fd(), 4096).unwrap();
         let rules = || {
             let batch = WriteLimits::default();
             let bounds = BatchBounds { batch, buffer_bytes_max: None };
@@ -209,6 +217,7 @@ impl House {
             folder,
             runtime: Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap(),
             server,
+            counters: memory_of_counters,
             connections: Connections::new(64),
             stopping: watch::channel(false).0,
             gate,

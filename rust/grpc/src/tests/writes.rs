@@ -1,5 +1,6 @@
 //! L3, L19, L27, B23, O4, O9: writes, and their refusals.
 
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use fleetcast_service::answers::WriteOutcome;
@@ -22,6 +23,11 @@ fn a_batch_is_stored_once_its_call_is_ok() {
     let open = house.server.parts.planes.open("a1", "a").unwrap();
     assert_eq!(open.for_a_call().unwrap().stats().unwrap().counts.rows, 1);
     assert!(house.ended().is_empty());
+    house.server.write_workers.close();
+    let (mut used_ns, counters) =
+        ([0; 8], std::fs::File::from(house.counters.try_clone().unwrap()));
+    counters.read_exact_at(&mut used_ns, 8 * CPU_INDEX as u64).unwrap();
+    assert!(u64::from_le_bytes(used_ns) > 0, "the tenant has used CPU time");
 }
 
 #[test]
@@ -175,7 +181,7 @@ fn o9_a_write_that_is_refused_says_if_it_may_be_stored() {
 
 #[test]
 fn jobs_of_one_owner_leave_threads_to_others_and_a_panic_ends_one() {
-    let workers = crate::workers::Workers::new("test", 2);
+    let workers = crate::workers::Workers::new("test", 2, &House::new().server.parts.books);
     let gate = Arc::new(Gate::default());
     gate.set(true);
     let stuck: Vec<_> = (0..3)

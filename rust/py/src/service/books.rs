@@ -26,6 +26,7 @@ pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
     let indexes = PyIndexes {
         of_requests: at(books, "requests")?,
         of_writes: at(books, "writes")?,
+        of_cpu: at(books, "cpu")?,
         bounds: at::<Vec<f64>>(books, "bounds_seconds")?.into(),
     };
     let (answered, process) = (at(books, "answered")?, at::<String>(books, "process")?);
@@ -36,6 +37,7 @@ pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
 struct PyIndexes {
     of_requests: Py<PyAny>,
     of_writes: Py<PyAny>,
+    of_cpu: Py<PyAny>,
     /// Upper bounds of durations, in seconds.
     bounds: Arc<[f64]>,
 }
@@ -69,6 +71,10 @@ impl Indexes for PyIndexes {
                 seconds: self.histogram(&found, "seconds")?,
             })
         })
+    }
+
+    fn of_cpu(&self, tenant: &str) -> Option<usize> {
+        asked(|py| self.of_cpu.bind(py).call1((tenant,))?.extract())
     }
 
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes> {

@@ -56,6 +56,9 @@ pub trait Indexes: Send + Sync {
         account: &str,
     ) -> Option<RequestIndexes>;
 
+    /// Returns the counter of a tenant's CPU time, in nanoseconds.
+    fn of_cpu(&self, tenant: &str) -> Option<usize>;
+
     /// Returns the counters of batches.
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes>;
 }
@@ -74,6 +77,8 @@ pub struct Books {
     process: String,
     requests: Known<RequestKey, RequestIndexes>,
     writes: Known<Owner, WriteIndexes>,
+    /// Counters of the CPU time of accounts.
+    cpu: Known<Owner, usize>,
 }
 
 /// A request that is under way.
@@ -92,8 +97,8 @@ impl Books {
         process: &str,
     ) -> Self {
         let process = process.to_owned();
-        let (requests, writes) = (RwLock::default(), RwLock::default());
-        Self { counters, indexes, answered, process, requests, writes }
+        let (requests, writes, cpu) = (RwLock::default(), RwLock::default(), RwLock::default());
+        Self { counters, indexes, answered, process, requests, writes, cpu }
     }
 
     /// Counts a request as under way.
@@ -112,6 +117,19 @@ impl Books {
             self.counters.add(indexes.in_flight, 1);
         }
         Entry { books: Arc::clone(self), indexes }
+    }
+
+    /// Learns the tenant of an account, for which CPU time is counted.
+    pub fn learn(&self, account: &Owner, tenant: &str) {
+        known(&self.cpu, account, || self.indexes.of_cpu(tenant));
+    }
+
+    /// Counts the CPU time of an account. The time of an unknown owner is not counted: it is an
+    /// address.
+    pub fn note_used(&self, owner: &Owner, used: Duration) {
+        if let Some(index) = known(&self.cpu, owner, || None) {
+            self.counters.add(*index, u64::try_from(used.as_nanos()).unwrap_or(u64::MAX));
+        }
     }
 
     /// Counts a batch that was written by a key.

@@ -1,8 +1,9 @@
 //! Requests of a front: decided here, and answered here if they belong to the data path.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use fleetcast_front::fair::Owner;
 use fleetcast_front::{self as front, Fast, Request, Served};
 
 use super::asked::{Asked, hand_on};
@@ -61,6 +62,10 @@ impl Serving {
 }
 
 impl Fast for Serving {
+    fn note_used(&self, owner: &Owner, used: Duration) {
+        self.books.note_used(owner, used);
+    }
+
     fn serve(&self, mut request: Request) -> Served {
         if request.head().is_none() {
             return Served::HandOn(request); // the head is malformed
@@ -70,6 +75,9 @@ impl Fast for Serving {
             return Served::HandOn(request);
         };
         let decision = service.admission.decide(&mut request);
+        if let Some(identity) = &decision.identity {
+            self.books.learn(&identity.account, &identity.tenant.name);
+        }
         if !matches!(decision.outcome, Ok(Grant::AwaitBody)) {
             return self.decided(service, decision, request, began);
         }

@@ -1,0 +1,96 @@
+//! CPU time of this thread, cheap to ask for after short pieces of work.
+
+#![expect(unsafe_code, reason = "the clock of a thread has no form in the standard library")]
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+/// Work that ends sooner counts by the usual clock, because the clock of a thread costs a system
+/// call.
+const SHORT: Duration = Duration::from_micros(100);
+
+thread_local! {
+    static SPAN: Cell<Option<Span>> = const { Cell::new(None) };
+}
+
+/// The present piece of work of a thread.
+#[derive(Clone, Copy)]
+struct Span {
+    began: Instant,
+    /// The thread's CPU time when its clock was read last.
+    read: Duration,
+    /// Time of the short pieces of work since then.
+    counted: Duration,
+}
+
+/// Begins a piece of work of this thread.
+pub fn begin() {
+    let began = Instant::now();
+    let span = SPAN.get().map_or_else(
+        || Span { began, read: thread_time(), counted: Duration::ZERO },
+        |span| Span { began, ..span },
+    );
+    SPAN.set(Some(span));
+}
+
+/// Returns the CPU time that this thread has used since the last `begin`. Time in which the thread
+/// waited counts only if the work was short.
+#[must_use]
+pub fn used() -> Duration {
+    let Some(span) = SPAN.get() else { return Duration::ZERO };
+    let elapsed = span.began.elapsed();
+    if elapsed < SHORT {
+        SPAN.set(Some(Span { counted: span.counted + elapsed, ..span }));
+        return elapsed;
+    }
+    let read = thread_time();
+    SPAN.set(Some(Span { read, counted: Duration::ZERO, ..span }));
+    read.saturating_sub(span.read + span.counted).min(elapsed)
+}
+
+fn thread_time() -> Duration {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the call writes to `time`, which zeros initialize if it fails.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
+        time.assume_init()
+    };
+    let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec);
+    Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works until this thread has used that much CPU time.
+    fn work(amount: Duration) {
+        let begun = thread_time();
+        while thread_time() < begun + amount {}
+    }
+
+    #[test]
+    fn work_counts_and_waiting_does_not() {
+        begin();
+        work(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(50));
+        let counted = used();
+        assert!(counted >= Duration::from_millis(5), "{counted:?}");
+        assert!(counted < Duration::from_millis(50), "{counted:?}");
+    }
+
+    #[test]
+    fn short_pieces_of_work_are_not_counted_again_with_the_next_long_piece() {
+        begin();
+        let mut counted = Duration::ZERO;
+        for _ in 0..1_000 {
+            begin();
+            counted += used();
+        }
+        begin();
+        work(Duration::from_millis(1));
+        counted += used();
+        assert!(counted >= Duration::from_millis(1), "{counted:?}");
+    }
+}
