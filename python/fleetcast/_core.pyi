@@ -169,7 +169,24 @@ def write_served(
     bytes_out: int,
     process: str,
 ) -> None:
-    """Writes one line of the access log to stderr: the members of a `log_lines.Served`."""
+    """Writes one line of the access log to stderr: the members of a `log_lines.Served`.
+
+    The lines of a client whose requests are refused, or need no key, are bounded.
+    """
+
+def refusal_is_logged(client: str, /) -> bool:
+    """Returns true if a line about a client that is refused, or has no key, is to be written now.
+
+    A client gets 10 lines a second, and all clients of the process get 100. `client` is an address.
+    Over gRPC it has a port, which does not count. Example: `ipv4:10.0.0.7:50112` counts as
+    `ipv4:10.0.0.7`.
+    """
+
+def name_process(process: str, /) -> None:
+    """Names this process in its lines about lines that were left out."""
+
+def tell_left_out() -> None:
+    """Writes how many lines of which clients were left out, if any were."""
 
 def routes(is_adapters: bool) -> list[tuple[str, list[str], bool, str | None, bool, list[str]]]:
     """Returns the routes of the public listener, or of the listener for other protocols.

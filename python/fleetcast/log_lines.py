@@ -13,8 +13,8 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.engine import name_process, tell_left_out
 from fleetcast.engine import write_served as _write_served
-from fleetcast.log_bounds import LineBound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,8 @@ def begin_log(process: str) -> None:
     """
     global _process  # noqa: PLW0603 - set once, by the process itself
     _process = process
-    atexit.register(_REFUSALS.flush)
+    name_process(process)
+    atexit.register(tell_left_out)
 
 
 def process_name() -> str:
@@ -60,39 +61,9 @@ class Served(NamedTuple):
 def write_served(served: Served) -> None:
     """Writes one line of the access log.
 
-    The lines of a client whose requests are refused, or need no key, are bounded (`log_bounds`).
+    The lines of a client whose requests are refused, or need no key, are bounded.
     """
-    is_tenants = served.error is None and served.tenant is not None
-    if is_tenants or refusal_is_logged(served.client):
-        _write_served(*served)
-
-
-def refusal_is_logged(client: str) -> bool:
-    """Returns true if a line about a client that is refused, or has no key, is to be written now.
-
-    `client` is an address. Over gRPC it has a port, which does not count. Example:
-    `ipv4:10.0.0.7:50112` counts as `ipv4:10.0.0.7`.
-    """
-    scheme = client.partition(":")[0]
-    address = client.rpartition(":")[0] if scheme in {"ipv4", "ipv6"} else client
-    return _REFUSALS.admits(address)
-
-
-def _tell_of_refusals(client: str, lines: int) -> None:
-    write_line(
-        {
-            "event": "lines of a client left out",
-            "client": client,
-            "lines": lines,
-            "level": "warning",
-            "logger": "fleetcast.access",
-            "process": _process,
-            "timestamp": timestamp(),
-        }
-    )
-
-
-_REFUSALS = LineBound(_tell_of_refusals)
+    _write_served(*served)
 
 
 def write_line(document: Mapping[str, object]) -> None:

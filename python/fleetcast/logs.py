@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from fleetcast.log_lines import begin_log, process_name, refusal_is_logged
+from fleetcast.engine import refusal_is_logged
+from fleetcast.log_lines import begin_log, process_name
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -158,6 +158,7 @@ ALL_READS = Send(
         for method in ("GET", "HEAD")
     )
 )
+NO_RIGHTS = Send((replace(WRITE, key=None),) * 2 + (replace(WRITE, key="reader"),) * 2)
 BAD_KEYS = Send((replace(WRITE, client=1, key="unknown"),) * 3)
 ORIGINS = Send(
     tuple(
@@ -171,9 +172,15 @@ ORIGINS = Send(
 def test_only_one_way_leads_to_the_application(both):
     """Else the programs below would compare one way with itself."""
     by_front, by_application = both([TWICE, ALL_READS])
-    assert 2 < by_front.answered_by_front < 2 + 2 * len(READS)  # refusals are the application's
+    assert 2 < by_front.answered_by_front < 2 + 2 * len(READS)  # refusals of reads are not
     assert by_application.answered_by_front == 0
     assert by_front.log
+
+
+def test_the_front_answers_refusals_of_which_there_may_be_many(both):
+    by_front, by_application = both([NO_RIGHTS])
+    assert by_front.answered_by_front == len(NO_RIGHTS.asks)
+    assert by_application.answered_by_front == 0
 
 
 @settings(
@@ -188,6 +195,7 @@ def test_only_one_way_leads_to_the_application(both):
 @example([ALL_READS, TWICE, ALL_READS, Change("disable"), ALL_READS])
 @example([FROM_ONE, FROM_ONE, FROM_ONE])
 @example([FROM_ONE, BAD_KEYS, FROM_ONE, TWICE])
+@example([NO_RIGHTS, Change("disable"), NO_RIGHTS, TWICE])
 @example([Change("set", "cors"), ORIGINS, Change("set", "usual"), ORIGINS])
 @example([step for name in SETTINGS for step in (TWICE, Change("set", name), TWICE)])
 def test_both_ways_answer_and_account_alike(both, program):

@@ -66,9 +66,12 @@ from fleetcast._core import (
     is_acceptable as is_acceptable,
     is_clock_believed as is_clock_believed,
     key_fields as key_fields,
+    name_process as name_process,
     note_unreadable as note_unreadable,
     parse_time as parse_time,
+    refusal_is_logged as refusal_is_logged,
     routes as routes,
+    tell_left_out as tell_left_out,
     time_ns as time_ns,
     write_served as write_served,
 )

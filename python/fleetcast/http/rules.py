@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from http import HTTPStatus
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import LimiterFile
+from fleetcast.surface.error_codes import ERROR_CODES
 from fleetcast.surface.stores import write_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fleetcast.config import Settings
@@ -21,8 +23,24 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _LOG_SECONDS = 10.0
+# A client may cause many of these refusals, so the engine answers them.
+_FREQUENT_CODES = (
+    *("rate_limited", "auth_lockout", "auth_failed", "tenant_unknown", "tenant_disabled"),
+    *("insufficient_scope", "live_ingest_not_entitled"),
+    *("ingest_buffer_full", "telemetry_unavailable"),
+)
 
 logger = logging.getLogger(__name__)
+
+
+class ErrorRow(NamedTuple):
+    """An error code's row, as the engine answers with it."""
+
+    status: int
+    line: str
+    """Status and reason. Example: `429 Too Many Requests`."""
+    fields: list[tuple[str, str]]
+    retry_seconds: int | None
 
 
 class ListenerRules(NamedTuple):
@@ -37,6 +55,8 @@ class ListenerRules(NamedTuple):
     """Counts bad keys."""
     body_bytes_max: int
     write_limits: dict[str, int | None]
+    errors: Mapping[str, ErrorRow] | None = None
+    """Codes whose refusals the engine answers. Answers for other protocols differ."""
     simulates: bool = False
     mapping: NameMapping | None = None
     """Names of other protocols. Only the listener for other protocols has a mapping."""
@@ -48,7 +68,7 @@ def public_rules(
     """Rules of the public listener, which counts clients in the file `limiter`."""
     file, limits = _limiter_file(limiter, settings.limits, _Faults(counters)), settings.limits
     rules = _rules(settings, file, file, limits.body_bytes_max, limits.batch_records_max)
-    return rules._replace(simulates=simulates)
+    return rules._replace(errors=_errors(), simulates=simulates)
 
 
 def adapter_rules(
@@ -77,6 +97,16 @@ def _rules(
     trusted, exempt = _networks(settings.http.trusted_proxies), _networks(settings.limits.exempt)
     bounds = write_limits(settings, records_max)
     return ListenerRules(settings, trusted, exempt, rates, lockouts, body_bytes_max, bounds)
+
+
+def _errors() -> dict[str, ErrorRow]:
+    rows = {}
+    for code in _FREQUENT_CODES:
+        row = ERROR_CODES[code]
+        fields = [(name.lower(), value) for name, value in row.headers if value is not None]
+        line = f"{row.http} {HTTPStatus(row.http).phrase}"
+        rows[code] = ErrorRow(row.http, line, fields, row.retry_seconds)
+    return rows
 
 
 def _networks(texts: Sequence[str]) -> list[str]:

@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class RequestIndexes(NamedTuple):
-    """Indexes of the counters that one request with a valid key changes."""
+    """Indexes of the counters that one request changes."""
 
     in_flight: int
-    total: int
-    usage: int
+    counts: list[int]
+    """Counters that each request raises by one."""
     seconds: Histogram
 
 
@@ -51,7 +51,7 @@ class Books(NamedTuple):
     counters_bytes: int
     bounds_seconds: Sequence[float]
     """Upper bounds of histograms."""
-    requests: Callable[[str, str, int | str, str], RequestIndexes]
+    requests: Callable[[str, str, int | str, str | None, str | None, bool], RequestIndexes]
     writes: Callable[[str], WriteIndexes]
     cpu: Callable[[str], int]
     """Returns the index of the CPU time of a tenant."""
@@ -105,12 +105,8 @@ class Requests:
 
         The request counts for the usage of `account_id`, if it came with a valid key.
         """
-        total = self._total(method, route, status)
-        changes = [(total, 1), *self._durations(route).changes(seconds)]
-        if account_id is not None:
-            changes.append((self._usage(account_id), 1))
-        if code is not None:
-            changes.append((self._refused(code), 1))
+        counts = self._counts(method, route, status, account_id, code)
+        changes = [*((index, 1) for index in counts), *self._durations(route).changes(seconds)]
         self._counters.add_all(changes)
 
     def refused(self, method: str, route: str, status: object, code: str) -> None:
@@ -122,14 +118,30 @@ class Requests:
         """Notes a refusal because a tenant, or an address, held its share already."""
         self._counters.add(self._counters.counter(self._over_share))
 
-    def indexes(self, method: str, route: str, status: object, account_id: str) -> RequestIndexes:
+    def indexes(
+        self,
+        method: str,
+        route: str,
+        status: object,
+        account_id: str | None,
+        code: str | None,
+        is_over_share: bool,  # noqa: FBT001 - the engine passes it by place
+    ) -> RequestIndexes:
         """Indexes for a caller that counts requests itself, as `began`, `left` and `ended` do."""
-        return RequestIndexes(
-            self.in_flight,
-            self._total(method, route, status),
-            self._usage(account_id),
-            self._durations(route),
-        )
+        counts = self._counts(method, route, status, account_id, code)
+        if is_over_share:
+            counts.append(self._counters.counter(self._over_share))
+        return RequestIndexes(self.in_flight, counts, self._durations(route))
+
+    def _counts(
+        self, method: str, route: str, status: object, account_id: str | None, code: str | None
+    ) -> list[int]:
+        counts = [self._total(method, route, status)]
+        if account_id is not None:
+            counts.append(self._usage(account_id))
+        if code is not None:
+            counts.append(self._refused(code))
+        return counts
 
     def cpu(self, tenant: str) -> int:
         """Index of the nanoseconds of CPU time that a tenant has caused on this surface."""

@@ -19,7 +19,9 @@ use fleetcast_core::storage::store::{MemoryStore, Peeked, Planes, Store};
 use fleetcast_front::SettingsVersion;
 use fleetcast_grpc::{Connection, Connections, Parts, Rules, Server, Statuses, serve};
 use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
-use fleetcast_service::books::{Books, Counters, Indexes, RequestIndexes, Status, WriteIndexes};
+use fleetcast_service::books::{
+    Books, Counters, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
+};
 use fleetcast_service::planes::OpenPlanes;
 use fleetcast_service::renewed::Renewed;
 use fleetcast_service::serving::BatchBounds;
@@ -203,7 +205,7 @@ fn records() -> MemoryRecords {
 struct Uncounted;
 
 impl Indexes for Uncounted {
-    fn of_requests(&self, _: &str, _: &str, _: Status<'_>, _: &str) -> Option<RequestIndexes> {
+    fn of_requests(&self, _: &RequestLabels) -> Option<RequestIndexes> {
         None
     }
 

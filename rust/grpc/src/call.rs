@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fleetcast_front::fair::Owner;
 use fleetcast_service::accounts::Identity;
-use fleetcast_service::books::{self, UnderWay, new_request_id};
+use fleetcast_service::books::{self, RequestLabels, UnderWay, new_request_id};
 use h2::Reason;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -87,7 +87,14 @@ impl Call {
         let Some(identity) = &self.identity else { return };
         let books = &self.of.server.parts.books;
         let status = books::Status::Grpc(Status::OK.name());
-        let entry = books.begin("grpc", WRITE_ROUTE, status, &identity.account);
+        let entry = books.begin(&RequestLabels {
+            method: "grpc",
+            route: WRITE_ROUTE,
+            status,
+            code: None,
+            account: Some(identity.account.clone()),
+            is_over_share: false,
+        });
         entry.end(&books::Served {
             request_id: &self.request_id,
             method: "grpc",

@@ -83,8 +83,8 @@ mod _core {
         results::{Compacted, Deleted, Saved, Stats, Upcoming, Verified, WriteResult},
         secret_text::SecretText,
         service::{
-            Authenticator, Decision, Service, Serving, key_fields, note_unreadable, routes,
-            write_served,
+            Authenticator, Decision, Service, Serving, key_fields, name_process, note_unreadable,
+            refusal_is_logged, routes, tell_left_out, write_served,
         },
         text::TextFormat,
         write_arrow::ArrowWrites,

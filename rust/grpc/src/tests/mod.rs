@@ -24,7 +24,7 @@ use fleetcast_core::storage::store::{Directory, Planes};
 use fleetcast_front::SettingsVersion;
 use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::books::{
-    Books, Counters, Histogram, Indexes, RequestIndexes, Status as LineStatus, WriteIndexes,
+    Books, Counters, Histogram, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
 };
 use fleetcast_service::planes::OpenPlanes;
 use fleetcast_service::renewed::Renewed;
@@ -96,7 +96,7 @@ impl RecordStore for GatedRecords {
 struct NoIndexes;
 
 impl Indexes for NoIndexes {
-    fn of_requests(&self, _: &str, _: &str, _: LineStatus<'_>, _: &str) -> Option<RequestIndexes> {
+    fn of_requests(&self, _: &RequestLabels) -> Option<RequestIndexes> {
         None
     }
 

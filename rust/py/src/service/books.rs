@@ -2,13 +2,14 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use fleetcast_service::books::{
-    self, Books, Counters, Histogram, Indexes, RequestIndexes, Source, Status, WriteIndexes,
+    self, Books, Counters, Histogram, Indexes, RequestIndexes, RequestLabels, Source, Status,
+    WriteIndexes,
 };
 
 use crate::arguments::at;
@@ -51,23 +52,18 @@ impl PyIndexes {
 }
 
 impl Indexes for PyIndexes {
-    fn of_requests(
-        &self,
-        method: &str,
-        route: &str,
-        status: Status<'_>,
-        account: &str,
-    ) -> Option<RequestIndexes> {
+    fn of_requests(&self, labels: &RequestLabels) -> Option<RequestIndexes> {
         asked(|py| {
-            let status = match status {
+            let status = match labels.status {
                 Status::Http(status) => status.into_py_any(py)?,
                 Status::Grpc(status) => status.into_py_any(py)?,
             };
-            let found = self.of_requests.bind(py).call1((method, route, status, account))?;
+            let RequestLabels { method, route, code, is_over_share, .. } = *labels;
+            let labels = (method, route, status, labels.account.as_deref(), code, is_over_share);
+            let found = self.of_requests.bind(py).call1(labels)?;
             Ok(RequestIndexes {
                 in_flight: at(&found, "in_flight")?,
-                total: at(&found, "total")?,
-                usage: at(&found, "usage")?,
+                counts: at::<Vec<usize>>(&found, "counts")?.into(),
                 seconds: self.histogram(&found, "seconds")?,
             })
         })
@@ -135,7 +131,24 @@ pub(crate) fn write_served(
         bytes_out,
         process,
     };
-    books::write_line(&whose.line(SystemTime::now()));
+    books::write_served(&whose);
+}
+
+#[pyfunction]
+#[pyo3(signature = (client, /))]
+pub(crate) fn refusal_is_logged(client: &str) -> bool {
+    books::refusal_is_logged(client)
+}
+
+#[pyfunction]
+#[pyo3(signature = (process, /))]
+pub(crate) fn name_process(process: &str) {
+    books::name_process(process);
+}
+
+#[pyfunction]
+pub(crate) fn tell_left_out(py: Python<'_>) {
+    py.detach(books::tell_left_out);
 }
 
 /// Logs the records of a batch that no read can show.

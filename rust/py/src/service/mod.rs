@@ -12,7 +12,9 @@ mod rules;
 mod serving;
 
 pub(crate) use authenticator::Authenticator;
-pub(crate) use books::{note_unreadable, open_books, write_served};
+pub(crate) use books::{
+    name_process, note_unreadable, open_books, refusal_is_logged, tell_left_out, write_served,
+};
 pub(crate) use decision::Decision;
 pub(crate) use rules::{Service, key_fields, routes};
 pub(crate) use serving::Serving;

@@ -1,6 +1,7 @@
 //! The rules of a listener, from the settings.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -13,7 +14,7 @@ use fleetcast_core::query::SeriesLimits;
 use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
 use fleetcast_service::answers;
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
-use fleetcast_service::serving::{self, CommonFields, Faulty};
+use fleetcast_service::serving::{self, CommonFields, ErrorRow, ErrorRows, Faulty};
 
 use super::authenticator::Authenticator;
 use super::decision::Decision;
@@ -76,6 +77,7 @@ impl Service {
             fields: CommonFields::new(at(&settings.getattr("http")?, "cors_origins")?),
             bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
             series,
+            errors: error_rows(rules)?,
             simulates: at(rules, "simulates")?,
             mapping: mapping.map(|mapping| mapping.get().shared()),
         })))
@@ -150,6 +152,17 @@ impl Service {
     ) -> PyResult<Bound<'py, PyAny>> {
         body(py, plane.answered(py, |plane| answers::series(plane, query, &self.0.series))?)
     }
+}
+
+/// Reads the rows of `http.rules.ErrorRow`.
+fn error_rows(rules: &Bound<'_, PyAny>) -> PyResult<ErrorRows> {
+    type Row = (u16, String, Vec<(String, String)>, Option<u64>);
+    let rows: Option<HashMap<String, Row>> = at(rules, "errors")?;
+    let rows = rows.into_iter().flatten();
+    let row = |(code, (status, line, fields, retry_seconds))| {
+        (code, ErrorRow { status, line, fields, retry_seconds })
+    };
+    Ok(rows.map(row).collect())
 }
 
 fn listener(is_adapters: bool) -> (&'static [Route], KeyPlaces) {

@@ -95,14 +95,14 @@ fn put(line: &mut Vec<u8>, name: &str, text: Option<&str>) {
 }
 
 /// Appends a time in the form that all log lines share.
-pub fn write_timestamp(line: &mut Vec<u8>, now: SystemTime) {
+pub(super) fn write_timestamp(line: &mut Vec<u8>, now: SystemTime) {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     line.extend_from_slice(&second(since.as_secs()));
     let _ = write!(line, ".{:06}Z", since.subsec_micros());
 }
 
 /// Writes a line to stderr by one system call, so that lines of several processes stay whole.
-pub fn write_line(line: &[u8]) {
+pub(super) fn write_line(line: &[u8]) {
     let _: io::Result<usize> = io::stderr().write(line); // there is no place to report the error
 }
 

@@ -7,6 +7,7 @@ mod counters;
 mod log_line;
 mod request_id;
 
+mod line_bound;
 mod unreadable;
 
 mod requests;
@@ -15,7 +16,8 @@ mod requests;
 mod tests;
 
 pub use counters::{Counters, Histogram};
-pub use log_line::{Served, Status, write_line, write_timestamp};
+pub use line_bound::{name_process, refusal_is_logged, tell_left_out, write_served};
+pub use log_line::{Served, Status};
 pub use request_id::new_request_id;
-pub use requests::{Books, Entry, Indexes, RequestIndexes, UnderWay, WriteIndexes};
+pub use requests::{Books, Entry, Indexes, RequestIndexes, RequestLabels, UnderWay, WriteIndexes};
 pub use unreadable::{Source, note_unreadable};

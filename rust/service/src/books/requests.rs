@@ -3,27 +3,43 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use fleetcast_core::plane::Written;
 use fleetcast_front::fair::Owner;
 
 use super::counters::{Counters, Histogram};
-use super::log_line::{Served, Status, write_line};
+use super::line_bound::write_served;
+use super::log_line::{Served, Status};
 use super::unreadable::{Source, note_unreadable};
 
 /// Bound on the count of cached indexes: of accounts and routes, and of tenants.
 const KNOWN_MAX: usize = 65_536;
 
-/// Indexes of the counters that one request with a valid key changes.
+/// Labels by which a request is counted.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct RequestLabels {
+    /// The method, or the name of the surface.
+    pub method: &'static str,
+    /// The path, or the call.
+    pub route: &'static str,
+    /// The status of the answer.
+    pub status: Status<'static>,
+    /// The error code of the answer, if the answer is an error.
+    pub code: Option<&'static str>,
+    /// The account, if the key is known.
+    pub account: Option<Owner>,
+    /// True if the account, or the address, already held its share.
+    pub is_over_share: bool,
+}
+
+/// Indexes of the counters that one request changes.
 #[derive(Debug)]
 pub struct RequestIndexes {
     /// Requests under way, a gauge.
     pub in_flight: usize,
-    /// Requests of this method, route and status.
-    pub total: usize,
-    /// Requests of the account.
-    pub usage: usize,
+    /// Counters that each request raises by one.
+    pub counts: Box<[usize]>,
     /// Durations of the route.
     pub seconds: Histogram,
 }
@@ -48,13 +64,7 @@ pub struct WriteIndexes {
 /// Finds the indexes of counters by their names, which are the names of the application.
 pub trait Indexes: Send + Sync {
     /// Returns the counters of requests.
-    fn of_requests(
-        &self,
-        method: &str,
-        route: &str,
-        status: Status<'_>,
-        account: &str,
-    ) -> Option<RequestIndexes>;
+    fn of_requests(&self, labels: &RequestLabels) -> Option<RequestIndexes>;
 
     /// Returns the counter of a tenant's CPU time, in nanoseconds.
     fn of_cpu(&self, tenant: &str) -> Option<usize>;
@@ -63,8 +73,6 @@ pub trait Indexes: Send + Sync {
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes>;
 }
 
-/// Method, route, status and account.
-type RequestKey = (&'static str, &'static str, Status<'static>, Owner);
 type Known<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
 
 /// Counts and logs requests of one process. Safe to share between threads.
@@ -75,7 +83,7 @@ pub struct Books {
     answered: Option<usize>,
     /// The name of the process.
     process: String,
-    requests: Known<RequestKey, RequestIndexes>,
+    requests: Known<RequestLabels, RequestIndexes>,
     writes: Known<Owner, WriteIndexes>,
     /// Counters of the CPU time of accounts.
     cpu: Known<Owner, usize>,
@@ -102,17 +110,8 @@ impl Books {
     }
 
     /// Counts a request as under way.
-    pub fn begin(
-        self: &Arc<Self>,
-        method: &'static str,
-        route: &'static str,
-        status: Status<'static>,
-        account: &Owner,
-    ) -> Entry {
-        let key = (method, route, status, account.clone());
-        let indexes = known(&self.requests, &key, || {
-            self.indexes.of_requests(method, route, status, account)
-        });
+    pub fn begin(self: &Arc<Self>, labels: &RequestLabels) -> Entry {
+        let indexes = known(&self.requests, labels, || self.indexes.of_requests(labels));
         if let Some(indexes) = &indexes {
             self.counters.add(indexes.in_flight, 1);
         }
@@ -160,14 +159,13 @@ impl Entry {
     pub fn end(self, served: &Served<'_>) {
         let (counters, duration): (_, Duration) = (&self.books.counters, served.duration);
         if let Some(indexes) = &self.indexes {
-            counters.add(indexes.total, 1);
-            counters.add(indexes.usage, 1);
+            indexes.counts.iter().for_each(|index| counters.add(*index, 1));
             indexes.seconds.observe(counters, duration);
         }
         if let Some(answered) = self.books.answered {
             counters.add(answered, 1);
         }
-        write_line(&served.line(SystemTime::now()));
+        write_served(served);
     }
 
     /// The books that hold this entry.

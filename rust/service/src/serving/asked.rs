@@ -8,7 +8,7 @@ use fleetcast_front::{Request, Served};
 use super::service::Service;
 use crate::accounts::Identity;
 use crate::admission::Decision;
-use crate::books::{self, Books, Entry, Status};
+use crate::books::{self, Books, Entry, RequestLabels, Status};
 use crate::planes::OpenPlane;
 
 /// A request that was admitted, to be answered here.
@@ -27,7 +27,14 @@ pub(super) struct Asked {
 impl Asked {
     /// Counts the request as under way.
     pub(super) fn begin(&self, status: u16) -> Entry {
-        self.books.begin(self.method, self.route, Status::Http(status), &self.identity.account)
+        self.books.begin(&RequestLabels {
+            method: self.method,
+            route: self.route,
+            status: Status::Http(status),
+            code: None,
+            account: Some(self.identity.account.clone()),
+            is_over_share: false,
+        })
     }
 
     /// Counts and logs the request with the bytes of its body and of its answer.

@@ -8,6 +8,7 @@ use fleetcast_front::{self as front, Fast, Request, Served};
 
 use super::asked::{Asked, hand_on};
 use super::reads::{Read, read};
+use super::refusals::refuse;
 use super::service::Service;
 use super::writes::write;
 use crate::admission::{Decision, Grant, Language, Route};
@@ -35,6 +36,10 @@ impl Serving {
         began: Instant,
     ) -> Served {
         let decision = Box::new(decision);
+        if decision.outcome.is_err() {
+            return refuse(&service, &self.books, &decision, request, began)
+                .unwrap_or_else(|request| hand_on(*request, decision));
+        }
         let (Ok(Grant::Serve), Some(route)) = (&decision.outcome, decision.route) else {
             return hand_on(request, decision);
         };
@@ -86,7 +91,7 @@ impl Fast for Serving {
             Err(mut request) => {
                 // The request exceeds its account's share, so this decision refuses it.
                 let decision = service.admission.decide(&mut *request);
-                hand_on(*request, Box::new(decision))
+                self.decided(service, decision, *request, began)
             }
         }
     }

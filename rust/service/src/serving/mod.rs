@@ -3,6 +3,7 @@
 //! Every other request, and every request that does not succeed, goes to the application together
 //! with the decision about it.
 
+mod error_rows;
 mod fields;
 mod unpacking;
 
@@ -13,11 +14,13 @@ mod batches;
 mod asked;
 
 mod reads;
+mod refusals;
 mod writes;
 
 mod front_requests;
 
 pub use batches::Faulty;
+pub use error_rows::{ErrorRow, ErrorRows};
 pub use fields::CommonFields;
 pub use front_requests::Serving;
 pub use service::{BatchBounds, Service};

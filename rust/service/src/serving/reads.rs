@@ -61,8 +61,8 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
             front::Body::Rest(Box::new(long))
         }
     };
-    let own = bytes_text.as_deref().map(|text| ("content-length", text));
-    let head = Head { status: STATUS.1, request_id: &request_id, own, is_json: true };
+    let own: Vec<_> = bytes_text.iter().map(|text| ("content-length", &**text)).collect();
+    let head = Head { status: STATUS.1, request_id: &request_id, own: &own, is_json: true };
     let answer = service.answer(&mut request, &head, body);
     Served::Done(request.answer(answer))
 }

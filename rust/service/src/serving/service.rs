@@ -9,6 +9,7 @@ use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Mapping;
 use fleetcast_front::{Answer, Body, Request};
 
+use super::error_rows::ErrorRows;
 use super::fields::CommonFields;
 use crate::admission::Admission;
 
@@ -43,6 +44,8 @@ pub struct Service {
     pub bounds: BatchBounds,
     /// Bounds of a read of series.
     pub series: SeriesLimits,
+    /// Error codes whose refusals are answered here.
+    pub errors: ErrorRows,
     /// If true, the application simulates entities for a tenant without a fleet.
     pub simulates: bool,
     /// Names of other protocols, if the listener accepts these protocols.
@@ -51,10 +54,10 @@ pub struct Service {
 
 /// The head of an answer that is made here.
 pub(super) struct Head<'t> {
-    pub(super) status: &'static str,
+    pub(super) status: &'t str,
     pub(super) request_id: &'t str,
-    /// A field of this answer alone. The application would set it before the fields of all answers.
-    pub(super) own: Option<(&'static str, &'t str)>,
+    /// Fields of this answer alone. The application would set them before the fields of all answers.
+    pub(super) own: &'t [(&'t str, &'t str)],
     pub(super) is_json: bool,
 }
 
@@ -64,7 +67,7 @@ impl Service {
         let origin = request.head().and_then(|head| head.field("ORIGIN")).map(<[u8]>::to_vec);
         let fields = self.fields.of(head.request_id, origin.as_deref(), None);
         let content_type = head.is_json.then_some(("content-type", "application/json"));
-        let fields = head.own.into_iter().chain(fields).chain(content_type);
+        let fields = head.own.iter().copied().chain(fields).chain(content_type);
         let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
         // The settings contain no origin with a line break.
         request.compose(head.status.as_bytes(), fields, body).unwrap_or_default()

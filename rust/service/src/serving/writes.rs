@@ -79,7 +79,10 @@ fn end(
     entry.books().wrote(&asked.identity.account, by, written);
     let bytes_in = request.head().map_or(0, RequestHead::body_bytes);
     asked.end(entry, status, (bytes_in, body.len() as u64));
-    let own = (language == Language::Otlp).then_some(("content-type", "application/x-protobuf"));
+    let own: &[_] = match language {
+        Language::Otlp => &[("content-type", "application/x-protobuf")],
+        _ => &[],
+    };
     let head = Head { status: line, request_id: &asked.request_id, own, is_json };
     let answer = asked.service.answer(&mut request, &head, Body::Pieces(vec![Box::new(body)]));
     drop(request.answer(answer));
