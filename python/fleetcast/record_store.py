@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 FACTS = "facts"
 """The space of facts about a store itself, which every store has."""
-DATA_FILE = "data.mdb"
-"""The file that holds the content of a store in a folder."""
 
 _NUMBER_BYTES = 8
 

@@ -74,47 +74,43 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
     return command
 
 
-class Duration(click.ParamType[int]):
-    """A duration, in seconds. Example: `90d` is 7,776,000."""
+class TextType(click.ParamType[Any]):
+    """Texts that `read` turns into a value. It raises `ValueError` for any other text."""
 
-    name = "duration"
+    def __init__(self, name: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._read = read
 
     def convert(
         self,
         value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> int:
-        """Called by click."""
-        if isinstance(value, int):
+    ) -> Any:
+        """Called by click, also with a value that was read before."""
+        if not isinstance(value, str):
             return value
         try:
-            return parse_duration(value)
+            return self._read(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-class Instant(click.ParamType[int]):
-    """An ISO 8601 datetime, in nanoseconds since 1970; UTC if it has no offset.
+def _time_ns(text: str) -> int:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        message = f"{text!r} is not a time: {error}"
+        raise ValueError(message) from error
 
-    Example: `2026-03-01` is 1,772,323,200,000,000,000.
-    """
 
-    name = "time"
+DURATION = TextType("duration", parse_duration)
+"""A duration, in seconds. Example: `90d` is 7,776,000."""
+INSTANT = TextType("time", _time_ns)
+"""An ISO 8601 datetime, in nanoseconds since 1970; UTC if it has no offset.
 
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> int:
-        """Called by click."""
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_time(value)
-        except ValueError as error:
-            self.fail(f"{value!r} is not a time: {error}", param, ctx)
+Example: `2026-03-01` is 1,772,323,200,000,000,000.
+"""
 
 
 def patiently(attempt: Callable[[], R | None]) -> R | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Instant, Run, patiently, with_run
+from fleetcast.cli.common import INSTANT, Run, patiently, with_run
 from fleetcast.engine import format_time
 from fleetcast.errors import OperatorError
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     multiple=True,
     help="Only rows of this measurement; repeatable.",
 )
-@click.option("--start", type=Instant(), required=True, help="First time, UTC without an offset.")
-@click.option("--end", type=Instant(), required=True, help="Time after the last rows.")
+@click.option("--start", type=INSTANT, required=True, help="First time, UTC without an offset.")
+@click.option("--end", type=INSTANT, required=True, help="Time after the last rows.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", is_flag=True, help="Confirm: the rows cannot be brought back.")
 @with_run

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from fleetcast.cli.common import Duration, Instant, Run, table, with_run
+from fleetcast.cli.common import DURATION, INSTANT, Run, table, with_run
 from fleetcast.cli.release import release
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES, SNR
@@ -52,9 +52,9 @@ forecast.add_command(release)
     required=True,
     help="Parquet or CSV: entity_id, time (UTC) and the family's input fields.",
 )
-@click.option("--start", type=Instant(), required=True, help="First origin, ISO 8601.")
-@click.option("--end", type=Instant(), required=True, help="Last origin, itself included.")
-@click.option("--every", type=Duration(), required=True, help="Time between origins, such as 60m.")
+@click.option("--start", type=INSTANT, required=True, help="First origin, ISO 8601.")
+@click.option("--end", type=INSTANT, required=True, help="Last origin, itself included.")
+@click.option("--every", type=DURATION, required=True, help="Time between origins, such as 60m.")
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Parquet."
 )
@@ -71,7 +71,7 @@ forecast.add_command(release)
 )
 @click.option(
     "--calibrate-until",
-    type=Instant(),
+    type=INSTANT,
     help="Earlier origins set the levels of alarm; by default the first half of the origins.",
 )
 @with_run

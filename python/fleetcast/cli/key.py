@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import SCOPES
-from fleetcast.cli.common import Duration, Run, instant, table, with_run
+from fleetcast.cli.common import DURATION, Run, instant, table, with_run
 
 if TYPE_CHECKING:
     from fleetcast.accounts import IssuedKey
@@ -25,7 +25,7 @@ def key() -> None:
 @click.option(
     "--scope", "scopes", multiple=True, required=True, help=f"One of {', '.join(SCOPES)}."
 )
-@click.option("--expires", type=Duration(), help="Lifetime, such as 90d; unlimited by default.")
+@click.option("--expires", type=DURATION, help="Lifetime, such as 90d; unlimited by default.")
 @click.option("--name", default="", help="Name that tells the purpose of the key.")
 @click.option("--environment", help="Environment of the key; by default this installation's.")
 @with_run
@@ -78,7 +78,7 @@ def revoke(run: Run, key_id: str) -> None:
 @click.argument("key_id")
 @click.option(
     "--overlap",
-    type=Duration(),
+    type=DURATION,
     default="24h",
     show_default=True,
     help="How long the old key stays good.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Duration, Run, instant, table, with_run
+from fleetcast.cli.common import DURATION, Run, instant, table, with_run
 from fleetcast.installation.lock import seen
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def operator() -> None:
 @operator.command()
 @click.option("--name", default="", help="Name of the person who gets the token.")
 @click.option(
-    "--expires", type=Duration(), default="30d", show_default=True, help="Lifetime, such as 8h."
+    "--expires", type=DURATION, default="30d", show_default=True, help="Lifetime, such as 8h."
 )
 @with_run
 def token(run: Run, name: str, expires: int) -> None:

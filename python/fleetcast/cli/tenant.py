@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fleetcast.accounts import PLAN_DEFAULT, PLANS, ControlStoreUnavailable
-from fleetcast.cli.common import Duration, Run, instant, table, with_run
-from fleetcast.durations import format_duration
+from fleetcast.cli.common import DURATION, Run, TextType, instant, table, with_run
+from fleetcast.durations import format_duration, parse_duration
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
@@ -18,19 +18,12 @@ if TYPE_CHECKING:
 _OFF = "off"
 
 
-class Retention(Duration):
-    """A duration, or `off` to keep everything."""
+def _retention(text: str) -> int | str:
+    return text if text == _OFF else parse_duration(text)
 
-    name = "retention"
 
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Any:
-        """Called by click."""
-        return value if value == _OFF else super().convert(value, param, ctx)
+RETENTION = TextType("retention", _retention)
+"""A duration, in seconds, or `off` to keep everything."""
 
 
 @click.group()
@@ -42,7 +35,7 @@ def tenant() -> None:
 @click.argument("name")
 @click.option("--plan", type=click.Choice(PLANS), default=PLAN_DEFAULT, show_default=True)
 @click.option("--no-live-ingest", is_flag=True, help="Refuse writes over the network.")
-@click.option("--retention", type=Duration(), help="Keep rows this long, such as 400d.")
+@click.option("--retention", type=DURATION, help="Keep rows this long, such as 400d.")
 @with_run
 def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int | None) -> None:
     """Make a tenant and its store.
@@ -80,7 +73,7 @@ def show(run: Run, name: str) -> None:
 @click.argument("name")
 @click.option("--live-ingest", type=click.Choice(["on", "off"]))
 @click.option("--plan", type=click.Choice(PLANS))
-@click.option("--retention", type=Retention(), help='A duration, or "off" to keep all rows.')
+@click.option("--retention", type=RETENTION, help='A duration, or "off" to keep all rows.')
 @with_run
 def set_(
     run: Run,

@@ -80,11 +80,6 @@ class Resume:
             os.close(self._held)
             self._held = None
 
-    @property
-    def is_kept(self) -> bool:
-        """Returns true if the import can resume."""
-        return self._path is not None
-
     def cursor(self, file: int) -> Cursor | None:
         """Key and position to store with a batch. The number of a line is added to the position."""
         if self._path is None:
