@@ -1306,8 +1306,6 @@ class Plane:
         Raises `StoreFull`, after which all batches still wait. Raises `StoreUnavailable` if waiting
         records may not have been stored; the message says how many.
         """
-    def buffered_bytes(self) -> int:
-        """Sealed bytes that wait for `flush`."""
     def compact(
         self,
         *,

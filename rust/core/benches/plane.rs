@@ -64,10 +64,11 @@ fn writes(criterion: &mut Criterion) {
 fn latest(criterion: &mut Criterion) {
     let plane = Plane::in_memory("bench").expect("randomness");
     write_all(&plane, (0..100).map(|number| Fleet::new(number * BODY_RECORDS).body(START_NS)));
+    let freshness_ns = 7 * 86_400 * SECOND_NS;
     let latest =
-        || plane.latest_json(INGEST_NS, 7 * 86_400 * SECOND_NS, None, INGEST_NS).expect("memory");
+        || plane.answer_latest(Some(INGEST_NS), freshness_ns, None, INGEST_NS).expect("memory");
     let mut group = criterion.benchmark_group("latest");
-    group.throughput(Throughput::Bytes(latest().iter().map(|chunk| chunk.len() as u64).sum()));
+    group.throughput(Throughput::Bytes(latest().len() as u64));
     group.bench_function("100000 entities x 5", |bencher| bencher.iter(|| black_box(latest())));
     group.finish();
 }

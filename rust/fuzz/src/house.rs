@@ -71,7 +71,6 @@ thread_local! {
 
 /// Runs `work` on a server and awaits the end of all calls. The server is kept for the next run,
 /// unless a call failed. Its planes are empty in each run.
-/// unless something went wrong; its planes are empty each time.
 pub(crate) fn run<F: Future<Output = ()>>(work: impl FnOnce(Arc<House>) -> F) {
     let _muted = Muted::new();
     let house = Arc::new(HOUSE.take().unwrap_or_else(House::new));

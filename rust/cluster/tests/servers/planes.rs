@@ -25,8 +25,8 @@ pub(crate) fn write(plane: &Plane, entity: &str, value: f64) {
 
 pub(crate) fn latest(plane: &Plane) -> String {
     let as_of_ns = 1_767_225_700_000_000_000;
-    let pieces = plane.latest_json(as_of_ns, 3_600_000_000_000, None, NOW_NS).unwrap();
-    String::from_utf8(pieces.concat()).unwrap()
+    let json = plane.answer_latest(Some(as_of_ns), 3_600_000_000_000, None, NOW_NS).unwrap();
+    String::from_utf8(json).unwrap()
 }
 
 #[test]

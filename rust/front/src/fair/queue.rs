@@ -133,15 +133,6 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         state.wake();
     }
 
-    /// Adds items, and wakes threads for all of them at once.
-    pub fn put_all(&self, items: impl IntoIterator<Item = (Lane<K>, T)>) {
-        let mut state = self.lock();
-        for (lane, item) in items {
-            self.add(&mut state, lane, item);
-        }
-        state.wake();
-    }
-
     /// Waits for the next item. Returns `None` when the queue is closed and empty.
     pub fn get(&self) -> Option<(Lane<K>, T)> {
         self.wait(self.lock())

@@ -98,7 +98,7 @@ fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
 fn owners_take_turns_however_much_one_has_queued() {
     let turns = FairQueue::new(1);
     (0..1_000).for_each(|number| turns.put(lane("a"), format!("a{number}")));
-    turns.put_all(["b0", "b1"].map(|item| (lane("b"), item.to_owned())));
+    ["b0", "b1"].map(|item| turns.put(lane("b"), item.to_owned()));
     assert_eq!(served(&turns, 5), ["a0", "b0", "a1", "b1", "a2"]);
     assert_eq!(turns.len(), 997);
 }
@@ -183,7 +183,7 @@ impl Starts<&'static str, &'static str> for Gate {
 fn a_lane_that_may_not_start_waits_until_it_may() {
     let turns = FairQueue::with_starts(2, Gate(AtomicBool::new(false)));
     let of = |kind| Lane { owner: owner("a"), kind };
-    turns.put_all(["read 0", "read 1", "read 2"].map(|item| (of("read"), item)));
+    ["read 0", "read 1", "read 2"].map(|item| turns.put(of("read"), item));
     turns.put(of("write"), "write");
     assert_eq!(served(&turns, 1), ["write"]);
     assert_eq!(turns.withdraw(&of("read"), |item| *item == "read 0"), ["read 0"]);

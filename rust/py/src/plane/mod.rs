@@ -163,8 +163,7 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
         self.answered(py, |plane| {
-            let body = plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))?;
-            Ok(body.concat())
+            Ok(plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))?)
         })
     }
 
@@ -424,10 +423,6 @@ impl Plane {
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, plane::Plane::flush)
-    }
-
-    fn buffered_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.detached(py, |plane| Ok(plane.buffered_bytes()))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

@@ -31,8 +31,9 @@ fn write(plane: &Plane, step: i64) {
 }
 
 fn newest(plane: &Plane) -> String {
-    let json = plane.latest_json(NOW_NS + 100, 86_400 * SECOND_NS, None, NOW_NS + 100).unwrap();
-    String::from_utf8(json.concat()).unwrap()
+    let json =
+        plane.answer_latest(Some(NOW_NS + 100), 86_400 * SECOND_NS, None, NOW_NS + 100).unwrap();
+    String::from_utf8(json).unwrap()
 }
 
 /// Deletes the newest rows of an entity.
@@ -106,8 +107,8 @@ fn a_newest_sample_that_retention_removed_does_not_come_back() {
         plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
     };
     let newest = || {
-        let json = plane.latest_json(NOW_NS, 7 * DAY_NS, None, NOW_NS).unwrap();
-        String::from_utf8(json.concat()).unwrap()
+        let json = plane.answer_latest(Some(NOW_NS), 7 * DAY_NS, None, NOW_NS).unwrap();
+        String::from_utf8(json).unwrap()
     };
     write("removed", "2026-09-18T12:00:00Z");
     plane.compact(Due::Now, NOW_NS).unwrap();

@@ -59,21 +59,6 @@ impl Plane {
         self.reader.with_latest(as_of_ns, freshness_ns, measurement, now.into(), lend)
     }
 
-    /// Returns the body of `GET /topology` in pieces. Example: for a plane without rows the body
-    /// ends with `"entities":[]}`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::follow`].
-    pub fn latest_json(
-        &self,
-        as_of_ns: i64,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now: impl Into<Now>,
-    ) -> Result<Vec<Vec<u8>>, Error> {
-        self.reader.latest_json(as_of_ns, freshness_ns, measurement, now.into())
-    }
-
     /// Answers `GET /topology` as a client asks for it: as of now if `as_of_ns` is `None`, and of
     /// all measurements if `measurement` is `None`. Example: `measurement` = `Some("link")` answers
     /// only links.
@@ -87,7 +72,7 @@ impl Plane {
         freshness_ns: i64,
         measurement: Option<&str>,
         now: impl Into<Now>,
-    ) -> Result<Vec<Vec<u8>>, ReadError> {
+    ) -> Result<Vec<u8>, ReadError> {
         self.reader.answer_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::Reader;
 use super::long_latest::{LATEST_END, LongLatest};
-use super::processors::Reading;
 use crate::model::catalog::Catalog;
 use crate::model::chunks::{Body, PIECE_BYTES};
 use crate::model::clock::Now;
@@ -12,7 +11,7 @@ use crate::model::error::Result;
 use crate::model::json;
 use crate::plane::failure::ReadError;
 use crate::plane::history::History;
-use crate::query::latest::{Latest, LatestView};
+use crate::query::latest::{Latest, LatestRest, LatestView};
 use crate::query::{MEASUREMENTS, QueryRefusal};
 
 impl Reader {
@@ -80,40 +79,10 @@ impl Reader {
         freshness_ns: i64,
         measurement: Option<&str>,
         now: Now,
-    ) -> Result<Vec<Vec<u8>>, ReadError> {
-        check_measurement(measurement)?;
-        let newest_ns = self.read_instant(now.ns)?;
-        let as_of_ns = as_of_ns.unwrap_or(newest_ns);
-        Ok(self.followed_latest_json(as_of_ns, freshness_ns, measurement, now)?)
-    }
-
-    pub(in crate::plane) fn latest_json(
-        &self,
-        as_of_ns: i64,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now: Now,
-    ) -> Result<Vec<Vec<u8>>> {
-        self.follower.follow()?;
-        self.followed_latest_json(as_of_ns, freshness_ns, measurement, now)
-    }
-
-    fn followed_latest_json(
-        &self,
-        as_of_ns: i64,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now: Now,
-    ) -> Result<Vec<Vec<u8>>> {
-        let reading = Reading::begin();
-        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
-            let head = self.latest_head(as_of_ns);
-            let mut pieces = view.write_entities(&head, measurement, reading.processors());
-            if let Some(last) = pieces.last_mut() {
-                last.extend_from_slice(LATEST_END);
-            }
-            pieces
-        })
+    ) -> Result<Vec<u8>, ReadError> {
+        let (mut whole, _) = self.begin(as_of_ns, freshness_ns, measurement, now, usize::MAX)?;
+        whole.extend_from_slice(LATEST_END);
+        Ok(whole)
     }
 
     /// Answers as [`Self::answer_latest`] does, and makes at most a piece at a time.
@@ -124,13 +93,8 @@ impl Reader {
         measurement: Option<&str>,
         now: Now,
     ) -> Result<Body, ReadError> {
-        check_measurement(measurement)?;
-        let newest_ns = self.read_instant(now.ns)?;
-        let as_of_ns = as_of_ns.unwrap_or(newest_ns);
         let (mut first, rest) =
-            self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
-                view.begin_entities(&self.latest_head(as_of_ns), measurement, PIECE_BYTES)
-            })?;
+            self.begin(as_of_ns, freshness_ns, measurement, now, PIECE_BYTES)?;
         if rest.is_empty() {
             first.extend_from_slice(LATEST_END);
             if first.len() <= PIECE_BYTES {
@@ -138,6 +102,26 @@ impl Reader {
             }
         }
         Ok(Body::Long(Box::new(LongLatest::new(&self.registry, first, rest))))
+    }
+
+    /// Returns the first `bytes_max` bytes of an answer, about, and the entities that remain.
+    fn begin(
+        &self,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now: Now,
+        bytes_max: usize,
+    ) -> Result<(Vec<u8>, LatestRest), ReadError> {
+        if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
+            return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
+        }
+        let newest_ns = self.read_instant(now.ns)?;
+        let as_of_ns = as_of_ns.unwrap_or(newest_ns);
+        let begun = self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
+            view.begin_entities(&self.latest_head(as_of_ns), measurement, bytes_max)
+        });
+        Ok(begun?)
     }
 
     fn latest_head(&self, as_of_ns: i64) -> Vec<u8> {
@@ -148,11 +132,4 @@ impl Reader {
         head.extend_from_slice(b",\"entities\":[");
         head
     }
-}
-
-fn check_measurement(measurement: Option<&str>) -> Result<(), ReadError> {
-    if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
-        return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
-    }
-    Ok(())
 }

@@ -20,7 +20,6 @@ mod keys;
 
 mod entity;
 
-mod json;
 mod page;
 mod rest;
 

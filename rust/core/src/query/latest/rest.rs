@@ -4,11 +4,13 @@
 use std::collections::VecDeque;
 
 use super::entity::EntityWriter;
-use super::json::ENTITY_BYTES;
 use super::table::LatestTable;
 use super::view::LatestView;
 use crate::model::catalog::Catalog;
 use crate::model::chunks;
+
+/// Estimated bytes of an entity with a few tags and fields, for the reservation of memory.
+const ENTITY_BYTES: usize = 384;
 
 /// Entities that have not been written. The memory grows with their values. Names stay in the
 /// catalog.

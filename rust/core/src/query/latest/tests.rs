@@ -124,9 +124,13 @@ proptest! {
         prop_assert!(latest.is_given_by(&again, &catalog) && again.is_given_by(&latest, &catalog));
 
         let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
-        let alone = view.write_entities(b"[", None, 1).concat();
-        for processors in 2..5 {
-            prop_assert_eq!(view.write_entities(b"[", None, processors).concat(), &*alone);
+        let (whole, _) = view.begin_entities(b"[", None, usize::MAX);
+        for bytes_max in [2, 40, 300] {
+            let (mut pieces, mut rest) = view.begin_entities(b"[", None, bytes_max);
+            while !rest.is_empty() {
+                pieces.extend(rest.next_piece(&catalog, bytes_max));
+            }
+            prop_assert_eq!(&pieces, &whole);
         }
 
         latest.retain(|time_ns| time_ns != dropped_ns);

@@ -19,10 +19,6 @@ pub struct SegmentSealer {
 }
 
 impl SegmentSealer {
-    /// Bytes that a sealed part has in addition to its content. Example: a part of 100 bytes is
-    /// sealed in 116 bytes.
-    pub const OVERHEAD: usize = TAG_LEN;
-
     /// Seals `plain` as the part `number`. A segment must have no other part with this number,
     /// because the nonce is made from it.
     ///

@@ -171,9 +171,8 @@ fn answers(plane: &Plane, now_ns: i64, days: std::ops::Range<i64>) -> (String, [
         }
     }
     let latest = [now_ns, START_NS + days.start * DAY_NS, START_NS + days.end * DAY_NS];
-    let latest = latest.map(|as_of_ns| plane.latest_json(as_of_ns, 30 * DAY_NS, None, now_ns));
-    // An answer is cut into pieces by the number of free threads, so join the pieces.
-    (String::from_utf8(lines).unwrap(), latest.map(|pieces| pieces.unwrap().concat()))
+    let answer = |as_of_ns| plane.answer_latest(Some(as_of_ns), 30 * DAY_NS, None, now_ns);
+    (String::from_utf8(lines).unwrap(), latest.map(|as_of_ns| answer(as_of_ns).unwrap()))
 }
 
 #[test]
