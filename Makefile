@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console integrations image docs forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -88,6 +88,9 @@ adapters: $(VENV)/engine $(VENV)/dev $(VENV)/adapters/made ## clients of other p
 # Debian has the browser and its driver, and npm for the rules of accessibility; it says what is missing and leaves that out.
 console: $(VENV)/engine $(VENV)/dev $(VENV)/console/made ## the console in a real browser; PICTURES=DIR takes pictures of it instead
 	sh tests/console/browser/with-browser.sh $(BIN)/python $(PICTURES)
+
+vendored: $(VENV)/console/made ## copy the libraries of the console's pages from npm's packages
+	$(BIN)/python tools/vendored
 
 # Programs of others; those that cannot be had are named, and their tests left out.
 integrations: $(VENV)/engine $(VENV)/dev ## the files of integrations/ with the programs that they are for; ten minutes

@@ -75,6 +75,23 @@ def links(now: datetime) -> Iterator[dict]:
                 }
 
 
+def beacons(now: datetime) -> Iterator[dict]:
+    """One that writes each minute, one that fell silent, and values of every size."""
+    for minute in range(170, 0, -1):
+        for name, silent in (("beacon-1", 0), ("beacon-2", 90)):
+            if minute > silent:
+                yield {
+                    "measurement": "beacon",
+                    "time": (now - timedelta(minutes=minute)).isoformat(),
+                    "tags": {"entity_id": name},
+                    "fields": {
+                        "level": 7.0 + 2 * math.sin(minute / 20),
+                        "total_bytes": 4.2e12 + 1e9 * (170 - minute),
+                        "leak": 3e-6 * (1 + math.sin(minute / 9)),
+                    },
+                }
+
+
 def pools(now: datetime) -> Iterator[dict]:
     dice = random.Random(9)
     window = now.replace(minute=now.minute - now.minute % 15, second=0, microsecond=0)
@@ -120,6 +137,7 @@ def fleet(data: Path, *options: str, terminal_count: int = TERMINALS) -> Iterato
     now = datetime.now(UTC)
     load(data, "harbour", terminals(now, terminal_count))
     load(data, "harbour", links(now))
+    load(data, "harbour", beacons(now))
     load(data, "lighthouse", pools(now))
     for number, name in enumerate(OTHERS[3:]):
         load(data, name, terminals(now, 40 * (number + 2)))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from fleetcast.console.answers import SECURITY_FIELDS
 
 STATIC = files("fleetcast.console") / "static"
-BYTES_MAX = 100_000
+NPM = Path(sys.prefix) / "console/node_modules/uplot"
+BYTES_MAX = 250_000
 TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -20,7 +25,13 @@ TYPES = {
 
 def static():
     found = {path.name: path for path in STATIC.iterdir() if path.is_file()}
-    return found | {f"views/{path.name}": path for path in (STATIC / "views").iterdir()}
+    folders = [path for path in STATIC.iterdir() if path.is_dir()]
+    return found | {
+        f"{folder.name}/{path.name}": path
+        for folder in folders
+        for path in folder.iterdir()
+        if not path.name.startswith("LICENSE-")
+    }
 
 
 def loaded(stranger):
@@ -37,7 +48,7 @@ def loaded(stranger):
     return found
 
 
-def test_script_and_style_are_at_most_100_kb():
+def test_script_and_style_are_at_most_250_kb():
     sizes = {name: len(path.read_bytes()) for name, path in static().items()}
     counted = sum(size for name, size in sizes.items() if name.endswith((".js", ".css")))
     print(counted, sizes)
@@ -92,8 +103,25 @@ def test_nothing_reads_markup_or_leaves_the_machine():
     names = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(")
     texts = {name: path.read_text() for name, path in static().items() if name.endswith("js")}
     assert [(file, name) for file, text in texts.items() for name in names if name in text] == []
-    hosts = re.compile(r"https?://(?!www\.w3\.org/2000/svg)")
+    # uPlot names its home in its first line.
+    hosts = re.compile(r"https?://(?!www\.w3\.org/2000/svg|github\.com/leeoniya/uPlot )")
     assert [file for file, path in static().items() if hosts.search(path.read_text())] == []
+
+
+@pytest.mark.skipif(not NPM.exists(), reason="no npm packages, which make console installs")
+def test_libraries_are_the_bytes_of_the_pinned_packages():
+    assert (
+        subprocess.run([sys.executable, "tools/vendored", "--check"], check=False).returncode == 0
+    )
+
+
+def test_the_wheel_has_the_licence_of_each_library():
+    lock = json.loads(Path("requirements/console/package-lock.json").read_text())
+    shipped = {path for path, of in lock["packages"].items() if path and not of.get("dev")}
+    for path in shipped:
+        name = path.rpartition("/")[2]
+        licence = (STATIC / "vendor" / f"LICENSE-{name}.txt").read_text()
+        assert "Permission" in licence
 
 
 @pytest.mark.parametrize("path", ["../app.py", "static/../../app.py", "static/", "static", "api/"])

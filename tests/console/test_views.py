@@ -19,6 +19,7 @@ from tests.waiting import until
 from .fleet import load
 
 COUNT = 1_200
+SEVENTEEN = json.dumps([str(number) for number in range(17)]).replace(" ", "")
 
 
 def record(entity, minutes, now=None, **fields):
@@ -88,7 +89,10 @@ def test_tenants_are_searched_ordered_and_cut(operator):
         ("tenants/acme/entities?" + "&".join(f"a{n}=1" for n in range(40)), "query"),
         (f"tenants/acme/entities?search={'x' * 5000}", "search"),
         ("tenants/acme/channels?entity_id=a", "measurement"),
-        (f"tenants/acme/channels?entity_id=a&measurement=link&fields={'x,' * 17}", "fields"),
+        (f"tenants/acme/channels?entity_id=a&measurement=link&fields={SEVENTEEN}", "fields"),
+        (f"tenants/acme/channels?entity_id=a&measurement=link&more={SEVENTEEN}", "more"),
+        ("tenants/acme/channels?entity_id=a&measurement=link&more=b", "more"),
+        ("tenants/acme/channels?entity_id=a&measurement=link&more=[1]", "more"),
         ("tenants/acme/channels?entity_id=a&measurement=link&end=noon", "end"),
         ("tenants/acme/forecasts?family=rain&entity_id=a", "family"),
         ("tenants/acme/forecasts?entity_id=a&horizon=7", "horizon"),
@@ -145,11 +149,22 @@ def test_channels_have_the_mean_between_minimum_and_maximum(operator):
     low, mean, high = (series[of]["channels"]["x"] for of in ("min", "mean", "max"))
     assert all(a <= b <= c for a, b, c in zip(low, mean, high, strict=True))
     assert (min(low), max(high)) == (1.0, 5.0)
-    assert operator.read(f"{path}&fields=x")["mean"]["interval"] == "15s"
+    assert operator.read(f'{path}&fields=["x"]')["mean"]["interval"] == "15s"
+    assert answer["names"] == ["x"]
+    assert answer["end"] - answer["start"] == 3600
+    (rows,) = operator.read(f"{path}&raw=1")["raw"]["series"]
+    assert rows["channels"]["x"][:3] == [1.0, 5.0, 3.0]
     week = operator.read(path.replace("3600", "604800"))
     assert week["mean"]["interval"] == "15m"
     nobody = operator.read(path.replace("entity_id=a", "entity_id=nobody"))
     assert nobody["mean"]["series"][0]["times"] == []
+
+
+def test_channels_of_several_entities_come_together(operator):
+    path = 'tenants/acme/channels?measurement=link&entity_id=a&more=["ut-0007"]&seconds=3600'
+    answer = operator.read(path)
+    assert [each["entity_id"] for each in answer["mean"]["series"]] == ["a", "ut-0007"]
+    assert answer["names"] == ["x"]
 
 
 def test_h20_a_window_beyond_the_horizon_is_refused_as_the_series_endpoint_does_it(operator):

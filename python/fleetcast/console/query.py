@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import parse_qsl
 
@@ -41,6 +42,16 @@ class ConsoleQuery:
     def needed(self, name: str) -> str:
         """Returns a text; refuses the request if it is missing."""
         return self.text(name) or self.refuse(name, f"{name} is missing.")
+
+    def texts(self, name: str) -> list[str]:
+        """Returns the texts of a JSON array. Example: `["link-1", "link-2"]`."""
+        try:
+            found = json.loads(self.text(name) or "[]")
+        except ValueError:
+            found = None
+        if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise _bad(name, f"{name} must be a JSON array of texts.")
+        return found
 
     def choice(self, name: str, allowed: Collection[str], default: str) -> str:
         """Returns one of a few words."""

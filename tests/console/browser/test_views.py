@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.console.fleet import TERMINALS
@@ -26,14 +24,6 @@ VIEWS = [
     ("refusals", {}),
 ]
 ROWS = "tbody tr[aria-rowindex]"
-
-
-def stretches(console, selector):
-    """Parts of a path, each from its first point to its last."""
-    path = console.find(selector).get_attribute("d")
-    return [
-        [float(x) for x in re.findall(r"([\d.]+) [\d.]+", part)] for part in path.split("M")[1:]
-    ]
 
 
 @pytest.mark.parametrize(("view", "parameters"), VIEWS)
@@ -139,38 +129,6 @@ def test_the_search_finds_an_entity_and_shows_all_of_its_state(console):
     console.all(".filters input")[1].clear()
     console.all(".filters input")[1].send_keys("nobody\n")
     assert until(lambda: console.texts(".notice strong")) == ["No entity is like this."]
-
-
-def test_channels_are_a_mean_within_a_band_that_ends_at_a_hole(console):
-    console.view("channels", **LINK, seconds="21600")
-    names = until(lambda: console.texts(".chart strong"))
-    assert names == ["modem_temperature_c", "received_dbm", "snr_db", "throughput_mbps"]
-    for kind in (".band", ".line.first"):
-        before, after = stretches(console, f".chart:nth-child(3) {kind}")
-        assert max(before) < min(after) - 20
-    assert "mean of 30s" in console.texts(".unit")[0]
-
-
-def test_a_chart_is_read_with_keys(console):
-    console.view("channels", **LINK, seconds="3600")
-    console.wait(".plot svg")
-    console.script("document.querySelector('.plot').focus()")
-    console.press("\ue011")
-    first = console.texts(".reading")[0]
-    console.press("\ue014")
-    assert console.texts(".reading")[0] != first
-    assert console.texts(".reading")[0] in console.find(".plot").get_attribute("aria-label")
-
-
-def test_forecasts_are_a_band_over_what_was_measured(console):
-    pytest.importorskip("onnxruntime")
-    console.view("forecasts", **FORECAST)
-    before, after = stretches(console, ".band")
-    assert max(before) < min(after) - 20
-    now = float(console.find(".now").get_attribute("x1"))
-    assert max(after) > now + 20
-    assert max(max(part) for part in stretches(console, ".line.first")) <= now + 2
-    assert "Nothing of it is kept." in console.texts(".charts .help")[0]
 
 
 def test_storage_says_what_is_due(console):

@@ -15,7 +15,7 @@ import { tenants } from "./views/tenants.js";
 
 /**
  * A view has a `title`, the `seconds` between two refreshes, and `begin(place)`. `begin` returns
- * its `node`, `refresh(signal)`, and `end()` if the view needs it.
+ * its `node`, `refresh(signal)`, and if the view needs them `end()`, and `seconds` of its own.
  */
 const VIEWS = { tenants, entities, channels, forecasts, storage, processes, refusals };
 const FIRST = "tenants";
@@ -108,7 +108,8 @@ function show() {
   main.setAttribute("aria-busy", "true");
   last = null;
   status.textContent = "loading…";
-  polled = poll((signal) => open.refresh(signal), view.seconds, said);
+  const begun = open;
+  polled = poll((signal) => begun.refresh(signal), () => begun.seconds ?? view.seconds, said);
 }
 
 /** Shows the age of the answers, and the last error. */

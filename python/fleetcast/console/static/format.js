@@ -1,5 +1,7 @@
 // Numbers, sizes and times as people read them. The caller shows the unit.
 
+import { prefixOf } from "./scale.js";
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const places = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", {
   minimumFractionDigits: digits, maximumFractionDigits: digits,
@@ -26,11 +28,10 @@ export function value(of) {
   return size >= 1e9 || size < 1e-3 ? of.toExponential(3) : Number(of.toPrecision(6)).toString();
 }
 
-/** A number in about four digits, for words next to a chart. */
+/** A number in about four digits, with the prefix that fits, for words next to a chart. */
 export function compact(of) {
-  const size = Math.abs(of);
-  const [unit, sign] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
-  return `${value(Number((of / unit).toPrecision(4)))}${sign}`;
+  const [unit, prefix] = prefixOf(Math.abs(of));
+  return `${value(Number((of / unit).toPrecision(4)))}${prefix}`;
 }
 
 export function bytes(of) {

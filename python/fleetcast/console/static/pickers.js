@@ -42,14 +42,14 @@ export function tenantPicker(chosen, change) {
 }
 
 /** A field for an entity; `scope()` returns its tenant and measurement. */
-export function entityPicker(chosen, scope, change) {
+export function entityPicker(chosen, scope, change, title = "Entity") {
   const suggest = async (search) => {
     const { tenant, measurement } = scope();
     if (!tenant) return [];
     const page = await ask(ofTenant(tenant, "entities"), { measurement, search, limit: SUGGESTED });
     return page.entities.map((entity) => entity.entity_id);
   };
-  const made = picker("Entity", chosen, "id", suggest, change);
+  const made = picker(title, chosen, "id", suggest, change);
   return { ...made, first: async () => (await suggest(""))[0] };
 }
 
@@ -57,4 +57,40 @@ export function entityPicker(chosen, scope, change) {
 export async function entityOf(tenant, measurement, id, signal) {
   const page = await ask(ofTenant(tenant, "entities"), { measurement, entity_id: id, limit: 1 }, { signal });
   return page.entities[0];
+}
+
+/** Returns the texts of a JSON array in the address; none if it cannot be read. */
+export function severalOf(text) {
+  try {
+    return JSON.parse(text ?? "[]").filter((each) => typeof each === "string");
+  } catch {
+    return [];
+  }
+}
+
+const CHANNELS_MAX = 16;
+
+/** A list of channels to tick. While none is ticked, the service chooses. */
+export function channelPicker(change) {
+  const summary = el("summary", {}, "Channels");
+  const list = el("div", { class: "ticks" });
+  const node = el("details", { class: "ticked" }, summary, list);
+  let shown = "";
+  const fill = (names, chosen) => {
+    summary.textContent = `Channels: ${chosen.length || Math.min(names.length, CHANNELS_MAX)} of ${names.length}`;
+    const now = JSON.stringify([names, chosen]);
+    if (now === shown) return;
+    shown = now;
+    const ticked = chosen.length ? chosen : names.slice(0, CHANNELS_MAX);
+    list.replaceChildren(...names.map((name) => {
+      const box = el("input", { type: "checkbox", checked: ticked.includes(name),
+        disabled: !ticked.includes(name) && ticked.length >= CHANNELS_MAX,
+        change: () => {
+          const now = names.filter((each) => (each === name ? box.checked : ticked.includes(each)));
+          change(now.length ? now : []);
+        } });
+      return el("label", {}, box, " ", name);
+    }));
+  };
+  return { node, fill };
 }

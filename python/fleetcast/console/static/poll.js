@@ -4,10 +4,10 @@
 const LONGEST_SECONDS = 60;
 
 /**
- * Runs `refresh(signal)` every `seconds` until `stop`. After each turn it calls `state` with
+ * Runs `refresh(signal)` every `every()` seconds until `stop`; with `Infinity` only when asked. After each turn it calls `state` with
  * `{at, error, due}`: the time of the newest answer, the error since then, the next refresh.
  */
-export function poll(refresh, seconds, state) {
+export function poll(refresh, every, state) {
   let timer = 0;
   let failures = 0;
   let at = null;
@@ -29,10 +29,11 @@ export function poll(refresh, seconds, state) {
       failures += 1;
     }
     if (stopped || mine !== asking) return;
+    const seconds = every();
     const wait = Math.min(seconds * 2 ** failures, LONGEST_SECONDS);
     const delay = Math.max(error?.retryAfter ?? 0, error ? wait : seconds);
     state({ at, error, due: Date.now() + delay * 1000, seconds });
-    if (!document.hidden) timer = setTimeout(turn, delay * 1000);
+    if (!document.hidden && delay < Infinity) timer = setTimeout(turn, delay * 1000);
   }
 
   const looked = () => {

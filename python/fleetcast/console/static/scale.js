@@ -1,54 +1,37 @@
-// Round numbers for the axes of a chart.
+// Labels of the axes: numbers with the prefix that fits, and times in UTC.
 
-const SECONDS = [1, 5, 15, 30, 60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
-  604800, 1209600];
+const PREFIXES = [[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""],
+  [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+const DIGITS_MAX = 6;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const two = (number) => String(number).padStart(2, "0");
 
-/** Returns the multiples of a step from `low` to `high`. */
-function multiples(low, high, step) {
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
-  return found;
+/** The prefix for a size: from 10,000 on, and below 0.01. Example: 4.2e9 has `[1e9, "G"]`. */
+export function prefixOf(size) {
+  if (size === 0 || (size >= 0.01 && size < 1e4)) return [1, ""];
+  return PREFIXES.find(([unit]) => size >= unit) ?? PREFIXES.at(-1);
 }
 
-/** Returns at most `wanted` round values over a range, and the text of each. */
-export function valueTicks(low, high, wanted) {
-  const rough = (high - low) / wanted;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 5].find((of) => of * power >= rough) ?? 10);
-  const size = Math.max(Math.abs(low), Math.abs(high));
-  const [unit, sign] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : size >= 1e4 ? [1e3, "k"] : [1, ""];
-  const digits = Math.min(Math.max(-Math.floor(Math.log10(step / unit) + 1e-9), 0), 8);
-  return multiples(low, high, step).map((value) => ({ value, text: (value / unit).toFixed(digits) + sign }));
+/** The labels of round values, all with one prefix. */
+export function valueLabels(values) {
+  const size = Math.max(...values.map(Math.abs), 0);
+  const [unit, prefix] = prefixOf(size);
+  const step = values.length > 1 ? (values[1] - values[0]) / unit : 1;
+  const digits = Math.min(Math.max(-Math.floor(Math.log10(step) + 1e-9), 0), DIGITS_MAX);
+  return values.map((value) => (value === 0 ? "0" : (value / unit).toFixed(digits) + prefix));
 }
 
-/** Returns at most `wanted` round times over a range, in UTC. The first of a day shows the day. */
-export function timeTicks(low, high, wanted) {
-  const step = SECONDS.find((of) => (high - low) / of <= wanted) ?? SECONDS.at(-1);
+/** The labels of round times, `step` seconds apart. A second line has the day, once a day. */
+export function timeLabels(times, step) {
   let last = null;
-  return multiples(low, high, step).map((value) => {
-    const at = new Date(value * 1000);
-    const day = `${two(at.getUTCDate())}.${two(at.getUTCMonth() + 1)}.`;
-    const clock = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${step < 60 ? `:${two(at.getUTCSeconds())}` : ""}`;
-    const text = step >= 86400 ? day : clock;
-    const begins = last !== null && day !== last && step < 86400;
+  return times.map((time) => {
+    const at = new Date(time * 1000);
+    const day = `${at.getUTCDate()} ${MONTHS[at.getUTCMonth()]}`;
+    if (step >= 86400) return day;
+    const seconds = step < 60 ? `:${two(at.getUTCSeconds())}` : "";
+    const clock = `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${seconds}`;
+    const begins = day !== last;
     last = day;
-    return { value, text: begins ? day : text };
+    return begins ? `${clock}\n${day}` : clock;
   });
-}
-
-/** Returns a range around all numbers of some columns; `null` if there is no number. */
-export function rangeOf(columns) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (const column of columns) {
-    for (const value of column) {
-      if (value === null) continue;
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    }
-  }
-  if (low > high) return null;
-  const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
-  return [low >= 0 && low < room ? 0 : low - room, high + room];
 }

@@ -1,4 +1,4 @@
-"""Channels of an entity over a window: the mean of each step, its minimum and its maximum.
+"""Channels of entities over a window: the mean of each step, its minimum and its maximum.
 
 `GET /topology/series` has the same steps and the same limits.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
@@ -15,13 +15,14 @@ from fleetcast.durations import parse_duration
 from fleetcast.engine import INTERVALS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Aggregation, Interval, Plane
 
 _WINDOWS_MAX = 800
+_ENTITIES_MAX = 16
 _CHANNELS_MAX = 16
 _SECONDS_MAX = 366 * 86_400
 _VALUES_MAX = 100_000
@@ -31,61 +32,106 @@ _EARLIEST_NS = -(2**63)
 _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
-def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
-    """Returns three answers of the engine, by aggregation.
+class _AskedChannels(NamedTuple):
+    """Entities, channels and window of a request."""
 
-    Answers have the `fields` that the query names, or the first fields. Raises `ConsoleRefused`,
-    `Refused`, `ControlStoreUnavailable`.
+    measurement: str
+    entity_ids: list[str]
+    fields: list[str]
+    start_ns: int
+    end_ns: int
+    raw: bool
+
+    @staticmethod
+    def of(query: ConsoleQuery) -> _AskedChannels:
+        entity_ids = [query.needed("entity_id"), *query.texts("more")]
+        if len(entity_ids) > _ENTITIES_MAX:
+            query.refuse("more", f"At most {_ENTITIES_MAX} entities are shown at a time.")
+        fields = query.texts("fields")
+        if len(fields) > _CHANNELS_MAX:
+            query.refuse("fields", f"At most {_CHANNELS_MAX} channels are shown at a time.")
+        seconds = max(query.whole("seconds", _HOUR_SECONDS, _SECONDS_MAX), 1)
+        asked_ns = query.time_ns("end")
+        end_ns = time.time_ns() if asked_ns is None else asked_ns
+        start_ns = max(end_ns - seconds * _NS_PER_SECOND, _EARLIEST_NS)
+        raw = query.choice("raw", ("", "1"), "") == "1"
+        return _AskedChannels(
+            query.needed("measurement"), entity_ids, fields, start_ns, end_ns, raw
+        )
+
+    def interval(self, values_max: int) -> Interval:
+        """Returns the shortest step that gives few enough windows, else the longest step."""
+        windows_max = min(_WINDOWS_MAX, values_max // len(self.entity_ids))
+        span_ns = self.end_ns - self.start_ns
+        fitting = (
+            each
+            for each in INTERVALS
+            if span_ns <= windows_max * parse_duration(each) * _NS_PER_SECOND
+        )
+        return cast("Interval", next(fitting, INTERVALS[-1]))
+
+
+def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
+    """Returns three answers of the engine, by aggregation, or with `raw` one answer of rows.
+
+    `entity_id` and the JSON array `more` name the entities. Answers have the `fields` that the
+    query names, or the first fields; `names` has all. `start` and `end` are the window in seconds.
+    Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
     """
-    entity_id, measurement = query.needed("entity_id"), query.needed("measurement")
-    fields = [name for name in query.text("fields").split(",") if name]
-    if len(fields) > _CHANNELS_MAX:
-        query.refuse("fields", f"At most {_CHANNELS_MAX} channels are shown at a time.")
-    seconds = max(query.whole("seconds", _HOUR_SECONDS, _SECONDS_MAX), 1)
-    asked_ns = query.time_ns("end")
-    end_ns = time.time_ns() if asked_ns is None else asked_ns
+    asked = _AskedChannels.of(query)
     limits = services.settings().limits
 
     def answer(
-        plane: Plane, names: Sequence[str], interval: Interval, aggregation: Aggregation
+        plane: Plane,
+        names: Sequence[str],
+        interval: Interval | None,
+        aggregation: Aggregation | None,
     ) -> bytes:
         return plane.series_json(
-            entity_ids=[entity_id],
-            start_ns=max(end_ns - seconds * _NS_PER_SECOND, _EARLIEST_NS),
-            end_ns=end_ns,
-            measurement=measurement,
+            entity_ids=asked.entity_ids,
+            start_ns=asked.start_ns,
+            end_ns=asked.end_ns,
+            measurement=asked.measurement,
             fields=names,
             interval=interval,
             agg=aggregation,
             point_budget=limits.point_budget,
             answer_values_max=min(limits.answer_values_max, _VALUES_MAX),
             history_horizon_days=limits.history_horizon_days,
+            raw_span_seconds=limits.raw_span_seconds,
             any_measurement=True,
         )
 
-    def read(plane: Plane) -> list[bytes]:
+    def read(plane: Plane) -> tuple[list[str], dict[str, bytes]]:
         # The statistics of blocks answer steps of an hour, so the names of channels cost little.
-        names = fields or _channels(answer(plane, (), "1h", "last"))
-        return [answer(plane, names, _interval(seconds), each) for each in _AGGREGATIONS]
+        names = _channels(answer(plane, (), "1h", "last"))
+        # An empty list would mean all channels, and no channel has an empty name.
+        shown = asked.fields or names[:_CHANNELS_MAX] or [""]
+        if asked.raw:
+            return names, {"raw": answer(plane, shown, None, None)}
+        step = asked.interval(min(limits.point_budget, _VALUES_MAX // (len(shown) + 1)))
+        return names, {each: answer(plane, shown, step, each) for each in _AGGREGATIONS}
 
-    bodies = read_plane(services, tenant, read)
-    pieces: list[bytes] = []
-    for aggregation, body in zip(_AGGREGATIONS, bodies, strict=True):
-        pieces += [b"," if pieces else b"{", b'"%s":' % aggregation.encode(), body]
-    return Answer(200, (*pieces, b"}"))
+    names, bodies = read_plane(services, tenant, read)
+    about: dict[str, object] = {
+        "names": names,
+        "start": asked.start_ns / _NS_PER_SECOND,
+        "end": asked.end_ns / _NS_PER_SECOND,
+        "raw_seconds": limits.raw_span_seconds,
+    }
+    return Answer(200, _joined(about, bodies))
+
+
+def _joined(about: dict[str, object], bodies: Mapping[str, bytes]) -> list[bytes]:
+    """Returns the pieces of a JSON object with texts of the engine as members."""
+    pieces = [json.dumps(about, separators=(",", ":")).encode().removesuffix(b"}")]
+    for name, body in bodies.items():
+        pieces += [b',"%s":' % name.encode(), body]
+    return [*pieces, b"}"]
 
 
 def _channels(body: bytes) -> list[str]:
-    """Returns the first channels of an answer.
-
-    If there are no channels, returns a name that no entity has. An empty list would mean all
-    channels.
-    """
-    (series,) = json.loads(body)["series"]
-    return list(series["channels"])[:_CHANNELS_MAX] or [""]
-
-
-def _interval(seconds: int) -> Interval:
-    """Returns the shortest step that gives few enough windows, else the longest step."""
-    fitting = (each for each in INTERVALS if seconds <= _WINDOWS_MAX * parse_duration(each))
-    return cast("Interval", next(fitting, INTERVALS[-1]))
+    """Returns the names of the channels of an answer, each once."""
+    return list(
+        dict.fromkeys(name for each in json.loads(body)["series"] for name in each["channels"])
+    )

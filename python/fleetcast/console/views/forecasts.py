@@ -58,6 +58,8 @@ def forecasts(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> An
             "times": [time_ns // _NS_PER_SECOND for time_ns in band.times_ns],
             "quantiles": band.quantiles,
             "observed": band.observed,
+            "issued": band.times_ns[-1] // _NS_PER_SECOND - horizon * 60,
+            "fan": band.fan,
             "error": band.error,
         }
     )

@@ -39,6 +39,8 @@ class HindsightBand:
     """A column for each quantile of the family; `None` without a forecast."""
     observed: list[float | None]
     """The target as the family defines it; `None` if it was not measured."""
+    fan: list[list[float | None]]
+    """The forecast of the newest instant: a row for each horizon, a column for each quantile."""
     error: str | None
     """Code of the entity error at the newest instant, if there is one."""
 
@@ -75,12 +77,14 @@ class Hindsight:
         states = _states(forecaster, plane, entity_id, issued_ns) if family is DEMAND else None
         forecast = forecaster.predict(features(family, [rows], issued_ns), states)
         at = family.horizons_minutes.index(horizon_minutes)
-        levels = np.sort(forecast.quantiles[0, :, at], axis=-1)  # never crossing
+        quantiles = np.sort(forecast.quantiles[0], axis=-1)  # never crossing
+        levels = quantiles[:, at]
         return HindsightBand(
             model_version=release.model_version,
             times_ns=(issued_ns + horizon_minutes * MINUTE_NS).tolist(),
             quantiles=[_listed(levels[:, index]) for index in range(len(family.quantiles))],
             observed=_listed(observed(family, rows, issued_ns)[:, at]),
+            fan=[_listed(row) for row in quantiles[-1]],
             error=forecast.errors[0, -1],
         )
 
