@@ -16,8 +16,9 @@ from fleetcast.cli.common import Run, with_run
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Load the real files of this folder instead of a generated fleet.",
 )
+@click.option("--verbose", is_flag=True, help="Print each answer whole.")
 @with_run
-def demo(run: Run, once: bool, sample: Path | None) -> None:
+def demo(run: Run, once: bool, sample: Path | None, verbose: bool) -> None:
     """Start the whole service on a temporary directory, load a fleet, ask every endpoint.
 
     The data directory of --data is not touched.
@@ -25,4 +26,4 @@ def demo(run: Run, once: bool, sample: Path | None) -> None:
     # An import at the top of the file would slow down the list of commands.
     from fleetcast.cli.demo.demonstration import demonstrate
 
-    demonstrate(run, once=once, sample=sample)
+    demonstrate(run, once=once, sample=sample, verbose=verbose)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import tempfile
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +14,16 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import SCOPES
-from fleetcast.cli.demo.fleet import generated_fleet
+from fleetcast.cli.demo.fleet import (
+    FADING_LINK,
+    FULL_POOL,
+    SILENT_LINK,
+    fleet_at,
+    generated_fleet,
+)
 from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
+from fleetcast.cli.demo.summary import documents, line_of
 from fleetcast.cli.demo.tour import Gateway, HttpSession, Reply, load, read_paths
 from fleetcast.errors import OperatorError
 from fleetcast.installation.directory import DataDirectory
@@ -22,14 +31,14 @@ from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fleetcast.cli.common import Run
     from fleetcast.cli.demo.fleet import Record
 
 _TENANT = "demo"
-_SHOWN_CHARACTERS = 1200
 _ENTITIES_SHOWN = 2
+_STEP_SECONDS = 10.0
 _CURL_RECORD = {
     "measurement": "link",
     "time": "2030-01-01T00:00:00Z",  # a future time is stored as the time of the write
@@ -38,7 +47,7 @@ _CURL_RECORD = {
 }
 
 
-def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
+def demonstrate(run: Run, *, once: bool, sample: Path | None, verbose: bool) -> None:
     """Serves, loads and asks. Without `once` the service runs until Ctrl-C.
 
     Raises `OperatorError`.
@@ -50,15 +59,23 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
         key, token = _provisioned(directory)
         now = datetime.now(UTC)
         fleet = generated_fleet(now) if sample is None else sampled_fleet(sample, now)
+        log = Path(folder) / "service.log"
         try:
-            with running_service(directory.root) as (process, ready):
+            with running_service(directory.root, log) as (process, ready):
                 base = str(ready["http"])
                 tour = _tour(HttpSession(base, key), Gateway(ready, key), fleet, now)
-                _print_tour(run, base, key, list(tour))
+                answers = list(tour)
+                document = {
+                    "http": base,
+                    "key": key,
+                    "answers": [answer._asdict() for answer in answers],
+                }
+                lines = [documents(answers)] if verbose else [line_of(each) for each in answers]
+                run.answer(document, "\n".join(lines))
                 if not once:
-                    click.echo(f"Console: {ready['admin']}/console/ opens with {token}", err=True)
-                    click.echo("The service stays up until Ctrl-C.", err=True)
-                    message = f"the service ended with status {process.wait()}"
+                    click.echo(_invitation(ready, key, token, log, moves=sample is None), err=True)
+                    _keep_moving(process, HttpSession(base, key), now if sample is None else None)
+                    message = f"the service ended with status {process.wait()}: see {log}"
                     raise OperatorError(message)
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)
@@ -94,32 +111,56 @@ def _tour(
     accepted, acknowledgment = load(client, rest())
     sent = gateway.end()
     click.echo(
-        f"Loaded {accepted} records over HTTP and {sent.body['accepted_count']} of"
+        f"Loaded {accepted:,} records over HTTP and {sent.body['accepted_count']:,} of"
         f" {len(links)} links over gRPC.",
         err=True,
     )
     yield acknowledgment
     yield sent
-    for path, statuses in read_paths(list(links)[:_ENTITIES_SHOWN], now).items():
+    shown = sorted(links, key=lambda link: link != FADING_LINK)[:_ENTITIES_SHOWN]
+    for path, statuses in read_paths(shown, now).items():
         yield client.get(path).expect(*statuses)
     client.close()
 
 
-def _print_tour(run: Run, base: str, key: str, answers: list[Reply]) -> None:
-    lines: list[str] = []
-    for answer in answers:
-        text = json.dumps(answer.body, indent=2)
-        if len(text) > _SHOWN_CHARACTERS:
-            text = text[:_SHOWN_CHARACTERS] + "\n  …"
-        lines += [f"{answer.request}\n{answer.status} {text}", ""]
-    lines += [f"Key: {key}", "", "Try it:"]
-    for answer in answers:
-        method, path = answer.request.split(" ", 1)
-        if method == "GET":
-            lines.append(f"  curl -H 'x-api-key: {key}' '{base}{path}'")
-    lines.append(
-        f"  curl -H 'x-api-key: {key}' -H 'Content-Type: application/json'"
-        f" '{base}/telemetry' -d '{json.dumps([_CURL_RECORD], separators=(',', ':'))}'"
+def _keep_moving(process: subprocess.Popen[str], client: HttpSession, now: datetime | None) -> None:
+    """Writes the fleet's next records until the service ends. A sample of files stands still."""
+    newest = None if now is None else now.replace(second=0, microsecond=0)
+    while process.poll() is None:
+        if newest is not None:
+            load(client, fleet_at(datetime.now(UTC), newest))
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_STEP_SECONDS)
+
+
+def _invitation(
+    ready: Mapping[str, str | None], key: str, token: str, log: Path, *, moves: bool
+) -> str:
+    """Returns what to look at and to try while the service runs."""
+    base, console = ready["http"], f"{ready['admin']}/console/"
+    lines = ["", f"Console   {console}", f"  token   {token}"]
+    if moves:
+        links = {
+            f"{FADING_LINK} fades in the rain": f"forecasts?measurement=link&entity={FADING_LINK}",
+            f"{SILENT_LINK} fell silent": f"channels?measurement=link&entity={SILENT_LINK}",
+            f"{FULL_POOL} nears its capacity": (
+                f"forecasts?measurement=pool_interval&entity={FULL_POOL}"
+            ),
+        }
+        lines += [
+            f"  {words:<30}{console}#/{address}&tenant={_TENANT}"
+            for words, address in links.items()
+        ]
+    record = json.dumps([_CURL_RECORD], separators=(",", ":"))
+    return "\n".join(
+        [
+            *lines,
+            f"Read      curl -H 'x-api-key: {key}' '{base}/topology?measurement=link'",
+            (
+                f"Write     curl -H 'x-api-key: {key}' -H 'Content-Type: application/json'"
+                f" '{base}/telemetry' -d '{record}'"
+            ),
+            f"Log       {log}",
+            "Ctrl-C stops the service and removes its data.",
+        ]
     )
-    document = {"http": base, "key": key, "answers": [answer._asdict() for answer in answers]}
-    run.answer(document, "\n".join(lines))

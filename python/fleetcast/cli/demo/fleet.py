@@ -1,4 +1,8 @@
-"""A small fleet: the same values on every run, ending at the minute it is asked for."""
+"""A small fleet on the move: the same values on every run, ending at the minute it is asked for.
+
+One link runs into rain, one fell silent, and a pool is at its capacity, so that each view of the
+console has something to show.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,24 @@ if TYPE_CHECKING:
 Record = dict[str, object]
 
 LINKS = tuple(f"link-{number}" for number in range(1, 7))
+FADING_LINK, SILENT_LINK = LINKS[2], LINKS[5]
 SATELLITES = ("sat-1", "sat-2", "sat-3")
 STATIONS = {"gs-north": (69.66, 18.94, 0.1), "gs-south": (-33.15, -70.67, 0.7)}
 POOLS = ("pool-east", "pool-west")
+FULL_POOL = POOLS[1]
 
 _LINK_MINUTES = 180
+_SILENT_MINUTES = 25
+_FADE_MINUTES = 30  # so long before now the rain begins
+_FADE_DB_PER_MINUTE = 0.35
+_FADE_DB_MAX = 16.0
 _SLOW_STEP_MINUTES = 5
 _POOL_STEP = timedelta(minutes=15)
 _POOL_STEPS = 8 * 96
 _SEED = 20_260_101
 _EARTH_KM = 6371.0
 _ORBIT_KM = 550.0
+_CAPACITY_BYTES = 13_000_000_000
 
 
 def generated_fleet(now: datetime) -> Iterator[Record]:
@@ -36,10 +47,23 @@ def generated_fleet(now: datetime) -> Iterator[Record]:
         yield from (_pool(time, step, rank, noise) for rank in range(len(POOLS)))
     for minute in range(_LINK_MINUTES):
         time = newest - timedelta(minutes=_LINK_MINUTES - 1 - minute)
-        yield from (_link(time, minute, rank, noise) for rank in range(len(LINKS)))
-        yield from (_satellite(time, minute, rank) for rank in range(len(SATELLITES)))
-        if (_LINK_MINUTES - 1 - minute) % _SLOW_STEP_MINUTES == 0:
-            yield from _stations(time, minute, noise)
+        slow = (_LINK_MINUTES - 1 - minute) % _SLOW_STEP_MINUTES == 0
+        yield from _moment(time, minute, noise, slow=slow)
+
+
+def fleet_at(now: datetime, newest: datetime) -> Iterator[Record]:
+    """Yields the records of an instant after `newest`, the end of the generated fleet."""
+    minute = _LINK_MINUTES - 1 + (now - newest).total_seconds() / 60
+    yield from _moment(now, minute, random.Random(minute), slow=True)  # noqa: S311 - see above
+
+
+def _moment(time: datetime, minute: float, noise: random.Random, *, slow: bool) -> Iterator[Record]:
+    for rank, name in enumerate(LINKS):
+        if name != SILENT_LINK or minute < _LINK_MINUTES - _SILENT_MINUTES:
+            yield _link(time, minute, rank, noise)
+    yield from (_satellite(time, minute, rank) for rank in range(len(SATELLITES)))
+    if slow:
+        yield from _stations(time, minute, noise)
 
 
 def _record(
@@ -48,14 +72,18 @@ def _record(
     return {"measurement": measurement, "time": time.isoformat(), "tags": tags, "fields": fields}
 
 
-def _link(time: datetime, minute: int, rank: int, noise: random.Random) -> Record:
+def _link(time: datetime, minute: float, rank: int, noise: random.Random) -> Record:
     phase = 2 * math.pi * (minute / 96 + rank / len(LINKS))
     elevation = 45 + 30 * math.sin(phase)
     sine = math.sin(math.radians(elevation))
     radius = _EARTH_KM + _ORBIT_KM
     reach = math.sqrt((_EARTH_KM * sine) ** 2 + radius**2 - _EARTH_KM**2) - _EARTH_KM * sine
+    wet_minutes = max(0.0, minute - (_LINK_MINUTES - _FADE_MINUTES))
+    rain_db = min(_FADE_DB_PER_MINUTE * wet_minutes, _FADE_DB_MAX)
+    fade_db = rain_db if LINKS[rank] == FADING_LINK else 0.0
+    snr_db = 24 - 20 * math.log10(reach / _ORBIT_KM) - fade_db + noise.gauss(0, 0.3)
     fields: dict[str, object] = {
-        "snr_db": round(24 - 20 * math.log10(reach / _ORBIT_KM) + noise.gauss(0, 0.3), 2),
+        "snr_db": round(snr_db, 2),
         "elevation_deg": round(elevation, 3),
         "azimuth_deg": round(math.degrees(phase) % 360, 3),
         "slant_range_km": round(reach, 3),
@@ -67,7 +95,7 @@ def _link(time: datetime, minute: int, rank: int, noise: random.Random) -> Recor
     return _record("link", time, tags, fields)
 
 
-def _satellite(time: datetime, minute: int, rank: int) -> Record:
+def _satellite(time: datetime, minute: float, rank: int) -> Record:
     turn = 2 * math.pi * (minute / 96 + rank / len(SATELLITES))
     longitude = (math.degrees(turn) - minute / 4 + 180) % 360 - 180
     fields: dict[str, object] = {
@@ -81,7 +109,7 @@ def _satellite(time: datetime, minute: int, rank: int) -> Record:
     return _record("satellite", time, tags, fields)
 
 
-def _stations(time: datetime, minute: int, noise: random.Random) -> Iterator[Record]:
+def _stations(time: datetime, minute: float, noise: random.Random) -> Iterator[Record]:
     for name, (latitude, longitude, altitude) in STATIONS.items():
         tags = {"entity_id": name, "entity_type": "ground_station"}
         position: dict[str, object] = {"lat": latitude, "lon": longitude, "altitude_km": altitude}
@@ -99,4 +127,8 @@ def _pool(time: datetime, step: int, rank: int, noise: random.Random) -> Record:
     week = 0.8 if (step // 96) % 7 >= 5 else 1.0  # noqa: PLR2004 - the two days of a weekend
     offered = 4e9 * (rank + 1) * day * week * math.exp(noise.gauss(0, 0.15))
     tags = {"entity_id": POOLS[rank], "entity_type": "pool", "region": POOLS[rank][5:]}
-    return _record("pool_interval", time, tags, {"offered_bytes": round(offered)})
+    fields: dict[str, object] = {
+        "offered_bytes": round(offered),
+        "capacity_bytes": _CAPACITY_BYTES,
+    }
+    return _record("pool_interval", time, tags, fields)

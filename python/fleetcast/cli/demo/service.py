@@ -16,31 +16,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _STOP_SECONDS = 60.0
+_LINES_SHOWN = 20
 _OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 _UNLIMITED = ("--set", "limits.requests_per_minute=0")
 
 
 @contextmanager
-def running_service(data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str | None]]]:
+def running_service(
+    data: Path, log: Path
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, str | None]]]:
     """Starts the service, gives its process and its ready line, and stops it at the end.
 
-    Raises `OperatorError` if the service does not become ready.
+    The service logs into the file `log`. Raises `OperatorError` if the service does not become
+    ready.
     """
     # The service has its own process group, so that Ctrl-C reaches only the demo. The demo then
     # stops the service in order.
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "fleetcast", "serve", "--data", data, *_OPTIONS, *_UNLIMITED],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env={name: value for name, value in os.environ.items() if "FLEETCAST_" not in name},
-        process_group=0,
-        text=True,
-    )
+    with log.open("wb") as logged:
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "fleetcast", "serve", "--data", data, *_OPTIONS, *_UNLIMITED],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=logged,
+            env={name: value for name, value in os.environ.items() if "FLEETCAST_" not in name},
+            process_group=0,
+            text=True,
+        )
     try:
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         line = process.stdout.readline()
         if not line:
-            message = "the service did not start: see above"
+            last = log.read_text(errors="replace").splitlines()[-_LINES_SHOWN:]
+            message = "\n".join(["the service did not start:", *last])
             raise OperatorError(message)
         yield process, json.loads(line)
     finally:
