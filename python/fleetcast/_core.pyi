@@ -24,6 +24,7 @@ from fleetcast.http.rules import ListenerRules
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.metrics.surfaces import Books
 
+EntitySort: TypeAlias = Literal["id", "time", "field"]
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
 Precision: TypeAlias = Literal["ns", "us", "ms", "s"]
@@ -1132,9 +1133,17 @@ class Plane:
     def latest_page(
         self,
         *,
+        columns: Sequence[Sequence[str]] | None = None,
         measurement: str | None = None,
         search: str = "",
         entity_id: str | None = None,
+        tag: tuple[str, str] | None = None,
+        after_ns: int = ...,
+        before_ns: int = ...,
+        field: tuple[str, float, float] | None = None,
+        sort: EntitySort = "id",
+        sort_field: str = "",
+        descending: bool = False,
         first: int = 0,
         entities_max: int = 200,
         bytes_max: int = 4_194_304,
@@ -1143,11 +1152,19 @@ class Plane:
         """Returns a page of the entities that have a sample, of any age and any measurement, as
         JSON.
 
-        `entities` have the form of `latest_json` and are sorted by measurement and id. The page
-        starts at index `first` and has at most `entities_max` entities. It ends after the entity
-        that passes `bytes_max` bytes. `total` is the number of entities whose id holds `search`
-        (ASCII letters of either case), and equals `entity_id` if that is given. `measurements` has
-        the number of entities of each measurement. Raises `StoreError`.
+        `entities` have the form of `latest_json`. The page starts at index `first` and has at most
+        `entities_max` entities. It ends after the entity that passes `bytes_max` bytes. `total` is
+        the number of entities whose id holds `search` (ASCII letters of either case), and equals
+        `entity_id` if that is given; whose newest sample has the `tag`, lies in `[after_ns,
+        before_ns)`, and has a number in `field` within its two bounds. `measurements` has the
+        number of all entities of each measurement.
+
+        Entities are sorted by measurement and id, by the `time` of their newest sample, or by the
+        number in the field `sort_field`; entities without that number come last. With `columns`,
+        the page has `points` in place of `entities` and `measurements`: `[measurement, id, seconds
+        since 1970, number, …]`, a number or null for each column, the first among the fields that
+        the column names. Takes 24 bytes of memory for each entity of `total`. Raises `StoreError`,
+        and `ValueError` for an unknown `sort`.
         """
     def series_json(
         self,

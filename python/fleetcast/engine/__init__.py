@@ -84,6 +84,8 @@ from fleetcast.engine.saved import (
     SavedPlane as SavedPlane,
 )
 
+EntitySort = Literal["id", "time", "field"]
+"""Order of a page of entities."""
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """An interval of `INTERVALS`."""
 Aggregation = Literal["mean", "min", "max", "last"]

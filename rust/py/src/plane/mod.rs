@@ -6,6 +6,7 @@ mod handle;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -16,7 +17,7 @@ use fleetcast_core::model::limits::{
 };
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::{self, Acknowledge, Due, Extent};
-use fleetcast_core::query::latest::{LatestPage, LatestView};
+use fleetcast_core::query::latest::{EntityChoice, EntityOrder, LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
@@ -168,32 +169,60 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        *,
-        measurement=None,
-        search="",
-        entity_id=None,
-        first=0,
-        entities_max=200,
-        bytes_max=4_194_304,
-        now_ns=None,
+        *, columns=None, measurement=None, search="", entity_id=None, tag=None, after_ns=i64::MIN,
+        before_ns=i64::MAX, field=None, sort="id", sort_field="", descending=false, first=0,
+        entities_max=200, bytes_max=4_194_304, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_page(
         &self,
         py: Python<'_>,
+        columns: Option<Vec<Vec<String>>>,
         measurement: Option<&str>,
         search: &str,
         entity_id: Option<&str>,
+        tag: Option<(String, String)>,
+        after_ns: i64,
+        before_ns: i64,
+        field: Option<(String, f64, f64)>,
+        sort: &str,
+        sort_field: &str,
+        descending: bool,
         first: usize,
         entities_max: usize,
         bytes_max: usize,
         now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
-        let page = LatestPage { measurement, search, entity_id, first, entities_max, bytes_max };
+        let order = match sort {
+            "id" => EntityOrder::Name,
+            "time" => EntityOrder::Time,
+            "field" => EntityOrder::Field(sort_field),
+            _ => return Err(PyValueError::new_err("sort is id, time or field")),
+        };
+        let choice = EntityChoice {
+            measurement,
+            search,
+            entity_id,
+            tag: tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
+            times_ns: after_ns..before_ns,
+            field: field.as_ref().map(|(name, low, high)| (name.as_str(), *low..=*high)),
+            order,
+            descending,
+        };
+        let page = LatestPage { choice, first, entities_max, bytes_max };
         self.detached(py, move |plane| {
             // Shows samples of every time, including samples ahead of the clock, without a
             // look-back.
-            let shown = |view: LatestView<'_>| view.page(&page);
+            let shown = |view: LatestView<'_>| match &columns {
+                None => view.page(&page),
+                Some(columns) => {
+                    let named: Vec<Vec<&str>> = columns
+                        .iter()
+                        .map(|column| column.iter().map(String::as_str).collect())
+                        .collect();
+                    view.points(&page, &named)
+                }
+            };
             plane.with_latest(i64::MAX, i64::MAX, None, now(now_ns), shown)
         })
     }

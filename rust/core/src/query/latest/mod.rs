@@ -20,12 +20,14 @@ mod keys;
 
 mod entity;
 
+mod choice;
 mod page;
 mod rest;
 
 #[cfg(test)]
 mod tests;
 
+pub use choice::{EntityChoice, EntityOrder};
 pub use measurements::Latest;
 pub use page::LatestPage;
 pub use rest::LatestRest;

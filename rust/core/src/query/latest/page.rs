@@ -1,23 +1,23 @@
-//! A page of the newest samples as JSON, for a person who looks at a few of many entities.
+//! A page of the newest samples as JSON, for a person who looks at a few of many entities, and
+//! points for a map of them.
 //!
-//! Example: `first` 40 and `entities_max` 20 are the 41st to the 60th matching entity.
+//! Example: `first` 40 and `entities_max` 20 are the 41st to the 60th chosen entity.
 
+use std::collections::BTreeMap;
+
+use super::choice::{Chosen, EntityChoice};
 use super::entity::EntityWriter;
 use super::table::LatestTable;
 use super::view::LatestView;
-use crate::model::catalog::Catalog;
 use crate::model::json;
 
-/// Selects the entities of a page: the matching entities of `measurement`, or of all measurements,
-/// from index `first` on.
+const NS_PER_SECOND: i64 = 1_000_000_000;
+
+/// A part of the entities of a choice, from index `first` on.
 pub struct LatestPage<'a> {
-    /// Measurement, or `None` for all measurements.
-    pub measurement: Option<&'a str>,
-    /// Text that the ids contain, with ASCII letters in either case. Empty for all ids.
-    pub search: &'a str,
-    /// The whole id, or `None` for all ids.
-    pub entity_id: Option<&'a str>,
-    /// Number of matching entities before the page.
+    /// The choice.
+    pub choice: EntityChoice<'a>,
+    /// Number of chosen entities before the page.
     pub first: usize,
     /// Maximum number of entities on the page.
     pub entities_max: usize,
@@ -26,7 +26,7 @@ pub struct LatestPage<'a> {
 }
 
 impl LatestView<'_> {
-    /// Returns the page, with the number of entities of each measurement and the number of matching
+    /// Returns the page, with the number of entities of each measurement and the number of chosen
     /// entities.
     #[must_use]
     pub fn page(&self, page: &LatestPage<'_>) -> Vec<u8> {
@@ -41,48 +41,77 @@ impl LatestView<'_> {
             write_count(&mut out, self.latest.table(measurement).map_or(0, count));
         }
         out.extend_from_slice(b"},\"entities\":[");
-        let total = self.write_page(page, &mut out);
+        let mut writers = BTreeMap::new();
+        let total = self.write_part(page, &mut out, |chosen, follows, out| {
+            let Some(table) = self.latest.table(chosen.measurement) else { return };
+            let writer = writers
+                .entry(chosen.measurement)
+                .or_insert_with(|| EntityWriter::new(table, self.catalog));
+            if let Some(writer) = writer {
+                writer.write(out, chosen.slot, follows);
+            }
+        });
         out.extend_from_slice(b"],\"total\":");
         write_count(&mut out, total);
         out.push(b'}');
         out
     }
 
-    /// Appends the entities of the page. Returns the number of all matching entities.
-    fn write_page(&self, page: &LatestPage<'_>, out: &mut Vec<u8>) -> usize {
-        let (mut total, mut written, mut bytes) = (0, 0, 0);
-        for measurement in self.measurements(page.measurement) {
-            let Some(table) = self.latest.table(measurement) else { continue };
-            let Some(mut writer) = EntityWriter::new(table, self.catalog) else { continue };
-            for slot in table.slots_in(self.range_ns.clone()) {
-                if !is_found(table, slot, page, self.catalog) {
-                    continue;
+    /// Returns the page as points: `[measurement, id, seconds since 1970, number, …]` with a number
+    /// or `null` for each of `columns`. A column has the first number among the fields that it
+    /// names. Example: the columns `[["lat", "latitude"], ["lon"]]` give two numbers.
+    #[must_use]
+    pub fn points(&self, page: &LatestPage<'_>, columns: &[Vec<&str>]) -> Vec<u8> {
+        let mut out = b"{\"points\":[".to_vec();
+        let mut fields = BTreeMap::new();
+        let total = self.write_part(page, &mut out, |chosen, follows, out| {
+            let Some(table) = self.latest.table(chosen.measurement) else { return };
+            let columns = fields.entry(chosen.measurement).or_insert_with(|| {
+                let id = |name: &&str| self.catalog.find_field(chosen.measurement, name);
+                let ids =
+                    |names: &Vec<&str>| names.iter().filter_map(id).map(|(id, _)| id).collect();
+                columns.iter().map(ids).collect::<Vec<Vec<_>>>()
+            });
+            out.extend_from_slice(if follows { b",[" } else { b"[" });
+            json::write_string(out, self.catalog.measurement_name(chosen.measurement));
+            out.push(b',');
+            json::write_string(out, self.catalog.entity_id(table.entity(chosen.slot)));
+            out.push(b',');
+            json::write_i64(out, table.time_ns(chosen.slot).div_euclid(NS_PER_SECOND));
+            for column in columns {
+                out.push(b',');
+                match column.iter().find_map(|field| table.number(chosen.slot, *field)) {
+                    Some(number) => json::write_f64(out, number),
+                    None => out.extend_from_slice(b"null"),
                 }
-                total += 1;
-                let has_room =
-                    written < page.entities_max && (written == 0 || bytes < page.bytes_max);
-                // An entity without room ends the page. The entities after it are on the next page.
-                if total != page.first + written + 1 || !has_room {
-                    continue;
-                }
-                let before = out.len();
-                writer.write(out, slot, written > 0);
-                bytes += out.len() - before;
-                written += 1;
             }
+            out.push(b']');
+        });
+        out.extend_from_slice(b"],\"total\":");
+        write_count(&mut out, total);
+        out.push(b'}');
+        out
+    }
+
+    /// Appends the entities of the page. Returns the number of all chosen entities.
+    fn write_part(
+        &self,
+        page: &LatestPage<'_>,
+        out: &mut Vec<u8>,
+        mut write: impl FnMut(Chosen, bool, &mut Vec<u8>),
+    ) -> usize {
+        let chosen = self.chosen(&page.choice);
+        let begin = out.len();
+        for (index, each) in chosen.iter().skip(page.first).take(page.entities_max).enumerate() {
+            if index > 0 && out.len() - begin >= page.bytes_max {
+                break;
+            }
+            write(*each, index > 0, out);
         }
-        total
+        chosen.len()
     }
 }
 
 fn write_count(out: &mut Vec<u8>, count: usize) {
     json::write_i64(out, i64::try_from(count).unwrap_or(i64::MAX));
-}
-
-fn is_found(table: &LatestTable, slot: u32, page: &LatestPage<'_>, catalog: &Catalog) -> bool {
-    let (id, search) = (catalog.entity_id_bytes(table.entity(slot)), page.search.as_bytes());
-    if page.entity_id.is_some_and(|wanted| wanted.as_bytes() != id) {
-        return false;
-    }
-    search.is_empty() || id.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
 }

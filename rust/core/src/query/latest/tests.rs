@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::value::Value;
-use super::{Latest, LatestPage, LatestView};
+use super::{EntityChoice, EntityOrder, Latest, LatestPage, LatestView};
 use crate::model::batch::{Column, FieldType, Rows, Table, Values};
 use crate::model::catalog::{Catalog, EntityIndex};
 use crate::model::names::{FieldId, SeriesName};
@@ -157,8 +157,8 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
     let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
     let page = |first, entities_max, bytes_max| {
         let (measurement, search) = (Some("station"), "ut-");
-        let page =
-            LatestPage { measurement, search, entity_id: None, first, entities_max, bytes_max };
+        let choice = EntityChoice { measurement, search, ..all() };
+        let page = LatestPage { choice, first, entities_max, bytes_max };
         let text = String::from_utf8(view.page(&page)).unwrap();
         assert!(text.starts_with("{\"measurements\":{\"link\":1,\"station\":100},"), "{text}");
         assert!(text.ends_with("],\"total\":50}"), "{text}");
@@ -180,20 +180,75 @@ fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
     assert_eq!(found, expected);
 
     // More ids that contain this id come before it than fit on a page.
-    let one = LatestPage {
-        measurement: None,
-        search: "",
-        entity_id: Some("UT-98"),
-        first: 0,
-        entities_max: 1,
-        bytes_max: usize::MAX,
-    };
+    let choice = EntityChoice { entity_id: Some("UT-98"), ..all() };
+    let one = LatestPage { choice, first: 0, entities_max: 1, bytes_max: usize::MAX };
     let text = String::from_utf8(view.page(&one)).unwrap();
     assert!(text.contains("\"entity_id\":\"UT-98\""), "{text}");
     assert!(text.ends_with("],\"total\":1}"), "{text}");
     // The first entity is always written, but no entity after the bound.
     assert_eq!(page(3, 15, 0).matches("observed_at").count(), 1);
     assert_eq!(page(3, 0, usize::MAX).matches("observed_at").count(), 0);
+}
+
+fn all() -> EntityChoice<'static> {
+    EntityChoice {
+        measurement: None,
+        search: "",
+        entity_id: None,
+        tag: None,
+        times_ns: ALWAYS_NS,
+        field: None,
+        order: EntityOrder::Name,
+        descending: false,
+    }
+}
+
+#[test]
+fn entities_are_chosen_by_tag_time_and_number_and_sorted_by_time_or_number() {
+    let mut catalog = Catalog::default();
+    for (series, (id, region)) in
+        (0..).zip([("a", "north"), ("b", "south"), ("c", "north"), ("d", "north")])
+    {
+        let name = SeriesName::new("link", &[("entity_id", id), ("region", region)]);
+        catalog.insert_series(series, name.view());
+    }
+    let link = catalog.measurement("link").unwrap();
+    catalog.insert_field(0, link, "snr_db", FieldType::Float);
+    catalog.insert_field(1, link, "lat", FieldType::Float);
+    let mut latest = Latest::default();
+    let rows = [
+        (0, 30, vec![(0, 7), (1, 50)]),
+        (1, 10, vec![(0, 9)]),
+        (2, 20, vec![(0, 3)]),
+        (3, 40, vec![(1, 5)]),
+    ];
+    latest.apply(&table(&rows), &ALWAYS_NS, &catalog);
+    latest.sort(&catalog);
+    let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
+    let ids = |choice| {
+        let page = LatestPage { choice, first: 0, entities_max: 9, bytes_max: usize::MAX };
+        let text = String::from_utf8(view.points(&page, &[])).unwrap();
+        text.split("[\"link\",\"").skip(1).map(|part| part[..1].to_owned()).collect::<String>()
+    };
+    assert_eq!(ids(all()), "abcd");
+    assert_eq!(ids(EntityChoice { descending: true, ..all() }), "dcba");
+    assert_eq!(ids(EntityChoice { order: EntityOrder::Time, ..all() }), "bcad");
+    assert_eq!(ids(EntityChoice { order: EntityOrder::Time, descending: true, ..all() }), "dacb");
+    // Entities without the number come last in either direction.
+    let by_snr = EntityOrder::Field("snr_db");
+    assert_eq!(ids(EntityChoice { order: by_snr, ..all() }), "cabd");
+    assert_eq!(ids(EntityChoice { order: by_snr, descending: true, ..all() }), "bacd");
+    assert_eq!(ids(EntityChoice { order: EntityOrder::Field("no"), ..all() }), "abcd");
+    assert_eq!(ids(EntityChoice { tag: Some(("region", "north")), ..all() }), "acd");
+    assert_eq!(ids(EntityChoice { times_ns: 20..40, ..all() }), "ac");
+    let low = Some(("snr_db", f64::NEG_INFINITY..=7.0));
+    assert_eq!(ids(EntityChoice { field: low, ..all() }), "ac");
+    assert_eq!(ids(EntityChoice { field: Some(("no", 0.0..=1.0)), ..all() }), "");
+
+    let page = LatestPage { choice: all(), first: 0, entities_max: 1, bytes_max: usize::MAX };
+    let columns = [vec!["latitude", "lat"], vec!["snr_db"], vec!["no"]];
+    let text = String::from_utf8(view.points(&page, &columns)).unwrap();
+    assert_eq!(text, "{\"points\":[[\"link\",\"a\",0,50.0,7.0,null]],\"total\":4}");
 }
 
 #[test]
