@@ -92,6 +92,21 @@ def beacons(now: datetime) -> Iterator[dict]:
                 }
 
 
+def ships(now: datetime) -> Iterator[dict]:
+    """Sixty on the North Sea, one of which has not been heard of for two hours."""
+    for number in range(60):
+        yield {
+            "measurement": "ship",
+            "time": (now - timedelta(minutes=120 if number == 7 else 1)).isoformat(),
+            "tags": {"entity_id": f"ship-{number:02}", "flag": ("dk", "no")[number % 2]},
+            "fields": {
+                "latitude": 54 + 0.08 * number,
+                "longitude": 3 + 2 * math.sin(number),
+                "knots": float(number % 20),
+            },
+        }
+
+
 def pools(now: datetime) -> Iterator[dict]:
     dice = random.Random(9)
     window = now.replace(minute=now.minute - now.minute % 15, second=0, microsecond=0)
@@ -138,6 +153,7 @@ def fleet(data: Path, *options: str, terminal_count: int = TERMINALS) -> Iterato
     load(data, "harbour", terminals(now, terminal_count))
     load(data, "harbour", links(now))
     load(data, "harbour", beacons(now))
+    load(data, "harbour", ships(now))
     load(data, "lighthouse", pools(now))
     for number, name in enumerate(OTHERS[3:]):
         load(data, name, terminals(now, 40 * (number + 2)))

@@ -68,6 +68,21 @@ def test_tenants_have_what_the_stores_and_the_counters_say(operator):
     until(lambda: operator.read("tenants?sort=-rate")["rows"][0]["rate"] > 1)
 
 
+def test_the_overview_sums_up_tenants_refusals_disk_and_findings(operator):
+    def rows():
+        return {of["tenant"]: of["rows"] for of in operator.read("overview")["largest"]}
+
+    until(lambda: rows().get("acme", 0) >= COUNT)
+    answer = operator.read("overview")
+    assert answer["tenants"] >= 4
+    assert "schema_faults" in {of["code"] for of in answer["refusals"]}
+    assert 0 < answer["disk"]["free_bytes"] <= answer["disk"]["total_bytes"]
+    assert answer["disk"]["bytes_per_day"] > 0
+    findings = until(lambda: operator.read("overview")["findings"])
+    assert len(findings) > 3
+    assert all(set(of) == {"check", "ok", "detail", "advice"} for of in findings)
+
+
 def test_tenants_are_searched_ordered_and_cut(operator):
     assert [row["tenant"] for row in operator.read("tenants?search=U")["rows"]] == ["buoys", "tugs"]
     named = [row["tenant"] for row in operator.read("tenants?sort=-tenant&first=1&limit=1")["rows"]]
@@ -88,6 +103,11 @@ def test_tenants_are_searched_ordered_and_cut(operator):
         ("tenants/acme/entities?search=%ff", "query"),
         ("tenants/acme/entities?" + "&".join(f"a{n}=1" for n in range(40)), "query"),
         (f"tenants/acme/entities?search={'x' * 5000}", "search"),
+        ("tenants/acme/entities?sort=age", "sort"),
+        ("tenants/acme/entities?sort=field:", "sort"),
+        ("tenants/acme/entities?tag=north", "tag"),
+        ("tenants/acme/entities?field=x&least=low", "least"),
+        ("tenants/acme/points?field=x&most=nan", "most"),
         ("tenants/acme/channels?entity_id=a", "measurement"),
         (f"tenants/acme/channels?entity_id=a&measurement=link&fields={SEVENTEEN}", "fields"),
         (f"tenants/acme/channels?entity_id=a&measurement=link&more={SEVENTEEN}", "more"),
@@ -131,6 +151,22 @@ def test_an_entity_is_found_by_its_whole_id_however_many_ids_hold_it(operator):
     assert [entity["entity_id"] for entity in page["entities"]] == ["ut-0007"]
     assert page["total"] == 1
     assert operator.read("tenants/acme/entities?entity_id=ut-000")["total"] == 0
+
+
+def test_entities_are_filtered_and_sorted_by_their_newest_sample(operator):
+    def ids(query):
+        answer = operator.read(f"tenants/acme/entities?limit=3&{query}")
+        return answer["total"], [entity["entity_id"] for entity in answer["entities"]]
+
+    assert ids("sort=-field:x") == (COUNT + 1, ["ut-1199", "ut-1198", "ut-1197"])
+    assert ids("sort=field:x&field=x&least=1100.5") == (99, ["ut-1101", "ut-1102", "ut-1103"])
+    assert ids("tag=site=<b>ut-0007</b>") == (1, ["ut-0007"])
+    assert ids("sort=-time")[1][0] == "a"
+    assert ids("silent=86400") == (0, [])
+    points = operator.read("tenants/acme/points?show=x&search=ut-0007")
+    ((measurement, name, _, lat, lon, shown),) = points["points"]
+    assert (measurement, name, lat, lon, shown) == ("link", "ut-0007", None, None, 7.0)
+    assert points["total"] == 1
 
 
 @pytest.mark.parametrize("end", ["1677-09-21T00:12:43.145224193Z", "1677-10-01", "1970-01-01"])
@@ -224,7 +260,7 @@ def test_the_console_changes_nothing_of_a_tenant(operator):
 
     before = content()
     for path in (
-        *("tenants", "storage", "processes", "refusals", "tenants/acme/entities"),
+        *("overview", "tenants", "storage", "processes", "refusals", "tenants/acme/entities"),
         "tenants/acme/channels?measurement=link&entity_id=a",
         "tenants/acme/upcoming",
     ):

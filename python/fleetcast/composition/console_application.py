@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ConsoleSessions, Operators
 from fleetcast.admin.processes import process_list
 from fleetcast.composition.background import background
+from fleetcast.composition.findings import Findings
 from fleetcast.composition.loading import loaded_once
 from fleetcast.composition.shared_settings import Live
 from fleetcast.console.app import ConsoleApp
-from fleetcast.console.counts import record_counts, refusal_counts
+from fleetcast.console.counts import of_all_tenants, record_counts, refusal_counts
 from fleetcast.console.guesses import Guesses
 from fleetcast.console.history import STEP_SECONDS, History
 from fleetcast.console.services import ConsoleServices
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 _MOMENTS_OF_RECORDS = 4
 _MOMENTS_OF_REFUSALS = 91
+_MOMENTS_OF_DAY = 721
+_DAY_STEP_SECONDS = 120.0
 
 
 @contextmanager
@@ -54,7 +58,9 @@ def console_application(
     gauges: TenantGauges,
 ) -> Iterator[ConsoleApp]:
     """Makes the console, which reads the counters until the end of the block."""
-    records = History(record_counts(shared), _MOMENTS_OF_RECORDS)
+    counted = record_counts(shared)
+    records = History(counted, _MOMENTS_OF_RECORDS)
+    day = History(of_all_tenants(counted), _MOMENTS_OF_DAY, step_seconds=_DAY_STEP_SECONDS)
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
     surface = SurfaceServices(
         engine=stores.engine,
@@ -69,14 +75,17 @@ def console_application(
         reads=TenantReads(),
         stats=gauges.stats,
         records=records,
+        day=day,
         refusals=refusals,
         totals=totals,
         readiness=readiness.look,
         processes=process_list,
+        disk=lambda: shutil.disk_usage(directory.root)[::2],
+        findings=Findings(directory.root).look,
         settings=Live(settings, lambda settings: settings).current,
         hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
     )
-    with _looking(records, refusals):
+    with _looking(records, day, refusals):
         yield ConsoleApp(services)
 
 

@@ -11,8 +11,10 @@ from fleetcast.console.answers import Answer, ConsoleRefused, document
 from fleetcast.console.pages import Pages
 from fleetcast.console.query import ConsoleQuery
 from fleetcast.console.views.channels import channels
-from fleetcast.console.views.entities import entities
+from fleetcast.console.views.entities import entities, points
 from fleetcast.console.views.forecasts import forecasts
+from fleetcast.console.views.outlook import outlook
+from fleetcast.console.views.overview import overview
 from fleetcast.console.views.processes import processes
 from fleetcast.console.views.refusals import refusals
 from fleetcast.console.views.storage import storage, upcoming
@@ -69,6 +71,7 @@ class ConsoleApp:
         self._sessions = services.sessions
         self._pages = Pages()
         self._views: Mapping[str, Callable[[ConsoleQuery], Answer]] = {
+            "overview": lambda _query: overview(services),
             "tenants": lambda query: tenants(services, query),
             "storage": lambda query: storage(services, query),
             "processes": lambda _query: processes(services),
@@ -76,8 +79,10 @@ class ConsoleApp:
         }
         self._tenant_views: Mapping[str, Callable[[str, ConsoleQuery], Answer]] = {
             "entities": partial(entities, services),
+            "points": partial(points, services),
             "channels": partial(channels, services),
             "forecasts": partial(forecasts, services),
+            "outlook": partial(outlook, services),
             "upcoming": lambda name, _query: upcoming(services, name),
         }
 

@@ -35,6 +35,18 @@ def refusal_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
     )
 
 
+def of_all_tenants(counts: Callable[[], Mapping[str, int]]) -> Callable[[], Mapping[str, int]]:
+    """Sums counts of `record_counts` over all tenants, as `accepted`, `rejected`, `unreadable`."""
+
+    def sums() -> Mapping[str, int]:
+        summed: Counter[str] = Counter(accepted=0, rejected=0)
+        for name, count in counts().items():
+            summed[name.partition(" ")[0]] += count
+        return summed
+
+    return sums
+
+
 def _counts(pattern: re.Pattern[str], totals: list[Totals]) -> Callable[[], Mapping[str, int]]:
     @lru_cache(_NAMES_KEPT)
     def key_of(name: str) -> str | None:

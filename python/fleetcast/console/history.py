@@ -20,7 +20,7 @@ class _Moment(NamedTuple):
 
 
 class History:
-    """Sums of counters, taken every ten seconds and kept for the last `moments_max` moments.
+    """Sums of counters, taken every `step_seconds` and kept for the last `moments_max` moments.
 
     `totals` returns all sums, none of which ever falls.
 
@@ -32,7 +32,9 @@ class History:
         totals: Callable[[], Mapping[str, int]],
         moments_max: int,
         clock: Callable[[], float] = time.monotonic,
+        step_seconds: float = STEP_SECONDS,
     ) -> None:
+        self.step_seconds = step_seconds
         self._totals = totals
         self._clock = clock
         self._lock = threading.Lock()
@@ -40,10 +42,10 @@ class History:
         self.look()
 
     def look(self) -> None:
-        """Adds the present moment, if the last moment is ten seconds old."""
+        """Adds the present moment, if the last moment is a step old."""
         with self._lock:
             now = self._clock()
-            if not self._moments or now - self._moments[-1].at >= STEP_SECONDS:
+            if not self._moments or now - self._moments[-1].at >= self.step_seconds:
                 self._moments.append(_Moment(now, self._totals()))
 
     def since(self, seconds: float) -> tuple[float, Mapping[str, int], Mapping[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import parse_qsl
 
@@ -68,6 +69,17 @@ class ConsoleQuery:
         if int(text) > value_max:
             raise _bad(name, f"{name} must be at most {value_max}.")
         return int(text)
+
+    def number(self, name: str, default: float) -> float:
+        """Returns a finite number."""
+        text = self.text(name)
+        try:
+            found = float(text) if text else default
+        except ValueError:
+            found = math.nan
+        if math.isnan(found) or (text and math.isinf(found)):
+            raise _bad(name, f"{name} must be a number.")
+        return found
 
     def time_ns(self, name: str) -> int | None:
         """Returns nanoseconds since 1970 of an ISO 8601 datetime."""

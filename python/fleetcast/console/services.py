@@ -31,6 +31,8 @@ class ConsoleServices:
     """Counts of each tenant's store by name; `None` for a store that cannot be read."""
     records: History
     """Records accepted and rejected, named `accepted TENANT` and `rejected TENANT`."""
+    day: History
+    """Records of all tenants over a day, named `accepted` and `rejected`."""
     refusals: History
     """Requests refused, named `SURFACE CODE`."""
     totals: Totals
@@ -39,6 +41,10 @@ class ConsoleServices:
     """Returns true if the service is ready, and the checks."""
     processes: Callable[[], Sequence[Mapping[str, object]]]
     """Returns each process of the service."""
+    disk: Callable[[], tuple[int, int]]
+    """Returns all bytes and the free bytes of the file system that holds the data."""
+    findings: Callable[[], Sequence[Mapping[str, object]] | None]
+    """Returns what `fleetcast doctor` found last, or `None` until it has ended once."""
     settings: Callable[[], Settings]
     hindsight: Callable[[], Hindsight] | None
     """`None` if the libraries of forecasts are not installed."""

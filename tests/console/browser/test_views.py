@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.console.fleet import TERMINALS
@@ -14,11 +16,14 @@ FORECAST = {**LINK, "family": "snr", "horizon": "15"}
 POOL = {"tenant": "lighthouse", "measurement": "pool_interval", "entity": "pool-1"}
 DEMAND = {**POOL, "family": "demand", "horizon": "60"}
 VIEWS = [
+    ("overview", {}),
     ("tenants", {}),
     ("entities", {"tenant": "harbour"}),
+    ("entities", {"tenant": "harbour", "measurement": "ship", "layout": "map"}),
     ("channels", LINK),
     ("forecasts", FORECAST),
     ("forecasts", DEMAND),
+    ("outlook", {"tenant": "harbour"}),
     ("storage", {}),
     ("processes", {}),
     ("refusals", {}),
@@ -164,3 +169,64 @@ def test_what_a_tenant_named_is_never_markup(console):
     assert console.all("main img, main script, main b") == []
     console.view("channels", tenant="harbour", measurement="weather", seconds="2592000")
     assert console.all("main img") == []
+
+
+def test_the_overview_has_the_way_to_what_it_names(console):
+    console.resize(1280)
+    console.view("overview")
+    assert "harbour" in until(lambda: console.texts(".card td, .card th"))
+    until(lambda: "fleetcast doctor looks" not in " ".join(console.texts(".card")))
+    console.find(".card th a").click()
+    until(lambda: console.shown() == "entities")
+
+
+def test_the_fleet_is_filtered_and_sorted_by_the_service(console):
+    console.resize(1280)
+    ids = f"{ROWS} td:first-child"
+    console.view("entities", tenant="harbour", measurement="ship")
+    until(lambda: console.texts(".total") == ["60 entities"])
+    console.find("th[data-sort=time] button").click()
+    until(lambda: console.texts(ids)[0] == "ship-07")
+    console.view("entities", tenant="harbour", measurement="ship", silent="3600")
+    until(lambda: console.texts(ids) == ["ship-07"])
+    console.view("entities", tenant="harbour", tag="flag%3Dno", field="knots", most="3")
+    until(lambda: console.texts(".total") == ["6 entities"])
+    console.find("th[data-sort='field:knots'] button").click()
+    until(lambda: console.texts(ids)[0] == "ship-01")
+    console.find("th[data-sort='field:knots'] button").click()
+    until(lambda: console.texts(ids)[0] == "ship-03")
+
+
+def test_a_ship_on_the_map_is_named_and_opened(console):
+    console.resize(1280)
+    console.view("entities", tenant="harbour", measurement="ship", layout="map", field="knots")
+    until(lambda: console.texts(".total") == ["60 of 60 entities have a place"])
+    assert len(console.texts(".legend li")) == 5
+    # Over the map from the top, row by row, until a ship is under the pointer.
+    named = console.script(
+        "const canvas = document.querySelector('.map canvas');"
+        "const box = canvas.getBoundingClientRect();"
+        "for (let y = 2; y < box.height; y += 6) for (let x = 2; x < box.width; x += 6) {"
+        "  const at = {clientX: box.left + x, clientY: box.top + y, bubbles: true};"
+        "  canvas.dispatchEvent(new PointerEvent('pointermove', at));"
+        "  const said = document.querySelector('.map output').textContent;"
+        "  if (said) { canvas.dispatchEvent(new MouseEvent('click', at)); return said; }"
+        "}"
+    )
+    assert re.match(r"ship-\d\d, ship, .* old, knots", named)
+    assert until(lambda: console.texts(".detail h2")) == [named.partition(",")[0]]
+    console.view("entities", tenant="harbour", measurement="link", layout="map")
+    assert until(lambda: console.texts(".notice strong")) == ["No entity has a place."]
+
+
+def test_the_outlook_sorts_links_and_leads_to_their_forecast(console):
+    pytest.importorskip("onnxruntime")
+    console.resize(1280)
+    console.view("outlook", tenant="harbour", threshold="99")
+    names = until(lambda: console.texts(".cards tbody th"))
+    assert {f"link-{number}" for number in range(6)} <= set(names)
+    assert console.texts(".cards tbody tr:first-child td")[0] == "90 % or more"
+    console.view("outlook", tenant="lighthouse")
+    assert "sends no capacity_bytes" in until(lambda: console.texts(".cards tbody td"))
+    console.find(".cards tbody th a").click()
+    until(lambda: console.shown() == "forecasts")

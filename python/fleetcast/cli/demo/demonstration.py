@@ -141,6 +141,8 @@ def _invitation(
     lines = ["", f"Console   {console}", f"  token   {token}"]
     if moves:
         links = {
+            "the fleet moves": "entities?layout=world",
+            "what is ahead": "outlook?threshold=10",
             f"{FADING_LINK} fades in the rain": f"forecasts?measurement=link&entity={FADING_LINK}",
             f"{SILENT_LINK} fell silent": f"channels?measurement=link&entity={SILENT_LINK}",
             f"{FULL_POOL} nears its capacity": (

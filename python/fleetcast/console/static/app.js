@@ -8,6 +8,8 @@ import { signIn } from "./signin.js";
 import { channels } from "./views/channels.js";
 import { entities } from "./views/entities.js";
 import { forecasts } from "./views/forecasts.js";
+import { outlook } from "./views/outlook.js";
+import { overview } from "./views/overview.js";
 import { processes } from "./views/processes.js";
 import { refusals } from "./views/refusals.js";
 import { storage } from "./views/storage.js";
@@ -17,8 +19,8 @@ import { tenants } from "./views/tenants.js";
  * A view has a `title`, the `seconds` between two refreshes, and `begin(place)`. `begin` returns
  * its `node`, `refresh(signal)`, and if the view needs them `end()`, and `seconds` of its own.
  */
-const VIEWS = { tenants, entities, channels, forecasts, storage, processes, refusals };
-const FIRST = "tenants";
+const VIEWS = { overview, tenants, entities, channels, forecasts, outlook, storage, processes, refusals };
+const FIRST = "overview";
 const KEPT = ["tenant", "measurement", "entity"];
 
 const main = document.getElementById("main");
@@ -70,7 +72,7 @@ let links = {};
 
 function navigate(name) {
   for (const [key, link] of Object.entries(links)) {
-    link.href = address(key, key === "tenants" ? {} : kept);
+    link.href = address(key, ["overview", "tenants"].includes(key) ? {} : kept);
     if (key === name) {
       link.setAttribute("aria-current", "page");
       link.scrollIntoView({ block: "nearest", inline: "nearest" });

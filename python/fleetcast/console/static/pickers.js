@@ -41,12 +41,12 @@ export function tenantPicker(chosen, change) {
   return made.node;
 }
 
-/** A field for an entity; `scope()` returns its tenant and measurement. */
+/** A field for an entity; `scope()` returns its tenant and measurement, and may narrow and sort. */
 export function entityPicker(chosen, scope, change, title = "Entity") {
   const suggest = async (search) => {
-    const { tenant, measurement } = scope();
+    const { tenant, measurement, field = "", sort = "" } = scope();
     if (!tenant) return [];
-    const page = await ask(ofTenant(tenant, "entities"), { measurement, search, limit: SUGGESTED });
+    const page = await ask(ofTenant(tenant, "entities"), { measurement, field, sort, search, limit: SUGGESTED });
     return page.entities.map((entity) => entity.entity_id);
   };
   const made = picker(title, chosen, "id", suggest, change);

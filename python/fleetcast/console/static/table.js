@@ -8,8 +8,9 @@ const SPARE = 8;
 
 /**
  * `columns` have `title`, `cell(row)` (a text or a node), and optionally `sort` (its name for the
- * service), `number`, `width` and `wide` (left out if the window is narrow). `load(first, limit,
- * sort, signal)` returns `{total, rows}`. `open(row)` is called when the user chooses a row.
+ * service), `number`, `lowest` (a number whose lowest value comes first), `width` and `wide` (left
+ * out if the window is narrow). `load(first, limit, sort, signal)` returns `{total, rows}`.
+ * `open(row)` is called when the user chooses a row.
  */
 export class Table {
   constructor({ label, columns, load, open, sort = "", empty }) {
@@ -42,8 +43,8 @@ export class Table {
   }
 
   order(column) {
-    const first = column.number ? `-${column.sort}` : column.sort;
-    const second = column.number ? column.sort : `-${column.sort}`;
+    const down = column.number && !column.lowest;
+    const [first, second] = down ? [`-${column.sort}`, column.sort] : [column.sort, `-${column.sort}`];
     this.sort = this.sort === first ? second : first;
     this.reset();
   }

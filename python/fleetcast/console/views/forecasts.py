@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.console.answers import Answer, ConsoleRefused, document
 from fleetcast.console.tenant_planes import read_plane
@@ -12,8 +12,13 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
+    from fleetcast.forecast.serving.hindsight import Hindsight
+
+T = TypeVar("T")
 
 _SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
 _NS_PER_SECOND = 1_000_000_000
@@ -27,24 +32,15 @@ def forecasts(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> An
     horizons = [str(minutes) for minutes in family.horizons_minutes]
     horizon = int(query.choice("horizon", horizons, horizons[1]))
     entity_id = query.needed("entity_id")
-    if services.hindsight is None:
-        message = "Forecasts are not installed here: pip install 'fleetcast[forecast]'."
-        raise ConsoleRefused(404, "predictions_not_enabled", message)
-    look_back = services.hindsight()
     span_minutes = _SPAN_MINUTES[family.name]
-    try:
-        band = read_plane(
+    band = looking_back(
+        services,
+        lambda look_back: read_plane(
             services,
             tenant,
             lambda plane: look_back.band(plane, family, entity_id, horizon, span_minutes),
-        )
-    except (OperatorError, OSError, PredictionStoreUnavailable) as error:
-        logger.exception("the console cannot forecast")
-        message = "The release in force cannot be used now; the log says why."
-        raise ConsoleRefused(503, "prediction_store_unavailable", message) from error
-    if band is None:
-        message = "No model is released: `fleetcast forecast release promote` puts one in place."
-        raise ConsoleRefused(404, "predictions_not_enabled", message)
+        ),
+    )
     return document(
         {
             "family": family.name,
@@ -63,3 +59,21 @@ def forecasts(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> An
             "error": band.error,
         }
     )
+
+
+def looking_back(services: ConsoleServices, look: Callable[[Hindsight], T | None]) -> T:
+    """Returns what `look` finds. Raises `ConsoleRefused` if nothing can be forecast here."""
+    if services.hindsight is None:
+        message = "Forecasts are not installed here: pip install 'fleetcast[forecast]'."
+        raise ConsoleRefused(404, "predictions_not_enabled", message)
+    look_back = services.hindsight()
+    try:
+        found = look(look_back)
+    except (OperatorError, OSError, PredictionStoreUnavailable) as error:
+        logger.exception("the console cannot forecast")
+        message = "The release in force cannot be used now; the log says why."
+        raise ConsoleRefused(503, "prediction_store_unavailable", message) from error
+    if found is None:
+        message = "No model is released: `fleetcast forecast release promote` puts one in place."
+        raise ConsoleRefused(404, "predictions_not_enabled", message)
+    return found

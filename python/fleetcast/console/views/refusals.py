@@ -40,6 +40,17 @@ def refusals(services: ConsoleServices) -> Answer:
     )
 
 
+def refused_of_late(services: ConsoleServices) -> list[Mapping[str, object]]:
+    """Returns the codes of the last quarter of an hour, the most frequent first."""
+    _, before, now = services.refusals.since(_QUARTER)
+    grown = {name: count - before.get(name, 0) for name, count in now.items()}
+    return [
+        {**_code(name), "quarter": count}
+        for name, count in sorted(grown.items(), key=lambda item: -item[1])
+        if count
+    ]
+
+
 def _code(name: str) -> Mapping[str, object]:
     surface, _, code = name.partition(" ")
     known = ERROR_CODES.get(code)

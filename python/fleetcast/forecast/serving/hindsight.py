@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Instants
     from fleetcast.forecast.series import States
     from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.rollouts import Release
     from fleetcast.forecast.serving.store import PredictionStore
 
 ORIGINS_MAX = 720
@@ -45,12 +46,57 @@ class HindsightBand:
     """Code of the entity error at the newest instant, if there is one."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class EntityOutlook:
+    """The forecast of one entity from now on."""
+
+    entity_id: str
+    quantiles: list[list[float | None]]
+    """A row for each horizon, a column for each quantile."""
+    error: str | None
+
+
 class Hindsight:
     """Looks back over one entity at a time. Safe to share between threads."""
 
     def __init__(self, store: PredictionStore, releases: Releases) -> None:
         self._store = store
         self._releases = releases
+
+    def outlook(
+        self, plane: Plane, family: Family, entity_ids: list[str]
+    ) -> list[EntityOutlook] | None:
+        """The forecasts of entities from now on; `None` without a release.
+
+        Raises as `band`.
+        """
+        found = self._forecaster(family)
+        if found is None or not entity_ids:
+            return None if found is None else []
+        _, forecaster = found
+        issued_ns = np.array([family.issued(self._releases.clock.now_ns())], dtype=np.int64)
+        last_ns = int(issued_ns[0])
+        rows = rows_before(plane, family, entity_ids, last_ns, last_ns)
+        inputs = features(family, [rows.get(each, NO_ROWS) for each in entity_ids], issued_ns)
+        states = None
+        if family is DEMAND:
+            each_state = [_states(forecaster, plane, each, issued_ns) for each in entity_ids]
+            states = np.concatenate(each_state, axis=0)
+        forecast = forecaster.predict(inputs, states)
+        quantiles = np.sort(forecast.quantiles[:, 0], axis=-1)  # never crossing
+        return [
+            EntityOutlook(
+                entity_id=entity_id,
+                quantiles=[_listed(row) for row in quantiles[index]],
+                error=forecast.errors[index, 0],
+            )
+            for index, entity_id in enumerate(entity_ids)
+        ]
+
+    def _forecaster(self, family: Family) -> tuple[Release, Forecaster] | None:
+        with self._store.read() as records:
+            release = self._releases.current(records, family.name).primary
+        return None if release is None else (release, self._releases.forecaster(family, release))
 
     def band(
         self, plane: Plane, family: Family, entity_id: str, horizon_minutes: int, span_minutes: int
@@ -65,11 +111,10 @@ class Hindsight:
         if count > ORIGINS_MAX:
             message = f"{count} instants are more than {ORIGINS_MAX}"
             raise ValueError(message)
-        with self._store.read() as records:
-            release = self._releases.current(records, family.name).primary
-        if release is None:
+        found = self._forecaster(family)
+        if found is None:
             return None
-        forecaster = self._releases.forecaster(family, release)
+        release, forecaster = found
         last_ns = family.issued(self._releases.clock.now_ns())
         issued_ns = last_ns - family.step_ns * np.arange(count - 1, -1, -1, dtype=np.int64)
         first_ns = int(issued_ns[0])

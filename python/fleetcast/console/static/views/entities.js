@@ -1,19 +1,30 @@
-// Entities of a tenant: a line for the newest state of each, and a panel for the chosen entity.
+// The fleet of a tenant: a line for the newest state of each entity or a map, and a panel for the
+// chosen entity. The service filters and sorts.
 
 import { ask, ofTenant } from "../api.js";
 import { el, fillSelect, labelled, notice, pairs, searchBox, select } from "../dom.js";
-import { count, moment, span, value } from "../format.js";
+import { compact, count, moment, NOTHING, span, value } from "../format.js";
+import { WorldMap } from "../map.js";
 import { tenantPicker } from "../pickers.js";
 import { Table } from "../table.js";
 
 const FIELDS_SHOWN = 6;
+const SILENT = [["", "any age"], ["60", "silent for 1 min"], ["300", "silent for 5 min"], ["900", "silent for 15 min"],
+  ["3600", "silent for 1 h"], ["86400", "silent for 1 day"]];
+const LAYOUTS = [["", "table"], ["map", "map of these"], ["world", "map of the world"]];
+/** Ages in seconds up to which a point has a colour; older points have the last. */
+const AGES = [[60, "--line-3", "1 min"], [900, "--line-5", "15 min"], [Infinity, "--line-2", "older"]];
+const SHADES = ["--line-1", "--line-6", "--line-3", "--line-5", "--line-2"];
+const KEPT = ["measurement", "search", "tag", "field", "least", "most", "silent"];
 const seconds = (row) => Date.parse(row.observed_at) / 1000;
 
-const COLUMNS = [
-  { title: "Entity", width: "name", cell: (row) => row.entity_id },
+const columnsOf = (field) => [
+  { title: "Entity", sort: "id", width: "name", cell: (row) => row.entity_id },
   { title: "Measurement", wide: true, cell: (row) => row.measurement },
-  { title: "Age", number: true, width: "age", cell: (row) => span(Date.now() / 1000 - seconds(row)) },
-  { title: "State", width: "state", cell: (row) => state(row) },
+  { title: "Age", sort: "time", lowest: true, number: true, width: "age", cell: (row) => span(Date.now() / 1000 - seconds(row)) },
+  ...(field ? [{ title: field, sort: `field:${field}`, lowest: true, number: true, width: "age",
+    cell: (row) => (field in row.fields ? value(row.fields[field]) : NOTHING) }] : []),
+  { title: "State", width: "state", wide: Boolean(field), cell: (row) => state(row) },
 ];
 
 function state(row) {
@@ -42,45 +53,68 @@ function detail(row, go, close) {
     values("Fields", row.fields), values("Tags", row.tags));
 }
 
+/** Colours of points by a field, in five equal steps, or by age; with the legend of the colours. */
+function coloured(points, field) {
+  const swatch = (colour, text) => el("li", {}, el("span", { class: `swatch ${colour.slice(2)}`, "aria-hidden": "true" }), text);
+  if (!field) {
+    const now = Date.now() / 1000;
+    for (const of of points) of.colour = AGES.find(([age]) => now - of.time <= age)[1];
+    return AGES.map(([, colour, text]) => swatch(colour, text === "older" ? text : `up to ${text} old`));
+  }
+  const shown = points.map((of) => of.number).filter((of) => of !== null);
+  if (!shown.length) return [el("li", {}, `No ${field} is shown.`)];
+  const [low, high] = [shown.reduce((a, b) => Math.min(a, b)), shown.reduce((a, b) => Math.max(a, b))];
+  const step = (high - low) / SHADES.length || 1;
+  for (const of of points) {
+    of.colour = of.number === null ? "--line-8" : SHADES[Math.min(Math.floor((of.number - low) / step), SHADES.length - 1)];
+  }
+  return SHADES.map((colour, at) => swatch(colour, `from ${compact(low + at * step)}`));
+}
+
 export const entities = {
-  title: "Entities",
+  title: "Fleet",
   seconds: 5,
   begin({ parameters, go }) {
-    const asked = {
-      tenant: parameters.tenant ?? "", measurement: parameters.measurement ?? "",
-      search: parameters.search ?? "",
-    };
+    const asked = Object.fromEntries(["tenant", "layout", "sort", ...KEPT].map((key) => [key, parameters[key] ?? ""]));
     let chosen = null;
     const side = el("div", { class: "side" });
     const show = (row) => {
       chosen = row;
       const close = () => {
         show(null);
-        table.go(table.active);
+        if (!asked.layout) table.go(table.active);
       };
       side.replaceChildren(...(row ? [detail(row, go, close)] : []));
     };
     const change = (what) => {
+      if ("field" in what || "layout" in what) {
+        const sort = asked.sort.includes(":") && "field" in what ? "" : asked.sort;
+        return go.to("entities", { ...asked, entity: "", sort, ...what }); // other columns
+      }
       Object.assign(asked, what);
       go.note(what);
       show(null);
-      table.reset();
+      if (asked.layout) return go.again();
+      return table.reset();
     };
+    const filters = () => Object.fromEntries(KEPT.filter((key) => asked.field || !["least", "most"].includes(key))
+      .map((key) => [key, asked[key]]));
     const measurements = select([["", "all"]], "", (measurement) => change({ measurement }));
+    const narrowed = () => KEPT.some((key) => asked[key]);
     const table = new Table({
       label: "Entities",
-      columns: COLUMNS,
+      columns: columnsOf(asked.field),
+      sort: asked.sort,
       empty: () => !asked.tenant
         ? notice("Choose a tenant.")
-        : asked.search || asked.measurement
-          ? notice("No entity is like this.", "Take away the search, or choose another measurement.")
-          : notice("Nothing was written yet.", "Entities are here as soon as records with an entity_id come."),
-      load: async (first, limit, _sort, signal) => {
+        : narrowed()
+          ? notice("No entity is like this.", "Take away the search or a filter, or choose another measurement.")
+          : notice("Nothing was written yet.", "Send records with an entity_id to POST /telemetry: their entities are here at once."),
+      load: async (first, limit, sort, signal) => {
         if (!asked.tenant) return { total: 0, rows: [] };
-        const { measurement, search } = asked;
-        const page = await ask(ofTenant(asked.tenant, "entities"), { measurement, search, first, limit }, { signal });
-        const known = Object.entries(page.measurements).filter(([, entities]) => entities);
-        fillSelect(measurements, [["", "all"], ...known.map(([name, entities]) => [name, `${name} (${count(entities)})`])], measurement);
+        if (sort !== asked.sort) go.note({ sort: (asked.sort = sort) });
+        const page = await ask(ofTenant(asked.tenant, "entities"), { ...filters(), sort, first, limit }, { signal });
+        known(page);
         total.textContent = `${count(page.total)} entities`;
         const same = chosen && page.entities.find((row) =>
           row.entity_id === chosen.entity_id && row.measurement === chosen.measurement);
@@ -93,14 +127,50 @@ export const entities = {
       },
     });
     table.failed = go.failed;
+    const known = (page) => {
+      const found = Object.entries(page.measurements).filter(([, entities]) => entities);
+      fillSelect(measurements, [["", "all"], ...found.map(([name, entities]) => [name, `${name} (${count(entities)})`])], asked.measurement);
+    };
     const total = el("span", { class: "total" });
+    const legend = el("ul", { class: "legend" });
+    const map = new WorldMap(async ({ measurement, id }) => {
+      const page = await ask(ofTenant(asked.tenant, "entities"), { measurement, entity_id: id, limit: 1 });
+      if (page.entities[0]) show(page.entities[0]);
+    });
+    const nowhere = el("div");
+
+    async function place(signal) {
+      if (!asked.tenant) return nowhere.replaceChildren(notice("Choose a tenant."));
+      const page = await ask(ofTenant(asked.tenant, "points"), { ...filters(), show: asked.field }, { signal });
+      known(await ask(ofTenant(asked.tenant, "entities"), { limit: 0 }, { signal }));
+      const points = page.points.filter((of) => of[3] !== null && of[4] !== null && Math.abs(of[3]) <= 90 && Math.abs(of[4]) <= 180)
+        .map(([measurement, id, time, lat, lon, number]) => ({ measurement, id, time, lat, lon, number,
+          label: `${id}, ${measurement}, ${span(Date.now() / 1000 - time)} old${number === null ? "" : `, ${asked.field} ${compact(number)}`}` }));
+      const left = page.total - page.points.length;
+      total.textContent = `${count(points.length)} of ${count(page.total)} entities have a place${left ? `; ${count(left)} more were not looked at` : ""}`;
+      nowhere.replaceChildren(...(points.length ? [] : [notice("No entity has a place.",
+        "Send lat and lon (or latitude and longitude) as fields of a record: its entity is on the map at once.")]));
+      legend.replaceChildren(...coloured(points, asked.field));
+      return map.show(points, asked.layout === "world");
+    }
+
+    const box = (key, placeholder) => searchBox(asked[key], placeholder, (text) => change({ [key]: text }));
     const node = el("div", { class: "view" },
       el("div", { class: "filters" },
         tenantPicker(asked.tenant, (tenant) => change({ tenant, measurement: "" })),
         labelled("Measurement", measurements),
-        labelled("Search", searchBox(asked.search, "part of an id", (search) => change({ search }))),
-        total),
-      el("div", { class: "split" }, table.node, side));
-    return { node, refresh: (signal) => table.refresh(signal), end: () => table.end() };
+        labelled("Search", box("search", "part of an id")),
+        labelled("Tag", box("tag", "key=value")),
+        labelled("Age", select(SILENT, asked.silent, (silent) => change({ silent }))),
+        labelled("Field", box("field", "its name")),
+        ...(asked.field ? [labelled("At least", box("least", "number")), labelled("At most", box("most", "number"))] : []),
+        labelled("Show", select(LAYOUTS, asked.layout, (layout) => change({ layout }))), total),
+      ...(asked.layout ? [legend, nowhere] : []),
+      el("div", { class: "split" }, asked.layout ? map.node : table.node, side));
+    const end = () => {
+      table.end();
+      map.end();
+    };
+    return { node, refresh: (signal) => (asked.layout ? place(signal) : table.refresh(signal)), end };
   },
 };

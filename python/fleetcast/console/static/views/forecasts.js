@@ -59,7 +59,7 @@ export const forecasts = {
       pick();
       go.again();
     };
-    const scope = () => ({ tenant: asked.tenant, measurement: family().measurement });
+    const scope = () => ({ tenant: asked.tenant, measurement: family().measurement, field: family().target, sort: "-time" });
     const entity = entityPicker(asked.entity, scope, (id) => change({ entity: id }));
     const families = select(Object.entries(FAMILIES).map(([name, of]) => [name, of.text]), asked.family,
       (name) => change({ family: name, entity: "" }));

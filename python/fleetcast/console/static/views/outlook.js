@@ -1,0 +1,74 @@
+// Outlook: links that may lose their signal within the hour, and pools that may reach their
+// capacity within the day.
+
+import { ask, ofTenant } from "../api.js";
+import { el, labelled, movable, notice, searchBox } from "../dom.js";
+import { bytes, count, figure } from "../format.js";
+import { tenantPicker } from "../pickers.js";
+
+const LEVELS = [0.1, 0.9]; // beyond these the quantiles say no more
+const RISKY = 0.5;
+
+const chance = (of) => (of === null ? "no forecast" : of <= LEVELS[0] ? "10 % or less" : of >= LEVELS[1] ? "90 % or more"
+  : `${(100 * of).toFixed(0)} %`);
+const decibels = (of) => (of === null ? "–" : `${figure(of)} dB`);
+const load = (row) => (row.capacity ? (row.high ?? 0) / row.capacity : 0);
+
+function table(caption, heads, rows) {
+  return movable(caption, el("table", { class: "plain" }, el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "number" : null }, head)))),
+    el("tbody", {}, ...rows)));
+}
+
+export const outlook = {
+  title: "Outlook",
+  seconds: 60,
+  begin({ parameters, go }) {
+    const asked = { tenant: parameters.tenant ?? "", threshold: parameters.threshold || "6" };
+    const place = el("div", { class: "cards wide-cards" });
+    const change = (what) => {
+      Object.assign(asked, what);
+      go.note(what);
+      go.again();
+    };
+    const name = (measurement, id) => el("th", { scope: "row", class: "name" }, el("a", {
+      href: `#/forecasts?${new URLSearchParams({ tenant: asked.tenant, measurement, entity: id })}`,
+    }, id));
+    const cells = (kind, ...texts) => texts.map((text) => el("td", { class: `number ${kind}` }, text));
+
+    function links({ rows, total }) {
+      if (!rows.length) return notice("No link wrote in the last quarter of an hour.", "Send link records with snr_db: their outlook is here a minute later.");
+      rows.sort((a, b) => (b.below ?? -1) - (a.below ?? -1) || (a.low ?? Infinity) - (b.low ?? Infinity));
+      return table(`Links by the chance of less than ${asked.threshold} dB within the hour${total > rows.length ? `; ${count(total - rows.length)} more were not looked at` : ""}`,
+        ["Link", "Chance", "Now", "Median in an hour", "Low (p10)"], rows.map((row) => el("tr", {}, name("link", row.entity_id),
+          ...cells(row.below >= RISKY ? "bad" : "", chance(row.below), decibels(row.now), decibels(row.course.at(-1) ?? null), decibels(row.low)))));
+    }
+
+    function pools({ rows, total }) {
+      if (!rows.length) return notice("No pool wrote in the last seven days.", "Send pool_interval records with offered_bytes and capacity_bytes.");
+      rows.sort((a, b) => load(b) - load(a));
+      return table(`Pools by their highest demand (p99) within the day${total > rows.length ? `; ${count(total - rows.length)} more were not looked at` : ""}`,
+        ["Pool", "Of capacity", "Capacity", "Highest (p99)", "Now"], rows.map((row) => el("tr", {}, name("pool_interval", row.entity_id),
+          ...cells(load(row) >= 1 ? "bad" : "", row.capacity ? `${(100 * load(row)).toFixed(0)} %` : "sends no capacity_bytes",
+            bytes(row.capacity), bytes(row.high), bytes(row.now)))));
+    }
+
+    async function refresh(signal) {
+      if (!asked.tenant) return place.replaceChildren(notice("Choose a tenant."));
+      let answer;
+      try {
+        answer = await ask(ofTenant(asked.tenant, "outlook"), { threshold: asked.threshold }, { signal });
+      } catch (error) {
+        if (error.code !== "predictions_not_enabled") throw error;
+        return place.replaceChildren(notice("Nothing is predicted here.", error.message));
+      }
+      return place.replaceChildren(links(answer.links), pools(answer.pools));
+    }
+    const node = el("div", { class: "view" },
+      el("div", { class: "filters" },
+        tenantPicker(asked.tenant, (tenant) => change({ tenant })),
+        labelled("Least SNR, dB", searchBox(asked.threshold, "6", (threshold) => change({ threshold: threshold || "6" })))),
+      place);
+    return { node, refresh };
+  },
+};

@@ -1,0 +1,122 @@
+"""Outlook: links that may lose their signal within the hour, and pools that may reach capacity."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.console.answers import Answer, document
+from fleetcast.console.tenant_planes import read_plane
+from fleetcast.console.views.forecasts import looking_back
+from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.console.query import ConsoleQuery
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.engine import Plane
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.serving.hindsight import EntityOutlook
+
+_LINKS_MAX = 100
+_POOLS_MAX = 20
+_BYTES_MAX = 1 << 20
+_THRESHOLD_DB = 6.0
+_CAPACITIES = ["capacity_bytes", "capacity"]
+
+
+class _Newest(NamedTuple):
+    entity_id: str
+    value: float | None
+    capacity: float | None
+
+
+def outlook(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answer:
+    """Returns links by their probability to fall below `threshold` in dB, and pools by their load.
+
+    The links and pools that wrote last are looked at, 100 and 20 at most. Raises `ConsoleRefused`,
+    `Refused`, `ControlStoreUnavailable`.
+    """
+    threshold = query.number("threshold", _THRESHOLD_DB)
+
+    def read(plane: Plane) -> tuple[dict[str, object], dict[str, object]]:
+        links, links_total = _newest(plane, SNR, _LINKS_MAX)
+        pools, pools_total = _newest(plane, DEMAND, _POOLS_MAX)
+        found = looking_back(services, lambda of: of.outlook(plane, SNR, _ids(links)))
+        loads = looking_back(services, lambda of: of.outlook(plane, DEMAND, _ids(pools)))
+        pairs = zip(links, found, strict=True)
+        rows = [_link(link, forecast, threshold) for link, forecast in pairs]
+        full = [_pool(pool, forecast) for pool, forecast in zip(pools, loads, strict=True)]
+        return {"total": links_total, "rows": rows}, {"total": pools_total, "rows": full}
+
+    links, pools = read_plane(services, tenant, read)
+    return document({"threshold": threshold, "links": links, "pools": pools})
+
+
+def probability_below(
+    threshold: float, levels: Sequence[float], quantiles: Sequence[float]
+) -> float:
+    """Returns the probability of a value below `threshold`, between the first and the last level.
+
+    Example: with p10 = 4, p50 = 8 and p90 = 12, a value below 6 has the probability 0.3.
+    """
+    if threshold <= quantiles[0]:
+        return levels[0]
+    for at in range(1, len(levels)):
+        low, high = quantiles[at - 1], quantiles[at]
+        if threshold <= high and high > low:
+            share = (threshold - low) / (high - low)
+            return levels[at - 1] + share * (levels[at] - levels[at - 1])
+    return levels[-1]
+
+
+def _newest(plane: Plane, family: Family, entities_max: int) -> tuple[list[_Newest], int]:
+    body = plane.latest_page(
+        columns=[[family.target], _CAPACITIES],
+        measurement=family.measurement,
+        after_ns=time.time_ns() - family.window_minutes * MINUTE_NS,
+        sort="time",
+        descending=True,
+        entities_max=entities_max,
+        bytes_max=_BYTES_MAX,
+    )
+    page = json.loads(body)
+    return [_Newest(point[1], point[3], point[4]) for point in page["points"]], page["total"]
+
+
+def _ids(newest: list[_Newest]) -> list[str]:
+    return [each.entity_id for each in newest]
+
+
+def _whole(forecast: EntityOutlook) -> list[list[float]]:
+    """Returns the quantiles of the horizons that have all of them."""
+    whole = [[value for value in row if value is not None] for row in forecast.quantiles]
+    return [
+        row for row, asked in zip(whole, forecast.quantiles, strict=True) if len(row) == len(asked)
+    ]
+
+
+def _link(link: _Newest, forecast: EntityOutlook, threshold: float) -> dict[str, object]:
+    rows = _whole(forecast)
+    below = [probability_below(threshold, SNR.quantiles, row) for row in rows]
+    return {
+        "entity_id": link.entity_id,
+        "now": link.value,
+        "below": max(below) if below else None,
+        "course": [row[1] for row in rows],
+        "low": min(row[0] for row in rows) if rows else None,
+        "error": forecast.error,
+    }
+
+
+def _pool(pool: _Newest, forecast: EntityOutlook) -> dict[str, object]:
+    rows = _whole(forecast)
+    return {
+        "entity_id": pool.entity_id,
+        "now": pool.value,
+        "capacity": pool.capacity,
+        "high": max(row[-1] for row in rows) if rows else None,
+        "error": forecast.error,
+    }
