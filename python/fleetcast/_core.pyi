@@ -1,11 +1,12 @@
 """The compiled engine (`rust/py`). Only `fleetcast.engine` and `fleetcast.errors` import it.
 
-Times are nanoseconds since 1970-01-01T00:00:00Z as `int`. Every call that touches a store leaves
-the GIL. A store must not be used in a child after a fork: open it there.
+Results have times as nanoseconds since 1970-01-01T00:00:00Z; calls take a `Time`. Every call that
+touches a store leaves the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import (
     Any,
@@ -29,6 +30,8 @@ Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
 Precision: TypeAlias = Literal["ns", "us", "ms", "s"]
 FieldKind: TypeAlias = Literal["float", "bool", "text"]
+Time: TypeAlias = datetime | int | str
+"""A `datetime`, nanoseconds since 1970, or ISO 8601 text. A time without a zone is UTC."""
 
 MEASUREMENTS: Final[tuple[str, ...]]
 """The six measurement names that the topology filter and the series read accept."""
@@ -215,16 +218,22 @@ def column_of_field(field: str, kind: Literal["float", "bool", "text"]) -> str:
 
 @final
 class WriteResult:
+    """Result of a write. Example: `WriteResult(accepted=998, rejected=2)`."""
+
     def answer(self) -> bytes:
         """The body of the answer to a write over HTTP."""
     @property
     def write_id(self) -> str:
         """UUIDv7 of the write."""
     @property
-    def accepted_count(self) -> int: ...
+    def accepted_count(self) -> int:
+        """Records that were stored."""
     @property
     def rejected_indices(self) -> list[int]:
-        """Indices of rejected records, ascending and zero-based; empty if there are none."""
+        """Indices of rejected records, ascending and zero-based; empty if there are none.
+
+        The service rejects a record alone if it is older than the year 2000 or has no fields.
+        """
     @property
     def dropped(self) -> list[tuple[int, str, str, str]]:
         """The first hundred rejected records of another protocol: number of the line or value from
@@ -324,6 +333,8 @@ class TextFormat:
 
 @final
 class Stats:
+    """Counts of a store: its rows, values and series, and its bytes on disk."""
+
     @property
     def rows(self) -> int:
         """Records stored."""
@@ -398,7 +409,8 @@ class Deleted:
     """Counts of the rows that a delete hides."""
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """Rows that the delete hides."""
     @property
     def entities(self) -> int:
         """Entities of these rows; the same id in two measurements counts twice."""
@@ -479,9 +491,16 @@ class Saved:
 
 @final
 class ArrowStream:
-    """Columns of an answer. Any Arrow library takes them. Example: `polars.DataFrame(stream)`."""
+    """Columns of an answer. Any Arrow library takes them, as often as it likes.
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    A notebook shows the first rows. Example: `polars.DataFrame(stream)`.
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of one batch."""
+    def __arrow_c_schema__(self) -> object:
+        """The names and types of the columns."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class RowStream:
@@ -489,25 +508,43 @@ class RowStream:
     `polars.DataFrame(rows)`.
 
     Iteration returns batches of about 8 MiB; a batch is larger only if a single row is. The stream
-    keeps segments on disk until it is read or dropped.
+    keeps segments on disk until it is read or dropped. Once all rows were taken, the next use scans
+    the store again, for all rows.
     """
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a table. Raises `ValueError` as `check_table` does."""
+        """The rows as a table. Raises `ValueError` as `check_table` does, `StoreError`."""
+    def __arrow_c_schema__(self) -> object:
+        """The names and types of the columns. Raises `ValueError` as `check_table` does."""
+    def messages(self, rows_max: int | None = None) -> RowMessages:
+        """The rows as bytes in Arrow's IPC streaming format, message by message.
+
+        The stream ends after the batch with row `rows_max`. Raises as `__arrow_c_stream__`.
+        """
     def check_table(self) -> None:
         """Raises `ValueError` if the rows have more than 4,096 fields, too many for a table."""
     def __iter__(self) -> Self: ...
     def __next__(self) -> RowBatch:
-        """Raises `StoreError`."""
+        """The next batch. Raises `StoreError`."""
+
+@final
+class RowMessages:
+    """Messages of a stream in Arrow's IPC format; the pieces joined are the stream."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes:
+        """Returns the next message; a long message is a `memoryview`. Raises `StoreError`."""
 
 @final
 class RowBatch:
-    """Rows of one measurement. Arrow takes all of them, once."""
+    """Rows of one measurement. Any Arrow library takes them, as often as it likes."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a table. Raises `ValueError` as `RowStream.check_table` does."""
+    def __arrow_c_schema__(self) -> object:
+        """The names and types of the columns. Raises as `__arrow_c_stream__`."""
     def __len__(self) -> int:
-        """Number of remaining rows."""
+        """Number of rows that `json_lines` has not returned."""
     def json_lines(self) -> bytes:
         """Takes the next rows, about 1 MiB of lines. Each line is a record as in `write_json`.
 
@@ -1007,7 +1044,13 @@ class OpenPlanes:
 
 @final
 class Plane:
-    """The sealed store of one tenant. Safe to share between threads."""
+    """The sealed store of one tenant. Safe to share between threads.
+
+    A time is a `datetime`, nanoseconds since 1970, or ISO 8601 text; without a zone it is UTC.
+    Other types raise `TypeError`, times outside the years 1678 to 2261 raise `ValueError`.
+
+    Example: `Plane.in_memory("acme")`, or `Engine("my-planes", key).plane("acme", "acme")`.
+    """
 
     @staticmethod
     def in_memory(tenant_key: str) -> Plane:
@@ -1019,10 +1062,12 @@ class Plane:
         body: bytes | RequestBody,
         *,
         cursor: tuple[bytes, bytes] | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """Writes one batch, a JSON array of records. On return the batch is durable.
+
+        `encode_records` makes such a body from dicts.
 
         The batch is atomic: it is stored as a whole, without the records that are rejected one by
         one, or not at all. Raises `Refused` (`TenantFull` for the bounds of the store),
@@ -1044,7 +1089,7 @@ class Plane:
         body: bytes,
         *,
         cursor: tuple[bytes, bytes] | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """Writes like `write_json`, from a serialized `fleet.telemetry.v1.WriteRequest`.
@@ -1058,7 +1103,7 @@ class Plane:
         *,
         precision: Precision = "ns",
         cursor: tuple[bytes, bytes] | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         **bounds: Unpack[_BatchBounds],
     ) -> WriteResult:
         """Writes like `write_json`, from lines in InfluxDB's line protocol with times in units of
@@ -1077,7 +1122,7 @@ class Plane:
         *,
         end: int | None = None,
         cursor: tuple[bytes, int | bytes] | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         **bounds: Unpack[_RecordBounds],
     ) -> WriteResult:
         """Writes the records of a text, or of its bytes before `end`, like `write_json` writes an
@@ -1094,15 +1139,15 @@ class Plane:
         mapping: Mapping[str, object] | None = None,
         cursor: bytes | None = None,
         first_row: int = 0,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         **bounds: Unpack[_RecordBounds],
-    ) -> ArrowWrites:
-        """Writes rows of any object with `__arrow_c_stream__`. Each piece is written when the
-        caller asks for it.
+    ) -> list[WriteResult]:
+        """Writes rows of any object with `__arrow_c_stream__`, such as a frame of polars. Returns
+        the result of each piece.
 
         Each piece has at most 65,536 rows of one batch of the stream. It is stored as `write_json`
         stores a batch of the same records: by the same rules, whole or not at all, and durable when
-        it is returned. A null is a field or tag that the row does not have. Faults and
+        its result is returned. A null is a field or tag that the row does not have. Faults and
         `rejected_indices` count rows from `first_row`. `cursor` is the key of an import (16 bytes).
         The index of the row after a piece, 8 bytes with the lowest first, is stored with the piece.
 
@@ -1113,16 +1158,32 @@ class Plane:
         `fields` (`{FIELD: COLUMN}`; else all other columns under their names). Fields are integers,
         floating point numbers, booleans and texts, also from dictionaries.
 
-        Raises `ValueError` for columns that do not fit. The iterator raises it for a stream that
-        fails, and `Refused` and `StoreError` as `write_json` does: earlier pieces stay stored.
+        Raises `ValueError` for columns that do not fit and for a stream that fails, `Refused` and
+        `StoreError` as `write_json` does. Earlier pieces then stay stored.
+
+        Example: `plane.write_arrow(frame, mapping={"time": "t", "measurement": "link"})`.
+        """
+    def write_arrow_pieces(
+        self,
+        stream: object,
+        *,
+        mapping: Mapping[str, object] | None = None,
+        cursor: bytes | None = None,
+        first_row: int = 0,
+        now_ns: Time | None = None,
+        **bounds: Unpack[_RecordBounds],
+    ) -> ArrowWrites:
+        """Writes like `write_arrow`, each piece when the caller asks for its result.
+
+        The call itself writes nothing. The iterator raises the errors of a piece.
         """
     def latest_json(
         self,
         *,
-        as_of_ns: int | None = None,
+        as_of_ns: Time | None = None,
         freshness_ns: int = 300_000_000_000,
         measurement: str | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
     ) -> bytes:
         """Returns the answer of `GET /topology`: the newest sample of each (measurement, entity) in
         `[as_of - freshness, as_of)`. Raises `Refused`, `StoreError`.
@@ -1147,7 +1208,7 @@ class Plane:
         first: int = 0,
         entities_max: int = 200,
         bytes_max: int = 4_194_304,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
     ) -> bytes:
         """Returns a page of the entities that have a sample, of any age and any measurement, as
         JSON.
@@ -1170,8 +1231,8 @@ class Plane:
         self,
         *,
         entity_ids: Sequence[str],
-        start_ns: int,
-        end_ns: int | None = None,
+        start_ns: Time,
+        end_ns: Time | None = None,
         measurement: str = "telemetry",
         fields: Sequence[str] | None = None,
         interval: Interval | None = None,
@@ -1181,7 +1242,7 @@ class Plane:
         history_horizon_days: int = ...,
         raw_span_seconds: int = ...,
         any_measurement: bool = False,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
     ) -> bytes:
         """Returns the answer of `GET /topology/series`.
 
@@ -1199,9 +1260,9 @@ class Plane:
         *,
         entity_ids: Sequence[str] | None = None,
         fields: Sequence[str] | None = None,
-        as_of_ns: int | None = None,
+        as_of_ns: Time | None = None,
         freshness_ns: int = 300_000_000_000,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
     ) -> ArrowStream:
         """Reads like `latest_json`, for any measurement, with one row per entity.
 
@@ -1214,13 +1275,13 @@ class Plane:
         self,
         *,
         entity_ids: Sequence[str],
-        start_ns: int,
-        end_ns: int | None = None,
+        start_ns: Time,
+        end_ns: Time | None = None,
         measurement: str = "telemetry",
         fields: Sequence[str] | None = None,
         interval: Interval | None = None,
         agg: Aggregation | None = None,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
     ) -> ArrowStream:
         """Rows of several entities, one entity below the other, for any measurement and span,
         without a point budget.
@@ -1231,13 +1292,15 @@ class Plane:
         """
     def scan(
         self,
-        start_ns: int,
-        end_ns: int,
+        start_ns: Time,
+        end_ns: Time,
         *,
         measurements: Sequence[str] | None = None,
         entities: Sequence[str] | None = None,
         fields: Sequence[str] | None = None,
-        now_ns: int | None = None,
+        tags: Mapping[str, str | Sequence[str]] | None = None,
+        every_row: bool = False,
+        now_ns: Time | None = None,
     ) -> RowStream:
         """All rows with `start_ns <= time < end_ns`, including rows without `entity_id`, batch by
         batch.
@@ -1250,10 +1313,12 @@ class Plane:
         gives `state:float` and `state:text`.
 
         Rows are sorted by day, then by measurement, entity and time. Rows of one entity and instant
-        keep the order of their writes. `fields` leaves out rows that have none of these fields.
+        keep the order of their writes. `fields` leaves out rows that have none of these fields,
+        unless `every_row` is true. `tags` leaves out rows without one of the values of each key.
         `now_ns` replaces the clock, which decides what retention hides.
 
-        All batches belong to one snapshot, taken by this call. Each batch has at most 65,536 rows
+        All batches belong to one snapshot, taken by this call. If the rows are taken again, they
+        are read again, from a later snapshot. Each batch has at most 65,536 rows
         and about 8 MiB. The store stays open as long as the stream lives, and segments that
         compaction replaces stay on disk. Raises `StoreError`; the library that reads a later batch
         raises its error.
@@ -1280,7 +1345,7 @@ class Plane:
         Rows count until compaction removes them, even if a deletion or retention hides them; names
         stay. Raises `StoreError`.
         """
-    def ingest_lead_ns(self, *, now_ns: int | None = None) -> int:
+    def ingest_lead_ns(self, *, now_ns: Time | None = None) -> int:
         """Returns the nanoseconds by which the last followed ingest instant lies ahead of `now_ns`;
         0 up to the 5 seconds that reads accept.
         """
@@ -1298,7 +1363,8 @@ class Plane:
         """Returns true if any process ever wrote a row of these measurements, even if a deletion or
         retention has hidden it. Raises `StoreError`.
         """
-    def stats(self) -> Stats: ...
+    def stats(self) -> Stats:
+        """Counts the contents of the store and its bytes on disk. Raises `StoreError`."""
     def seal(self, plain: bytes) -> bytes:
         """Seals bytes under the plane's data key. They are unreadable once the key is destroyed."""
     def unseal(self, sealed: bytes) -> bytes:
@@ -1328,7 +1394,7 @@ class Plane:
         *,
         whole: bool = False,
         after_seconds: int = 3600,
-        now_ns: int | None = None,
+        now_ns: Time | None = None,
         trust_clock: bool | None = None,
     ) -> Compacted | None:
         """Does the work that is due: compacts the log if it is large or its oldest block is
@@ -1341,14 +1407,14 @@ class Plane:
         If the clock is not trusted and is more than a day ahead of the newest ingest instant, no
         row is removed. `trust_clock` defaults to true with `now_ns`, else to `is_clock_believed()`.
         """
-    def upcoming(self, *, after_seconds: int = 3600, now_ns: int | None = None) -> Upcoming:
+    def upcoming(self, *, after_seconds: int = 3600, now_ns: Time | None = None) -> Upcoming:
         """Returns the work left and its due time, so that callers need not poll. Raises
         `StoreError`.
         """
     def delete(
         self,
-        start_ns: int,
-        end_ns: int,
+        start_ns: Time,
+        end_ns: Time,
         *,
         measurements: Sequence[str] | None = None,
         entities: Sequence[str] | None = None,

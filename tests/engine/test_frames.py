@@ -116,8 +116,26 @@ def test_a_series_frame_reads_any_measurement_and_any_span(plane) -> None:
     assert all(map(same, frame["snr_db"].to_list(), expected))
 
 
-def test_a_stream_is_taken_once(plane) -> None:
-    stream = plane.latest_frame("link", as_of_ns=NOW_NS)
-    assert stream.__arrow_c_stream__() is not None
-    with pytest.raises(ValueError, match="taken before"):
-        stream.__arrow_c_stream__()
+def test_a_frame_is_taken_again_and_has_its_schema_beforehand(plane) -> None:
+    stream = plane.latest_frame("link", as_of_ns=NOW_NS, freshness_ns=WEEK_NS)
+    assert '"arrow_schema"' in repr(stream.__arrow_c_schema__())
+    first = pl.DataFrame(stream)
+    assert not first.is_empty()
+    assert pl.DataFrame(stream).equals(first)
+    assert pl.Schema(stream) == first.schema
+
+
+def test_a_notebook_shows_the_first_rows_of_a_frame() -> None:
+    plane = Plane.in_memory("acme")
+    time = format_time(BASE_NS)
+    for number in range(30):
+        tags, fields = {"entity_id": f"l{number}"}, {"mode": "<b>&", "snr_db": 1.5}
+        record = {"measurement": "link", "time": time, "tags": tags, "fields": fields}
+        plane.write_json(encode_records([record]), now_ns=NOW_NS)
+    stream = plane.latest_frame("link", as_of_ns=NOW_NS, freshness_ns=WEEK_NS)
+    assert repr(stream) == "ArrowStream(30 rows: entity_id, observed_at, tags, mode, snr_db)"
+    html = stream._repr_html_()
+    assert html.count("<tr>") == 1 + 20
+    first = f'<td>l0</td><td>{time}</td><td>{{"entity_id":"l0"}}</td><td>&lt;b&gt;&amp;</td>'
+    assert first in html
+    assert html.endswith("<p>30 rows</p>")

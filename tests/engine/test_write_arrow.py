@@ -304,7 +304,9 @@ def test_each_piece_is_stored_whole_and_said() -> None:
     frame[140_000, "x"] = float("inf")
     mapping = {"time": "t", "time_unit": "ns", "measurement": "link"}
     cursor = bytes(16)
-    writes = plane.write_arrow(frame, mapping=mapping, cursor=cursor, first_row=7, now_ns=NOW_NS)
+    writes = plane.write_arrow_pieces(
+        frame, mapping=mapping, cursor=cursor, first_row=7, now_ns=NOW_NS
+    )
     taken = []
     for _ in range(2):
         taken.append(next(writes).accepted_count)
@@ -328,9 +330,19 @@ def test_two_thousand_fields_come_back() -> None:
 def test_a_stream_that_fails_says_why() -> None:
     plane, copy = Plane.in_memory(TENANT), Plane.in_memory(TENANT)
     plane.write_json(encode_records([record(0, {"x": 1.0})]))
-    writes = copy.write_arrow(plane.scan(*EVER))
+    writes = copy.write_arrow_pieces(plane.scan(*EVER))
     plane.close()
     with pytest.raises(ValueError, match=r"the stream failed: .*closed"):
         next(writes)
-    with pytest.raises(TypeError, match="__arrow_c_stream__"):
+    with pytest.raises(TypeError, match="a list is no table, which has __arrow_c_stream__"):
         copy.write_arrow([1, 2])
+
+
+def test_a_call_stores_and_gives_the_result_of_each_piece() -> None:
+    plane = Plane.in_memory(TENANT)
+    rows = 70_000
+    frame = pl.DataFrame({"t": [BASE_NS + at for at in range(rows)], "x": [1.0] * rows})
+    mapping = {"time": "t", "time_unit": "ns", "measurement": "link"}
+    results = plane.write_arrow(frame, mapping=mapping, now_ns=NOW_NS)
+    assert [result.accepted_count for result in results] == [65_536, 4_464]
+    assert plane.stats().rows == rows

@@ -60,7 +60,7 @@ def writes(plane, first=0):
     pieces = [piece(at) for at in range(first, PIECES * ROWS, ROWS)]
     # As structs, since a frame would be handed over in one batch.
     stream = pl.concat(pieces, rechunk=False).to_struct("rows")
-    return plane.write_arrow(stream, mapping=MAPPING, cursor=CURSOR, first_row=first)
+    return plane.write_arrow_pieces(stream, mapping=MAPPING, cursor=CURSOR, first_row=first)
 
 
 def rows_stored(plane):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+from pathlib import Path
 
 import fleetcast
+
+FROZEN = (Path(__file__).parent / "public.txt").read_text().splitlines()
+NAMES = [line.partition("(")[0] for line in FROZEN]
 
 _LITERALS = (str, int, float, bool, type(None))
 

@@ -7,16 +7,12 @@ taken out, breaks somebody's program and needs a new major version.
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
 import fleetcast
-from tests.package.public import describe, keeps
+from tests.package.public import FROZEN, NAMES, describe, keeps
 from tests.tidy.files import ROOT
-
-FROZEN = (Path(__file__).parent / "public.txt").read_text().splitlines()
-NAMES = [line.partition("(")[0] for line in FROZEN]
 
 
 def test_public_names_stay_as_they_are():

@@ -77,7 +77,10 @@ from fleetcast._core import (
 )
 from fleetcast.engine.glances import Glance as Glance, State as State, peek as peek
 from fleetcast.engine.planes import Engine as Engine
-from fleetcast.engine.records import encode_records as encode_records
+from fleetcast.engine.records import (
+    encode_records as encode_records,
+    name_the_record as name_the_record,
+)
 from fleetcast.engine.saved import (
     SavedFile as SavedFile,
     SaveDone as SaveDone,

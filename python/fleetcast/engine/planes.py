@@ -6,15 +6,15 @@ import logging
 import resource
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-from fleetcast._core import OpenPlanes, Planes, StoreError
+from fleetcast._core import OpenPlanes, Planes, StoreError, StoreExists
 from fleetcast.engine.glances import FolderGlance
 from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from fleetcast._core import Plane, Verified
     from fleetcast.engine.glances import Glance
@@ -33,11 +33,16 @@ class Engine:
     at most 1,024. `close_unused` closes planes that were idle for `idle_seconds`. A plane in use is
     never closed for either reason. `accounts` is for planes without files: it returns all accounts,
     or `None` if they cannot be known now.
+
+    Example:
+        with Engine("my-planes", master_key=key) as engine:
+            engine.create_plane("acme", exist_ok=True)
+            plane = engine.plane("acme", tenant_key="acme")
     """
 
     def __init__(
         self,
-        directory: Path,
+        directory: Path | str,
         master_key: bytes,
         *,
         planes: Planes | None = None,
@@ -48,8 +53,8 @@ class Engine:
     ) -> None:
         """`clock` has no effect: the engine measures how long a plane was idle."""
         del clock
-        self._directory = directory
-        self._planes = Planes.in_directory(directory) if planes is None else planes
+        self._directory = Path(directory)
+        self._planes = Planes.in_directory(self._directory) if planes is None else planes
         self._master_key = master_key
         self._accounts = accounts
         self.open_planes = OpenPlanes(
@@ -58,6 +63,16 @@ class Engine:
             open_max=_open_max() if open_max is None else open_max,
             idle_seconds=idle_seconds,
         )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        count = sum(1 for _ in self._directory.glob("*/plane.mdb"))
+        return f"Engine({str(self._directory)!r}, {count} planes)"
 
     def folder(self, account_id: str) -> Path:
         """Returns the folder of an account's plane."""
@@ -68,9 +83,16 @@ class Engine:
         counts = partial(self._planes.counts, account_id)
         return FolderGlance(f"{self._directory}/{account_id}", counts)
 
-    def create_plane(self, account_id: str) -> None:
-        """Makes the empty store of a new account. Raises `StoreError`."""
-        self._planes.create(account_id, self._master_key)
+    def create_plane(self, account_id: str, *, exist_ok: bool = False) -> None:
+        """Makes the empty store of a new account. Raises `StoreError`.
+
+        If the account has a store, raises `StoreExists`, or keeps the store with `exist_ok`.
+        """
+        try:
+            self._planes.create(account_id, self._master_key)
+        except StoreExists:
+            if not exist_ok:
+                raise
 
     def set_retention(self, account_id: str, tenant_key: str, seconds: int | None) -> None:
         """Sets how long an account's rows are kept, `None` for ever. Raises `StoreError`."""

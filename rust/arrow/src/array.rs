@@ -28,21 +28,22 @@ pub(crate) enum Buffer {
 }
 
 /// Makes a struct array whose children are the columns.
-pub(crate) fn batch(frame: Frame) -> ArrowArray {
+pub(crate) fn batch(frame: &Frame) -> ArrowArray {
     let rows = frame.row_count;
-    let children = frame.columns.into_iter().map(|(_, column)| array_of(column)).collect();
+    let children = frame.columns.iter().map(|(_, column)| array_of(column)).collect();
     array(rows, 0, vec![None], children)
 }
 
-fn array_of(column: FrameColumn) -> ArrowArray {
+fn array_of(column: &FrameColumn) -> ArrowArray {
     match column {
         FrameColumn::TimeNs(times) => {
-            array(times.len(), 0, vec![None, Some(Buffer::Ints(times))], Vec::new())
+            array(times.len(), 0, vec![None, Some(Buffer::Ints(times.clone()))], Vec::new())
         }
         FrameColumn::Float(values) => {
             let (validity, nulls) = bitmap(values.iter().map(|value| !value.is_nan()));
             let rows = values.len();
-            array(rows, nulls, vec![Some(validity), Some(Buffer::Floats(values))], Vec::new())
+            let values = Buffer::Floats(values.clone());
+            array(rows, nulls, vec![Some(validity), Some(values)], Vec::new())
         }
         FrameColumn::Bool(values) => {
             let (validity, nulls) = bitmap(values.iter().map(Option::is_some));
@@ -53,7 +54,7 @@ fn array_of(column: FrameColumn) -> ArrowArray {
             let (validity, nulls) = bitmap(values.iter().map(Option::is_some));
             let mut offsets = vec![0];
             let mut bytes = Vec::new();
-            for value in &values {
+            for value in values {
                 bytes.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
                 offsets.push(int(bytes.len()));
             }

@@ -16,7 +16,14 @@ mod stream;
 
 mod rows;
 
+mod owned_schema;
+
+mod flatbuffer;
+mod ipc;
+
 mod import;
 
 pub use import::{Mapping, MeasurementFrom, RowReader};
 pub use interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
+pub use ipc::RowMessages;
+pub use owned_schema::OwnedSchema;

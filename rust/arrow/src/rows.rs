@@ -51,7 +51,7 @@ impl Batches for RowStream {
     }
 }
 
-fn schema_of(rows: &ScanSchema) -> ArrowSchema {
+pub(crate) fn schema_of(rows: &ScanSchema) -> ArrowSchema {
     let mut children = vec![
         required(schema("tsn:UTC", "time", Vec::new())),
         dictionary_of_texts("measurement"),

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::ptr;
 
-use fleetcast_core::query::FrameColumn;
+use fleetcast_core::query::{Frame, FrameColumn};
 
 use crate::interface::{ArrowSchema, int};
 
@@ -19,13 +19,19 @@ struct SchemaPrivate {
 }
 
 /// Format string of a column.
-pub(crate) fn format_of(column: &FrameColumn) -> &'static str {
+fn format_of(column: &FrameColumn) -> &'static str {
     match column {
         FrameColumn::TimeNs(_) => "tsn:UTC",
         FrameColumn::Float(_) => "g",
         FrameColumn::Bool(_) => "b",
         FrameColumn::Text(_) => "U",
     }
+}
+
+/// Makes the schema of the batches of a frame.
+pub(crate) fn schema_of_frame(frame: &Frame) -> ArrowSchema {
+    let columns = frame.columns.iter();
+    schema("+s", "", columns.map(|(name, of)| schema(format_of(of), name, Vec::new())).collect())
 }
 
 /// Makes a schema that owns its children.

@@ -1,14 +1,15 @@
 //! Streams of batches.
 
 use std::ffi::{CString, c_char, c_int};
-use std::ptr;
+use std::sync::Arc;
+use std::{mem, ptr};
 
 use fleetcast_core::model::error::{Result, catching};
 use fleetcast_core::query::Frame;
 
 use crate::array::{batch, released_array};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
-use crate::schema::{format_of, schema};
+use crate::schema::schema_of_frame;
 
 /// Result of `get_next` if reading failed: `EIO` of any system.
 const EIO: c_int = 5;
@@ -27,32 +28,31 @@ struct StreamPrivate {
     error: Option<CString>,
 }
 
-/// A frame as a stream of a single batch.
+/// A frame as a stream of a single batch. Other streams may share the frame.
 struct OneFrame {
-    schema: Vec<(String, &'static str)>,
-    frame: Option<Frame>,
+    frame: Arc<Frame>,
+    is_given: bool,
 }
 
 impl Batches for OneFrame {
     fn schema(&self) -> ArrowSchema {
-        let child = |(name, format): &(String, &str)| schema(format, name, Vec::new());
-        schema("+s", "", self.schema.iter().map(child).collect())
+        schema_of_frame(&self.frame)
     }
 
     fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
-        Ok(self.frame.take().map(batch))
+        let is_given = mem::replace(&mut self.is_given, true);
+        Ok((!is_given).then(|| batch(&self.frame)))
+    }
+}
+
+impl From<Arc<Frame>> for ArrowArrayStream {
+    /// A stream that yields the frame as one record batch.
+    fn from(frame: Arc<Frame>) -> Self {
+        Self::of(Box::new(OneFrame { frame, is_given: false }))
     }
 }
 
 impl ArrowArrayStream {
-    /// Makes a stream that yields `frame` as one record batch.
-    #[must_use]
-    pub fn new(frame: Frame) -> Self {
-        let schema =
-            frame.columns.iter().map(|(name, column)| (name.clone(), format_of(column))).collect();
-        Self::of(Box::new(OneFrame { schema, frame: Some(frame) }))
-    }
-
     /// Moves the stream out of `stream`.
     ///
     /// # Safety
@@ -152,9 +152,9 @@ mod tests {
     use fleetcast_core::query::FrameColumn;
     use std::mem::MaybeUninit;
 
-    fn frame() -> Frame {
+    fn frame() -> Arc<Frame> {
         let text = |text: &str| Some(text.to_owned());
-        Frame {
+        Arc::new(Frame {
             row_count: 3,
             columns: vec![
                 ("id".to_owned(), FrameColumn::Text(vec![text("a"), None, text("é")])),
@@ -162,12 +162,12 @@ mod tests {
                 ("value".to_owned(), FrameColumn::Float(vec![0.5, f64::NAN, -0.0])),
                 ("up".to_owned(), FrameColumn::Bool(vec![Some(true), None, Some(false)])),
             ],
-        }
+        })
     }
 
     #[test]
     fn a_stream_gives_its_schema_one_batch_and_then_the_end() {
-        let mut stream = ArrowArrayStream::new(frame());
+        let mut stream = ArrowArrayStream::from(frame());
         let mut schema = MaybeUninit::uninit();
         let mut array = MaybeUninit::uninit();
         // SAFETY: used as the interface demands: live stream, writable targets, one release each.
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_child_moved_out_by_the_consumer_outlives_its_parent() {
-        let mut stream = ArrowArrayStream::new(frame());
+        let mut stream = ArrowArrayStream::from(frame());
         let mut array = MaybeUninit::uninit();
         // SAFETY: as above; the moved child is marked released in its parent, as the interface
         // asks, and released on its own.

@@ -1,5 +1,6 @@
 //! Converts arguments: values of Python become values of the engine.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -38,7 +39,8 @@ pub(crate) fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
 }
 
 pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
-    bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
+    let wrong = || format!("a master key has 32 bytes, not {}", bytes.len());
+    bytes.try_into().map_err(|_| PyValueError::new_err(wrong()))
 }
 
 /// Returns `now_ns` if the caller gives it, else reads the wall clock.
@@ -83,6 +85,24 @@ pub(crate) fn bounds(
     Ok(BatchBounds { batch, buffer_bytes_max })
 }
 
+/// The values of a tag that a caller wants.
+#[derive(FromPyObject)]
+pub(crate) enum TagValues {
+    One(String),
+    Any(Vec<String>),
+}
+
+/// Converts the tags that rows must have. Example: `{"site": ["north", "south"]}`.
+pub(crate) fn chosen_tags(
+    tags: Option<BTreeMap<String, TagValues>>,
+) -> BTreeMap<String, Vec<String>> {
+    let values = |values| match values {
+        TagValues::One(value) => vec![value],
+        TagValues::Any(values) => values,
+    };
+    tags.into_iter().flatten().map(|(key, of_key)| (key, values(of_key))).collect()
+}
+
 /// Converts the request for a series: a time range, and the interval and aggregation of its
 /// windows.
 pub(crate) fn series_request(
@@ -92,8 +112,10 @@ pub(crate) fn series_request(
     fields: Option<Vec<String>>,
     (interval, agg): (Option<&str>, Option<&str>),
 ) -> PyResult<SeriesRequest> {
-    let interval = interval.map(|word| named("interval", word, Interval::parse));
-    let aggregation = agg.map(|word| named("aggregation", word, Aggregation::parse));
+    let intervals = Interval::ALL.map(Interval::as_str);
+    let aggregations = Aggregation::ALL.map(Aggregation::as_str);
+    let interval = interval.map(|word| named("interval", word, &intervals, Interval::parse));
+    let aggregation = agg.map(|word| named("agg", word, &aggregations, Aggregation::parse));
     Ok(SeriesRequest {
         entity_ids,
         start_ns,
@@ -105,16 +127,25 @@ pub(crate) fn series_request(
     })
 }
 
+/// Names of the units that times in lines may have.
+pub(crate) const PRECISIONS: [&str; 4] = ["ns", "us", "ms", "s"];
+
 /// Converts the name of the unit of times in lines. Example: `"ms"`.
 pub(crate) fn precision_of(name: &str) -> PyResult<Precision> {
-    named("precision", name, Precision::parse)
+    named("precision", name, &PRECISIONS, Precision::parse)
 }
 
 /// Converts the name of a field's type.
 pub(crate) fn field_type_of(kind: &str) -> PyResult<FieldType> {
-    named("type", kind, FieldType::parse)
+    named("type", kind, &["float", "bool", "text"], FieldType::parse)
 }
 
-fn named<T>(kind: &str, name: &str, parse: impl Fn(&str) -> Option<T>) -> PyResult<T> {
-    parse(name).ok_or_else(|| PyValueError::new_err(format!("no {kind} {name:?}")))
+fn named<T>(
+    kind: &str,
+    name: &str,
+    all: &[&str],
+    parse: impl Fn(&str) -> Option<T>,
+) -> PyResult<T> {
+    let unknown = || format!("no {kind} {name:?}: give one of {}", all.join(", "));
+    parse(name).ok_or_else(|| PyValueError::new_err(unknown()))
 }

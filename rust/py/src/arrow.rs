@@ -1,30 +1,35 @@
 //! Hands columns to Python through the Arrow `PyCapsule` interface.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use fleetcast_arrow::ArrowArrayStream;
+use fleetcast_arrow::{ArrowArrayStream, OwnedSchema};
+use fleetcast_core::model::error::Result;
 use fleetcast_core::plane;
 use fleetcast_core::query::Frame;
 use fleetcast_core::query::scan::{ScanBatch, ScanSchema, json_lines};
+use fleetcast_docstrings::documented;
 
 use crate::door::{Held, leave};
+use crate::html;
+use crate::pieces::view;
 
 /// The schema that a consumer prefers. The interface lets a producer ignore the preference.
 type Wish<'w, 'py> = Option<&'w Bound<'py, PyAny>>;
 
+#[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct ArrowStream(Held<ArrowArrayStream>);
+pub(crate) struct ArrowStream(Arc<Frame>);
 
 impl From<Frame> for ArrowStream {
     fn from(frame: Frame) -> Self {
-        Self(Held::new(ArrowArrayStream::new(frame)))
+        Self(Arc::new(frame))
     }
 }
 
+#[documented]
 #[pymethods]
 impl ArrowStream {
     #[pyo3(signature = (requested_schema=None))]
@@ -33,20 +38,54 @@ impl ArrowStream {
         py: Python<'py>,
         requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule(py, requested_schema, self.0.take())
+        stream_capsule(py, requested_schema, Arc::clone(&self.0))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &*self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        let names: Vec<&str> = self.0.columns.iter().map(|(name, _)| &**name).collect();
+        format!("ArrowStream({} rows: {})", self.0.row_count, names.join(", "))
+    }
+
+    fn _repr_html_(&self) -> String {
+        html::table(&self.0)
     }
 }
 
-/// Rows of a scan: a single Arrow stream, or batch by batch.
+/// Makes the rows of a scan, anew with each call.
+type Scan = dyn Fn() -> Result<plane::RowStream> + Send + Sync;
+
+#[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct RowStream(Held<plane::RowStream>);
+pub(crate) struct RowStream {
+    scan: Box<Scan>,
+    schema: Arc<ScanSchema>,
+    /// The rows that no caller has taken yet. `None` once all were taken.
+    rest: Held<plane::RowStream>,
+}
 
-impl From<plane::RowStream> for RowStream {
-    fn from(rows: plane::RowStream) -> Self {
-        Self(Held::new(rows))
+impl RowStream {
+    /// Begins a scan.
+    ///
+    /// # Errors
+    /// Returns the errors of `scan`.
+    pub(crate) fn new(py: Python<'_>, scan: Box<Scan>) -> PyResult<Self> {
+        let rows = leave(py, &scan)?;
+        Ok(Self { scan, schema: Arc::clone(rows.schema()), rest: Held::new(rows) })
+    }
+
+    /// Takes the rows that are left, or scans again if none are.
+    fn all_left(&self) -> Result<plane::RowStream> {
+        let rows = self.rest.take().map_or_else(&self.scan, Ok)?;
+        rows.schema().check_table()?;
+        Ok(rows)
     }
 }
 
+#[documented]
 #[pymethods]
 impl RowStream {
     #[pyo3(signature = (requested_schema=None))]
@@ -55,46 +94,83 @@ impl RowStream {
         py: Python<'py>,
         requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        let rows = leave(py, || self.all_left())?;
+        stream_capsule(py, requested_schema, rows)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         self.check_table(py)?;
-        capsule(py, requested_schema, self.0.take())
+        schema_capsule(py, &*self.schema)
+    }
+
+    #[pyo3(signature = (rows_max=None))]
+    fn messages(&self, py: Python<'_>, rows_max: Option<usize>) -> PyResult<RowMessages> {
+        let rows = leave(py, || self.all_left())?;
+        let messages = fleetcast_arrow::RowMessages::new(rows, rows_max.unwrap_or(usize::MAX));
+        Ok(RowMessages(Mutex::new(messages)))
     }
 
     fn check_table(&self, py: Python<'_>) -> PyResult<()> {
-        leave(py, || self.0.lock().as_ref().map_or(Ok(()), |rows| rows.schema().check_table()))
+        leave(py, || self.schema.check_table())
     }
 
-    const fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
+    fn __iter__(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        let stream = this.get();
+        leave(this.py(), || {
+            let mut rest = stream.rest.lock();
+            if rest.is_none() {
+                *rest = Some((stream.scan)()?);
+            }
+            Ok(())
+        })?;
+        Ok(this)
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RowBatch>> {
         leave(py, || {
-            let mut stream = self.0.lock();
-            let Some(rows) = &mut *stream else { return Ok(None) };
-            let Some(batch) = rows.next_batch()? else { return Ok(None) };
+            let mut rest = self.rest.lock();
+            let Some(rows) = &mut *rest else { return Ok(None) };
+            let Some(batch) = rows.next_batch()? else {
+                *rest = None;
+                return Ok(None);
+            };
             let schema = Arc::clone(rows.schema());
-            Ok(Some(RowBatch(Held::new(ScannedRows { schema, batch, given: 0 }))))
+            Ok(Some(RowBatch { schema, batch, given_count: Mutex::default() }))
         })
     }
-}
 
-/// Rows of one measurement.
-#[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct RowBatch(Held<ScannedRows>);
-
-struct ScannedRows {
-    schema: Arc<ScanSchema>,
-    batch: ScanBatch,
-    /// Rows that `json_lines` has already returned.
-    given: usize,
-}
-
-impl From<ScannedRows> for ArrowArrayStream {
-    fn from(rows: ScannedRows) -> Self {
-        Self::from((rows.schema, rows.batch))
+    fn __repr__(&self) -> String {
+        let fields: Vec<&str> = self.schema.columns.iter().map(|(name, _)| &**name).collect();
+        format!("RowStream(time, measurement, tags, {})", fields.join(", "))
     }
 }
 
+/// The rows of a scan as bytes for a network.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct RowMessages(Mutex<fleetcast_arrow::RowMessages>);
+
+#[pymethods]
+impl RowMessages {
+    const fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let next = || self.0.lock().unwrap_or_else(PoisonError::into_inner).next_piece();
+        leave(py, next)?.map(|piece| view(py, piece)).transpose()
+    }
+}
+
+#[documented]
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct RowBatch {
+    schema: Arc<ScanSchema>,
+    batch: ScanBatch,
+    /// Number of rows that `json_lines` has returned.
+    given_count: Mutex<usize>,
+}
+
+#[documented]
 #[pymethods]
 impl RowBatch {
     #[pyo3(signature = (requested_schema=None))]
@@ -103,34 +179,48 @@ impl RowBatch {
         py: Python<'py>,
         requested_schema: Wish<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let rows = self.0.take();
-        leave(py, || rows.as_ref().map_or(Ok(()), |rows| rows.schema.check_table()))?;
-        capsule(py, requested_schema, rows)
+        let rows = leave(py, || {
+            self.schema.check_table()?;
+            Ok((Arc::clone(&self.schema), self.batch.clone()))
+        })?;
+        stream_capsule(py, requested_schema, rows)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        leave(py, || self.schema.check_table())?;
+        schema_capsule(py, &*self.schema)
     }
 
     fn __len__(&self) -> usize {
-        self.0.lock().as_ref().map_or(0, |rows| rows.batch.row_count - rows.given)
+        self.batch.row_count - *self.given_count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn json_lines(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         leave(py, || {
-            let mut rows = self.0.lock();
-            let Some(ScannedRows { schema, batch, given }) = &mut *rows else {
-                return Ok(Vec::new());
-            };
-            let (lines, next) = json_lines(batch, schema, *given);
-            *given = next;
+            let mut given_count = self.given_count.lock().unwrap_or_else(PoisonError::into_inner);
+            let (lines, next) = json_lines(&self.batch, &self.schema, *given_count);
+            *given_count = next;
             Ok(lines)
         })
     }
+
+    fn __repr__(&self) -> String {
+        let measurement = &self.schema.measurements[self.batch.measurement as usize];
+        format!("RowBatch({} rows of {measurement})", self.batch.row_count)
+    }
 }
 
-/// Wraps a stream in a capsule. Returns `ValueError` if the stream was taken before.
-fn capsule<'py>(
+fn stream_capsule<'py>(
     py: Python<'py>,
     _wish: Wish<'_, 'py>,
-    stream: Option<impl Into<ArrowArrayStream>>,
+    stream: impl Into<ArrowArrayStream>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let taken = || PyValueError::new_err("the stream was taken before");
-    PyCapsule::new_with_value(py, stream.ok_or_else(taken)?.into(), c"arrow_array_stream")
+    PyCapsule::new_with_value(py, stream.into(), c"arrow_array_stream")
+}
+
+fn schema_capsule(
+    py: Python<'_>,
+    schema: impl Into<OwnedSchema>,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, schema.into(), c"arrow_schema")
 }

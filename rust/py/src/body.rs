@@ -4,9 +4,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::shown::show;
 
@@ -19,10 +20,30 @@ pub(crate) struct RequestBody {
 }
 
 /// A body in a form that the engine reads.
-#[derive(FromPyObject)]
 pub(crate) enum AnyBody<'py> {
     Bytes(Bound<'py, PyBytes>),
     Request(Bound<'py, RequestBody>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for AnyBody<'py> {
+    type Error = PyErr;
+
+    fn extract(body: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = body.cast::<PyBytes>() {
+            return Ok(Self::Bytes(bytes.to_owned()));
+        }
+        if let Ok(request) = body.cast::<RequestBody>() {
+            return Ok(Self::Request(request.to_owned()));
+        }
+        let kind = body.get_type().qualname()?;
+        let way = if body.is_instance_of::<PyString>() {
+            "encode a text with str.encode()"
+        } else {
+            "encode records with encode_records() for write_json(), or join encode_protobuf() for \
+             write_protobuf()"
+        };
+        Err(PyTypeError::new_err(format!("a body is bytes, not {kind}: {way}")))
+    }
 }
 
 impl AnyBody<'_> {

@@ -8,21 +8,27 @@ use pyo3::{IntoPyObjectExt, create_exception};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::fault::Step;
 use fleetcast_core::plane::Failure;
+use fleetcast_docstrings::docstring;
 use fleetcast_service::admission::Cause;
 use fleetcast_service::answers::WriteOutcome;
 use fleetcast_service::{Fault, Refusal, Value};
 
-create_exception!(fleetcast._core, Refused, PyException);
-create_exception!(fleetcast._core, InvalidKey, Refused);
-create_exception!(fleetcast._core, TenantFull, Refused);
-create_exception!(fleetcast._core, StoreError, PyException);
-create_exception!(fleetcast._core, StoreMissing, StoreError);
-create_exception!(fleetcast._core, StoreExists, StoreError);
-create_exception!(fleetcast._core, StoreDamaged, StoreError);
-create_exception!(fleetcast._core, StoreFull, StoreError);
-create_exception!(fleetcast._core, StoreUnavailable, StoreError);
-create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
-create_exception!(fleetcast._core, RecordsUnavailable, StoreError);
+create_exception!(fleetcast._core, Refused, PyException, docstring!(Refused));
+create_exception!(fleetcast._core, InvalidKey, Refused, docstring!(InvalidKey));
+create_exception!(fleetcast._core, TenantFull, Refused, docstring!(TenantFull));
+create_exception!(fleetcast._core, StoreError, PyException, docstring!(StoreError));
+create_exception!(fleetcast._core, StoreMissing, StoreError, docstring!(StoreMissing));
+create_exception!(fleetcast._core, StoreExists, StoreError, docstring!(StoreExists));
+create_exception!(fleetcast._core, StoreDamaged, StoreError, docstring!(StoreDamaged));
+create_exception!(fleetcast._core, StoreFull, StoreError, docstring!(StoreFull));
+create_exception!(fleetcast._core, StoreUnavailable, StoreError, docstring!(StoreUnavailable));
+create_exception!(
+    fleetcast._core,
+    StoreUnreachable,
+    StoreUnavailable,
+    docstring!(StoreUnreachable)
+);
+create_exception!(fleetcast._core, RecordsUnavailable, StoreError, docstring!(RecordsUnavailable));
 
 /// Makes the exception for an error of the engine. It says what a write that failed so left behind.
 pub(crate) fn store_error(error: &Error) -> PyErr {

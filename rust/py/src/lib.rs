@@ -10,12 +10,14 @@ mod errors;
 mod door;
 
 mod arguments;
-mod arrow;
+mod html;
 mod shown;
 
 mod body;
 mod latin1;
 mod pieces;
+
+mod arrow;
 
 mod long_answer;
 mod results;
@@ -60,12 +62,13 @@ mod _core {
     use fleetcast_core::model::clock::Now;
     use fleetcast_core::model::{column_name, limits, time};
     use fleetcast_core::query;
+    use fleetcast_docstrings::documented;
 
     #[pymodule_export]
     use crate::{
         accounts::{ApiKey, ConsoleSession, Identity, OperatorToken, Tenant, UsageRecord},
         adapted::NameMapping,
-        arrow::{ArrowStream, RowBatch, RowStream},
+        arrow::{ArrowStream, RowBatch, RowMessages, RowStream},
         body::RequestBody,
         cluster::Cluster,
         encode::{encode_json, encode_protobuf, is_acceptable, time_ns},
@@ -109,11 +112,13 @@ mod _core {
         module.add("AGGREGATIONS", PyTuple::new(py, Aggregation::ALL.map(Aggregation::as_str))?)
     }
 
+    #[documented]
     #[pyfunction]
     fn is_clock_believed() -> bool {
         Now::by_wall_clock().is_believed
     }
 
+    #[documented]
     #[pyfunction]
     fn parse_time(text: &str) -> PyResult<i64> {
         time::parse_ns(text.as_bytes()).ok_or_else(|| {
@@ -121,6 +126,7 @@ mod _core {
         })
     }
 
+    #[documented]
     #[pyfunction]
     fn format_time(time_ns: i64) -> String {
         let mut out = Vec::new();
@@ -128,11 +134,13 @@ mod _core {
         String::from_utf8_lossy(&out).into_owned()
     }
 
+    #[documented]
     #[pyfunction]
     fn field_of_column(column: &str) -> String {
         column_name::field_of(column).0.into_owned()
     }
 
+    #[documented]
     #[pyfunction]
     fn column_of_field(field: &str, kind: &str) -> PyResult<String> {
         Ok(column_name::of_field(field, crate::arguments::field_type_of(kind)?, true))

@@ -8,8 +8,10 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::model::fault::{Fault, Step};
 use fleetcast_core::plane;
 use fleetcast_core::storage::write_id;
+use fleetcast_docstrings::documented;
 use fleetcast_service::answers::write_answer;
 
+#[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct WriteResult {
     write_id: String,
@@ -48,8 +50,14 @@ fn dropped_of(fault: &Fault) -> Dropped {
     (number, fault.code.as_str(), path.join("."), fault.code.message())
 }
 
+#[documented]
 #[pymethods]
 impl WriteResult {
+    fn __repr__(&self) -> String {
+        let rejected_count = self.written.rejected_indices.len();
+        format!("WriteResult(accepted={}, rejected={rejected_count})", self.written.accepted_count)
+    }
+
     fn answer(&self) -> Vec<u8> {
         let (accepted, rejected) = (self.written.accepted_count, &self.written.rejected_indices);
         write_answer(&self.write_id, accepted, rejected, self.first_row)
@@ -105,9 +113,18 @@ impl WriteResult {
 /// Defines a class of Python, with an expression that makes each member from a value of the engine.
 macro_rules! class {
     ($name:ident of $kind:ty as $value:ident { $($member:ident: $type:ty = $made:expr,)* }) => {
+        #[fleetcast_docstrings::documented]
         #[pyo3::pyclass(frozen, get_all, module = "fleetcast._core")]
         pub(crate) struct $name {
             $($member: $type,)*
+        }
+
+        #[pyo3::pymethods]
+        impl $name {
+            fn __repr__(this: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                let members = [$(stringify!($member),)*];
+                crate::results::described(this.as_any(), stringify!($name), &members)
+            }
         }
 
         impl From<$kind> for $name {
@@ -118,6 +135,17 @@ macro_rules! class {
     };
 }
 pub(crate) use class;
+
+/// Returns a result as Python would make it. Example: `Deleted(rows=0, entities=0)`.
+pub(crate) fn described(
+    result: &Bound<'_, PyAny>,
+    class: &str,
+    members: &[&str],
+) -> PyResult<String> {
+    let member = |name: &&str| Ok(format!("{name}={}", result.getattr(*name)?.repr()?));
+    let members = members.iter().map(member).collect::<PyResult<Vec<String>>>()?;
+    Ok(format!("{class}({})", members.join(", ")))
+}
 
 class!(Stats of plane::Stats as stats {
     rows: u64 = stats.counts.rows,

@@ -13,8 +13,9 @@ use fleetcast_core::wire::{
     CsvColumn, CsvColumns, CsvField, Format, Precision, csv_cells, csv_records, json_records,
     line_records,
 };
+use fleetcast_docstrings::documented;
 
-use crate::arguments::{field_type_of, precision_of};
+use crate::arguments::{PRECISIONS, field_type_of, precision_of};
 use crate::door::leave;
 
 /// Start and end of a record in bytes, and the number of its line.
@@ -47,6 +48,7 @@ enum Kind {
 /// Roles of a column: tags, and the name and type of its field.
 type Column = (Vec<String>, Option<(String, Option<String>)>);
 
+#[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct TextFormat {
     kind: Kind,
@@ -74,8 +76,24 @@ impl TextFormat {
     }
 }
 
+#[documented]
 #[pymethods]
 impl TextFormat {
+    fn __repr__(&self) -> String {
+        match &self.kind {
+            Kind::Json => "TextFormat.json()".to_owned(),
+            Kind::Lines(precision) => {
+                let name =
+                    PRECISIONS.iter().find(|name| Precision::parse(name) == Some(*precision));
+                format!("TextFormat.lines('{}')", name.unwrap_or(&""))
+            }
+            Kind::Csv(header) => {
+                let header = header.lock().unwrap_or_else(PoisonError::into_inner);
+                format!("TextFormat.csv({} columns)", header.cells.len())
+            }
+        }
+    }
+
     #[staticmethod]
     fn json() -> Self {
         Self { kind: Kind::Json }
@@ -113,7 +131,6 @@ impl TextFormat {
         csv_cells(row)
     }
 
-    /// Returns the types that are known so far of the columns that are fields.
     fn kinds(&self) -> Vec<Option<&'static str>> {
         let Kind::Csv(header) = &self.kind else { return Vec::new() };
         let header = header.lock().unwrap_or_else(PoisonError::into_inner);

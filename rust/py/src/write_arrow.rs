@@ -29,7 +29,16 @@ pub(crate) struct ArrowWrites {
 }
 
 impl ArrowWrites {
-    fn write_next(&self) -> Result<Option<WriteResult>, WriteError> {
+    /// Writes the next piece. Returns `None` if no rows are left.
+    ///
+    /// # Errors
+    /// Raises the exceptions of a write, and those of signals.
+    pub(crate) fn write_next(&self, py: Python<'_>) -> PyResult<Option<WriteResult>> {
+        py.check_signals()?;
+        leave(py, || Ok(self.write_piece()))?.map_err(|error| failure(py, error))
+    }
+
+    fn write_piece(&self) -> Result<Option<WriteResult>, WriteError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = ingest_ns(self.now_ns)?;
         let first_row = reader.next_row();
@@ -52,7 +61,7 @@ impl ArrowWrites {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<WriteResult>> {
-        leave(py, || Ok(self.write_next()))?.map_err(|error| failure(py, error))
+        self.write_next(py)
     }
 }
 
@@ -60,7 +69,12 @@ impl ArrowWrites {
 #[expect(unsafe_code, reason = "the capsule holds a pointer to a C structure")]
 pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStream> {
     if !object.hasattr("__arrow_c_stream__")? {
-        return Err(PyTypeError::new_err("a stream of rows has __arrow_c_stream__"));
+        let kind = object.get_type().qualname()?;
+        let message = format!(
+            "a {kind} is no table, which has __arrow_c_stream__: make one with polars or pyarrow, \
+             or give dicts to encode_records() and write_json()"
+        );
+        return Err(PyTypeError::new_err(message));
     }
     let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;

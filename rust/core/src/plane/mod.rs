@@ -139,6 +139,12 @@ impl Plane {
         SealedStore::in_memory(tenant_key).map(Self::new)
     }
 
+    /// Returns the slug of the tenant. Example: `acme`.
+    #[must_use]
+    pub fn tenant_key(&self) -> &str {
+        &self.sealed.tenant_key
+    }
+
     fn new(sealed: SealedStore) -> Self {
         let sealed = Arc::new(sealed);
         let registry = Arc::new(Registry::new(sealed.clone()));

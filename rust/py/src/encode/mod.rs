@@ -7,4 +7,4 @@ mod protobuf;
 
 pub(crate) use json::encode_json;
 pub(crate) use protobuf::{encode_protobuf, is_acceptable};
-pub(crate) use times::time_ns;
+pub(crate) use times::{instant, optional_instant, time_ns};

@@ -8,9 +8,11 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::{self, FieldValue, RecordEncoder};
+use fleetcast_docstrings::documented;
 
 use super::times::time_ns;
 
+#[documented]
 #[pyfunction]
 pub(crate) fn encode_protobuf<'py>(
     records: &Bound<'py, PyAny>,

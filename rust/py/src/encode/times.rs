@@ -1,6 +1,6 @@
 //! Converts the times that callers give to nanoseconds since 1970.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -9,6 +9,7 @@ use pyo3::types::{
 };
 
 use fleetcast_core::model::time::{SECOND_NS, parse_ns};
+use fleetcast_docstrings::documented;
 
 const DAY_SECONDS: i64 = 86_400;
 const MICROSECOND_NS: i128 = 1_000;
@@ -18,6 +19,18 @@ const MICRO_DIGITS: usize = 6;
 /// 1970-01-01 without a time zone, and in UTC.
 static EPOCHS: PyOnceLock<[Py<PyDateTime>; 2]> = PyOnceLock::new();
 
+/// Converts an argument in any form that [`time_ns`] takes to nanoseconds since 1970.
+pub(crate) fn instant(time: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let beyond = |_| PyValueError::new_err("the time is not in the years 1678 to 2261");
+    i64::try_from(time_ns(time)?).map_err(beyond)
+}
+
+/// Converts an argument like [`instant`]. It may be `None`.
+pub(crate) fn optional_instant(time: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    (!time.is_none()).then(|| instant(time)).transpose()
+}
+
+#[documented]
 #[pyfunction]
 pub(crate) fn time_ns(time: &Bound<'_, PyAny>) -> PyResult<i128> {
     if let Ok(text) = time.cast::<PyString>() {
@@ -30,7 +43,9 @@ pub(crate) fn time_ns(time: &Bound<'_, PyAny>) -> PyResult<i128> {
         return time.extract();
     }
     let kind = time.get_type().qualname()?;
-    Err(PyTypeError::new_err(format!("a {kind} is not a time")))
+    let message =
+        format!("a {kind} is not a time: give a datetime, ISO 8601 text or nanoseconds since 1970");
+    Err(PyTypeError::new_err(message))
 }
 
 /// Tries the grammar of the engine first. Python's grammar takes more forms, and years beyond the

@@ -3,6 +3,8 @@
 
 mod handle;
 
+use std::collections::BTreeMap;
+use std::iter;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
@@ -21,25 +23,36 @@ use fleetcast_core::query::latest::{EntityChoice, EntityOrder, LatestPage, Lates
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
+use fleetcast_docstrings::documented;
 use fleetcast_service::planes::OpenPlane;
 
-use crate::arguments::{bounds, ingest_ns, now, precision_of, series_request};
+use crate::arguments::{
+    TagValues, bounds, chosen_tags, ingest_ns, now, precision_of, series_request,
+};
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
 use crate::describe::description;
 use crate::door::leave;
+use crate::encode::{instant, optional_instant};
 use crate::errors::store_error;
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
 use crate::text::{Position, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
+#[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Plane {
     open: Arc<OpenPlane>,
 }
 
+#[documented]
 #[pymethods]
 impl Plane {
+    fn __repr__(&self) -> String {
+        let tenant = |plane: Arc<plane::Plane>| format!("Plane('{}')", plane.tenant_key());
+        self.open.for_a_call().map_or_else(|_| "Plane(closed)".to_owned(), tenant)
+    }
+
     #[staticmethod]
     fn in_memory(tenant_key: &str) -> PyResult<Self> {
         plane::Plane::in_memory(tenant_key).map(Self::from).map_err(|error| store_error(&error))
@@ -57,7 +70,7 @@ impl Plane {
         py: Python<'_>,
         body: AnyBody<'_>,
         cursor: Option<([u8; 16], Vec<u8>)>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = bounds(BATCH_RECORDS_MAX, limits)?;
@@ -70,16 +83,17 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_protobuf(
         &self,
         py: Python<'_>,
-        body: &[u8],
+        body: AnyBody<'_>,
         cursor: Option<([u8; 16], Vec<u8>)>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = bounds(CALL_RECORDS_MAX, limits)?;
-        self.write(py, (Format::Protobuf, body), &limits, cursor, now_ns)
+        self.write(py, (Format::Protobuf, body.as_slice()), &limits, cursor, now_ns)
     }
 
     #[pyo3(
@@ -88,18 +102,19 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_lines(
         &self,
         py: Python<'_>,
-        body: &[u8],
+        body: AnyBody<'_>,
         precision: &str,
         cursor: Option<([u8; 16], Vec<u8>)>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = bounds(CALL_RECORDS_MAX, limits)?;
         let format = Format::Lines(precision_of(precision)?);
-        self.write(py, (format, body), &limits, cursor, now_ns)
+        self.write(py, (format, body.as_slice()), &limits, cursor, now_ns)
     }
 
     #[pyo3(
@@ -109,18 +124,19 @@ impl Plane {
                           cursor=None, now_ns=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_text(
         &self,
         py: Python<'_>,
-        body: &[u8],
+        body: AnyBody<'_>,
         form: &TextFormat,
         end: Option<usize>,
         cursor: Option<([u8; 16], Position)>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = bounds(BLOCK_ROWS_MAX, limits)?.batch;
-        let body = first_bytes(body, end);
+        let body = first_bytes(body.as_slice(), end);
         let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
             let now_ns = ingest_ns(now_ns)?;
@@ -143,7 +159,29 @@ impl Plane {
         mapping: Option<&Bound<'_, PyDict>>,
         cursor: Option<[u8; 16]>,
         first_row: usize,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<WriteResult>> {
+        let pieces =
+            self.write_arrow_pieces(py, stream, mapping, cursor, first_row, now_ns, limits)?;
+        iter::from_fn(|| pieces.write_next(py).transpose()).collect()
+    }
+
+    #[pyo3(
+        signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
+        text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
+                          cursor=None, first_row=0, now_ns=None)",
+    )]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn write_arrow_pieces(
+        &self,
+        py: Python<'_>,
+        stream: &Bound<'_, PyAny>,
+        mapping: Option<&Bound<'_, PyDict>>,
+        cursor: Option<[u8; 16]>,
+        first_row: usize,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<ArrowWrites> {
         let limits = bounds(BLOCK_ROWS_MAX, limits)?.batch;
@@ -158,10 +196,10 @@ impl Plane {
     fn latest_json(
         &self,
         py: Python<'_>,
-        as_of_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
         self.answered(py, |plane| {
             Ok(plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))?)
@@ -191,7 +229,7 @@ impl Plane {
         first: usize,
         entities_max: usize,
         bytes_max: usize,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
         let order = match sort {
             "id" => EntityOrder::Name,
@@ -238,8 +276,8 @@ impl Plane {
         &self,
         py: Python<'_>,
         entity_ids: Vec<String>,
-        start_ns: i64,
-        end_ns: Option<i64>,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = optional_instant)] end_ns: Option<i64>,
         measurement: &str,
         fields: Option<Vec<String>>,
         interval: Option<&str>,
@@ -249,7 +287,7 @@ impl Plane {
         history_horizon_days: u32,
         raw_span_seconds: u32,
         any_measurement: bool,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
         let (times, windows) = ((start_ns, end_ns), (interval, agg));
         let request = series_request(entity_ids, times, measurement, fields, windows)?;
@@ -276,9 +314,9 @@ impl Plane {
         measurement: &str,
         entity_ids: Option<Vec<String>>,
         fields: Option<Vec<String>>,
-        as_of_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] as_of_ns: Option<i64>,
         freshness_ns: i64,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         self.detached(py, move |plane| {
             let now = now(now_ns);
@@ -300,13 +338,13 @@ impl Plane {
         &self,
         py: Python<'_>,
         entity_ids: Vec<String>,
-        start_ns: i64,
-        end_ns: Option<i64>,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = optional_instant)] end_ns: Option<i64>,
         measurement: &str,
         fields: Option<Vec<String>>,
         interval: Option<&str>,
         agg: Option<&str>,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         let (times, windows) = ((start_ns, end_ns), (interval, agg));
         let request = series_request(entity_ids, times, measurement, fields, windows)?;
@@ -319,23 +357,38 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        start_ns, end_ns, *, measurements=None, entities=None, fields=None, now_ns=None,
+        start_ns, end_ns, *, measurements=None, entities=None, fields=None, tags=None, every_row=false,
+        now_ns=None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn scan(
         this: &Bound<'_, Self>,
-        start_ns: i64,
-        end_ns: i64,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = instant)] end_ns: i64,
         measurements: Option<Vec<String>>,
         entities: Option<Vec<String>>,
         fields: Option<Vec<String>>,
-        now_ns: Option<i64>,
+        tags: Option<BTreeMap<String, TagValues>>,
+        every_row: bool,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<RowStream> {
-        let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
-        let rows =
-            this.get().detached(this.py(), move |plane| plane.scan(&request, now(now_ns)))?;
+        let request = ScanRequest {
+            start_ns,
+            end_ns,
+            measurements,
+            entities,
+            fields,
+            keeps_empty_rows: every_row,
+            tags: chosen_tags(tags),
+        };
         // The engine closes a plane when its last handle goes. The stream's handle keeps this plane
         // open.
-        Ok(RowStream::from(rows.keeping(this.clone().unbind())))
+        let handle = Arc::new(this.clone().unbind());
+        let scan = move || {
+            let rows = handle.get().shared().for_a_call()?.scan(&request, now(now_ns))?;
+            Ok(rows.keeping(Arc::clone(&handle)))
+        };
+        RowStream::new(this.py(), Box::new(scan))
     }
 
     fn answers_hash(&self, py: Python<'_>) -> PyResult<u64> {
@@ -354,7 +407,11 @@ impl Plane {
     }
 
     #[pyo3(signature = (*, now_ns=None))]
-    fn ingest_lead_ns(&self, py: Python<'_>, now_ns: Option<i64>) -> PyResult<i64> {
+    fn ingest_lead_ns(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
+    ) -> PyResult<i64> {
         self.detached(py, |plane| Ok(plane.ingest_lead_ns(now(now_ns).ns)))
     }
 
@@ -380,7 +437,7 @@ impl Plane {
         py: Python<'_>,
         whole: bool,
         after_seconds: u32,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         trust_clock: Option<bool>,
     ) -> PyResult<Option<Compacted>> {
         let age_ns = age_ns(after_seconds);
@@ -396,7 +453,7 @@ impl Plane {
         &self,
         py: Python<'_>,
         after_seconds: u32,
-        now_ns: Option<i64>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<Upcoming> {
         let age_ns = age_ns(after_seconds);
         self.detached(py, |plane| plane.upcoming(age_ns, now(now_ns).ns)).map(Upcoming::from)
@@ -406,8 +463,8 @@ impl Plane {
     fn delete(
         &self,
         py: Python<'_>,
-        start_ns: i64,
-        end_ns: i64,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = instant)] end_ns: i64,
         measurements: Option<Vec<String>>,
         entities: Option<Vec<String>>,
         dry_run: bool,

@@ -56,7 +56,7 @@ impl PendingRows {
         }
         table.columns.retain(|column| schema.column_of(column.field).is_some());
         let mut rows = selection.rows(&table.series, &table.times_ns);
-        if selection.names_fields() {
+        if selection.leaves_out_empty_rows() {
             rows = with_values(&table, rows);
         }
         let pending = Self { table, measurement: index, rows: rows.into() };

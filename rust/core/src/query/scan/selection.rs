@@ -1,9 +1,9 @@
 //! Rows and fields that a scan wants, by name and by stored id.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::{Range, RangeInclusive};
 
-use crate::model::catalog::{Catalog, Field, MeasurementIndex};
+use crate::model::catalog::{Catalog, Field, MeasurementIndex, Series};
 use crate::model::names::SeriesId;
 
 /// The rows and fields of a scan.
@@ -19,6 +19,10 @@ pub struct ScanRequest {
     pub entities: Option<Vec<String>>,
     /// Names of fields, or `None` for all. Rows without a value in any of the fields are left out.
     pub fields: Option<Vec<String>>,
+    /// True if rows without a value in any of the fields are not left out.
+    pub keeps_empty_rows: bool,
+    /// Keys of tags, each with its values. A row must have one of the values of each key.
+    pub tags: BTreeMap<String, Vec<String>>,
 }
 
 impl ScanRequest {
@@ -30,16 +34,55 @@ impl ScanRequest {
     }
 }
 
+impl WantedSeries {
+    /// Keeps the series that have a wanted value of each key in `tags`.
+    fn new(ids: Vec<SeriesId>, tags: &BTreeMap<String, Vec<String>>, catalog: &Catalog) -> Self {
+        let mut wanted = Self::default();
+        for id in ids {
+            let Some(series) = catalog.series(id) else { continue };
+            let has = |(key, values): (&String, &Vec<String>)| {
+                series
+                    .name()
+                    .tags()
+                    .any(|(name, value)| name == key && values.iter().any(|v| v == value))
+            };
+            if tags.iter().all(has) {
+                let representative =
+                    series.entity.map_or(id, |at| catalog.entity(at).representative);
+                wanted.representatives.insert(representative);
+                wanted.ids.insert(id);
+            }
+        }
+        wanted
+    }
+}
+
+/// Returns the series of some entities in the measurements, or in all.
+fn series_of(
+    entities: &[String],
+    measurements: Option<&HashSet<MeasurementIndex>>,
+    catalog: &Catalog,
+) -> Vec<SeriesId> {
+    let all = || catalog.measurements_by_name();
+    let measurements = measurements.map_or_else(all, |chosen| chosen.iter().copied().collect());
+    let found = measurements.iter().flat_map(|measurement| {
+        entities.iter().filter_map(|id| catalog.find_entity(*measurement, id))
+    });
+    found.flat_map(|entity| catalog.series_of(entity)).collect()
+}
+
 /// A request in stored ids. Names that were never written select no rows.
 pub struct ScanSelection {
     times_ns: Range<i64>,
     measurements: Option<HashSet<MeasurementIndex>>,
-    entities: Option<Entities>,
+    series: Option<WantedSeries>,
     fields: Option<HashSet<String>>,
+    keeps_empty_rows: bool,
 }
 
-struct Entities {
-    series: HashSet<SeriesId>,
+#[derive(Default)]
+struct WantedSeries {
+    ids: HashSet<SeriesId>,
     representatives: BTreeSet<SeriesId>,
 }
 
@@ -48,24 +91,27 @@ impl ScanSelection {
     #[must_use]
     pub fn new(request: ScanRequest, kept_from_ns: i64, catalog: &Catalog) -> Self {
         let times_ns = request.times_ns(kept_from_ns);
-        let ScanRequest { measurements, entities, fields, .. } = request;
+        let ScanRequest { measurements, entities, fields, tags, keeps_empty_rows, .. } = request;
         let measurements = measurements.map(|names| {
             names.iter().filter_map(|name| catalog.measurement(name)).collect::<HashSet<_>>()
         });
-        let entities = entities.map(|ids| {
-            let known = catalog.measurements_by_name();
-            let all = || measurements.clone().unwrap_or_else(|| known.into_iter().collect());
-            let mut wanted = Entities { series: HashSet::new(), representatives: BTreeSet::new() };
-            for measurement in all() {
-                for entity in ids.iter().filter_map(|id| catalog.find_entity(measurement, id)) {
-                    wanted.series.extend(catalog.series_of(entity));
-                    wanted.representatives.insert(catalog.entity(entity).representative);
-                }
-            }
-            wanted
+        let is_named = |series: Series<'_>| {
+            measurements.as_ref().is_none_or(|wanted| wanted.contains(&series.measurement))
+        };
+        let is_chosen = entities.is_some() || !tags.is_empty();
+        let series = is_chosen.then(|| {
+            let ids: Vec<SeriesId> = match &entities {
+                Some(entities) => series_of(entities, measurements.as_ref(), catalog),
+                None => catalog
+                    .all_series()
+                    .filter(|each| is_named(each.1))
+                    .map(|each| each.0)
+                    .collect(),
+            };
+            WantedSeries::new(ids, &tags, catalog)
         });
         let fields = fields.map(|names| names.into_iter().collect());
-        Self { times_ns, measurements, entities, fields }
+        Self { times_ns, measurements, series, fields, keeps_empty_rows }
     }
 
     /// Returns the wanted times. The range is empty if the start is not before the end.
@@ -83,7 +129,7 @@ impl ScanSelection {
     /// Returns true if rows of an entity with a representative series in this range are wanted.
     #[must_use]
     pub fn wants_representative_in(&self, representatives: RangeInclusive<SeriesId>) -> bool {
-        let Some(wanted) = &self.entities else { return true };
+        let Some(wanted) = &self.series else { return true };
         wanted.representatives.range(representatives).next().is_some()
     }
 
@@ -96,8 +142,8 @@ impl ScanSelection {
 
     /// Returns true if rows without any of the wanted fields are left out.
     #[must_use]
-    pub const fn names_fields(&self) -> bool {
-        self.fields.is_some()
+    pub const fn leaves_out_empty_rows(&self) -> bool {
+        self.fields.is_some() && !self.keeps_empty_rows
     }
 
     /// Returns the rows of a table whose series and time are wanted, as ranges that do not touch.
@@ -108,7 +154,7 @@ impl ScanSelection {
         let mut start = 0;
         for of_series in series.chunk_by(|a, b| a == b) {
             let end = start + of_series.len();
-            if self.entities.as_ref().is_none_or(|wanted| wanted.series.contains(&of_series[0])) {
+            if self.series.as_ref().is_none_or(|wanted| wanted.ids.contains(&of_series[0])) {
                 self.add_times(&times_ns[start..end], start, &mut rows);
             }
             start = end;

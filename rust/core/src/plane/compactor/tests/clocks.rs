@@ -26,13 +26,7 @@ fn kept_for_a_day(directory: &Path) -> Plane {
 /// that reads show.
 fn after(plane: &Plane, due: Due, now: impl Into<Now> + Copy) -> (u64, bool, u64) {
     let done = plane.compact(due, now).unwrap().unwrap();
-    let request = ScanRequest {
-        start_ns: i64::MIN,
-        end_ns: i64::MAX,
-        measurements: None,
-        entities: None,
-        fields: None,
-    };
+    let request = ScanRequest { start_ns: i64::MIN, end_ns: i64::MAX, ..ScanRequest::default() };
     let mut stream = plane.scan(&request, now).unwrap();
     let mut rows = 0;
     while let Some(batch) = stream.next_batch().unwrap() {

@@ -156,9 +156,7 @@ fn answers(plane: &Plane, now_ns: i64, days: std::ops::Range<i64>) -> (String, [
     let request = ScanRequest {
         start_ns: START_NS + days.start * DAY_NS,
         end_ns: START_NS + days.end * DAY_NS,
-        measurements: None,
-        entities: None,
-        fields: None,
+        ..ScanRequest::default()
     };
     let mut stream = plane.scan(&request, now_ns).unwrap();
     let mut lines = Vec::new();
