@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 _SUCCESS = 2  # first digit of the status
 
@@ -51,16 +52,28 @@ class RestingConnection:
     Not safe to share between threads.
     """
 
-    def __init__(self, base_url: str, key: str, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        timeout_seconds: float,
+        authority: bytes | Path | None = None,
+    ) -> None:
         url = urlsplit(base_url)
-        host = url.hostname or ""
+        if url.scheme not in ("http", "https") or not url.hostname:
+            message = (
+                f"{base_url!r} is not the address of a service, such as http://127.0.0.1:8080 or "
+                "https://telemetry.example.com"
+            )
+            raise ValueError(message)
+        self._place = url.netloc
         self._prefix = url.path.rstrip("/")
         self._http = (
             http.client.HTTPSConnection(
-                host, url.port, timeout=timeout_seconds, context=ssl.create_default_context()
+                url.hostname, url.port, timeout=timeout_seconds, context=_context(authority)
             )
             if url.scheme == "https"
-            else http.client.HTTPConnection(host, url.port, timeout=timeout_seconds)
+            else http.client.HTTPConnection(url.hostname, url.port, timeout=timeout_seconds)
         )
         self._headers = {"x-api-key": key}
 
@@ -78,30 +91,41 @@ class RestingConnection:
         `has` is the name and type of a member that every success of the service has. A success
         without this member raises `ApiError`.
         """
+        response, content = self._whole(method, path, body)
+        document = _document(content)
+        is_success = response.status // 100 == _SUCCESS
+        if is_success and isinstance(document, dict) and _has(document, has):
+            return document
+        raise _error(response, document)
+
+    def fetch(self, path: str, content_type: str) -> bytes:
+        """Reads a path and returns the body of its answer, which has this `content_type`.
+
+        Raises `ApiError`, `OSError`.
+        """
+        response, content = self._whole("GET", path, None)
+        if response.status // 100 == _SUCCESS and response.headers["Content-Type"] == content_type:
+            return content
+        raise _error(response, _document(content))
+
+    def _whole(
+        self, method: str, path: str, body: bytes | None
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        """Sends a request and returns its answer, with the whole body."""
         headers = dict(self._headers)
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
             response = self._answer(method, self._prefix + path, body, headers)
-            content = response.read()
+            return response, response.read()
         except BaseException as error:
             # The rest of a broken answer must not be read as the beginning of the next answer.
             self._http.close()
-            if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
-                message = "the answer is cut off, or is not one of HTTP"
-                raise ConnectionError(message) from error
-            raise
-        try:
-            document = json.loads(content)
-        except ValueError:
-            document = content.decode(errors="replace")
-        is_success = response.status // 100 == _SUCCESS
-        if is_success and isinstance(document, dict) and _has(document, has):
-            return document
-        retry_after = response.headers.get("Retry-After", "")
-        seconds = int(retry_after) if retry_after.isdecimal() else None
-        outcome = response.headers.get("X-Write-Outcome")
-        raise ApiError(response.status, document, seconds, outcome)
+            problem = _problem(error)
+            if problem is None:
+                raise
+            message = f"{self._place}: {problem}"
+            raise ConnectionError(message) from error
 
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
@@ -135,6 +159,40 @@ class RestingConnection:
         poll = select.poll()
         poll.register(self._http.sock, select.POLLIN)
         return bool(poll.poll(0))
+
+
+def _problem(error: BaseException) -> str | None:
+    """Returns what is wrong between client and service, if the error itself does not say it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}): give authority=…"
+    if isinstance(error, ssl.SSLError) and "WRONG_VERSION" in (error.reason or ""):
+        return "it does not speak TLS: try http:// instead of https://"
+    if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
+        return "the answer is cut off, or is not one of HTTP"
+    return None
+
+
+def _context(authority: bytes | Path | None) -> ssl.SSLContext:
+    """Returns the settings of TLS. Without an `authority` the system's authorities are trusted."""
+    if authority is None:
+        return ssl.create_default_context()
+    pem = authority if isinstance(authority, bytes) else authority.read_bytes()
+    return ssl.create_default_context(cadata=pem.decode())
+
+
+def _document(content: bytes) -> object:
+    """Returns the JSON document of a body, or its text if it is not JSON."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content.decode(errors="replace")
+
+
+def _error(response: http.client.HTTPResponse, document: object) -> ApiError:
+    retry_after = response.headers.get("Retry-After", "")
+    seconds = int(retry_after) if retry_after.isdecimal() else None
+    outcome = response.headers.get("X-Write-Outcome")
+    return ApiError(response.status, document, seconds, outcome)
 
 
 def _has(document: Mapping[str, object], member: tuple[str, type] | None) -> bool:

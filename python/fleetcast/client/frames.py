@@ -65,6 +65,11 @@ def predictions(answer: dict[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
+def rows(content: bytes, limit: int | None) -> pl.DataFrame:
+    """Makes a frame of the first `limit` rows of a stream in Arrow's IPC format."""
+    return pl.read_ipc_stream(content, n_rows=limit)
+
+
 def _texts(texts: Iterable[str]) -> pl.Series:
     return pl.Series(list(texts), dtype=pl.String)
 

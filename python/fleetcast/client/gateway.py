@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from fleetcast.client.checks import encode_checked
@@ -17,7 +18,6 @@ from fleetcast.engine import FIELDS_MAX, TAGS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import TracebackType
 
 _BACKOFF_FIRST_SECONDS = 0.2
@@ -65,10 +65,14 @@ class GatewayWriter:
     `resend_uncertain=False` the batch goes to `on_refused` instead, and `Client.was_stored` can
     tell if it was stored.
 
-    Raises `SpoolInUse` if another writer has the folder, `OSError` if the folder cannot be used.
+    `authority` is the certificate of the authority that signs the server's certificate, in PEM or
+    as its file. A server that cannot be reached is logged as a warning, with the reason.
+
+    Raises `SpoolInUse` if another writer has the folder, `OSError` if the folder cannot be used,
+    `ValueError` for a target with a scheme.
 
     Example:
-        authority = Path("fleetcast-data/tls/ca.pem").read_bytes()
+        authority = Path("fleetcast-data/tls/ca.pem")
         with GatewayWriter("127.0.0.1:8443", key, authority=authority, on_refused=print) as writer:
             tags, fields = {"entity_id": "l1"}, {"snr_db": 12.5}
             writer.write({"measurement": "link", "time": now, "tags": tags, "fields": fields})
@@ -81,18 +85,22 @@ class GatewayWriter:
         key: str,
         *,
         on_refused: Callable[[RefusedBatch], None],
-        authority: bytes | None = None,
-        spool: Path | None = None,
+        authority: bytes | Path | None = None,
+        spool: Path | str | None = None,
         options: Options | None = None,
         transport: Transport | None = None,
     ) -> None:
+        if "://" in target:
+            message = f"{target!r} is not HOST:PORT of a gRPC listener, such as 127.0.0.1:8443"
+            raise ValueError(message)
+        self._target = target
         self._options = options or Options()
         self._on_refused = on_refused
         self._transport = transport or Channel(
             target, key, authority, self._options.timeout_seconds
         )
         self._spool = Spool(
-            spool,
+            None if spool is None else Path(spool),
             memory_bytes_max=self._options.memory_bytes_max,
             disk_bytes_max=self._options.spool_bytes_max,
         )
@@ -108,6 +116,9 @@ class GatewayWriter:
 
     def __enter__(self) -> Self:
         return self
+
+    def __repr__(self) -> str:
+        return f"GatewayWriter({self._target!r}, {self.tally})"
 
     def __exit__(
         self,
@@ -203,6 +214,8 @@ class GatewayWriter:
             if outcome.verdict is Verdict.AGAIN or (is_uncertain and not is_handed_back):
                 self._count(resent_batches=1)
                 failures += 1
+                if failures == 1:
+                    logger.warning("%s: %s; sends again", self._target, outcome.in_words())
                 self._closed.wait(_delay(failures, outcome.retry_seconds))
                 continue
             failures = 0

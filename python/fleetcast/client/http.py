@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
+from fleetcast.client.batches import bodies, merged, name_the_records
 from fleetcast.client.connection import ApiError, RestingConnection
 from fleetcast.client.reconcile import holds, probes
 from fleetcast.client.times import time_ns, time_text
-from fleetcast.engine import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     import polars as pl
 
     from fleetcast.client.records import Record
 
-Time = datetime | str
+Time = datetime | int | str
+"""A `datetime`, nanoseconds since 1970, or ISO 8601 text. A time without a zone is UTC."""
 
 
 class Client:
     """Writes and reads with one key at `base_url`, over one connection.
 
     Not safe to share between threads.
+
+    `base_url` begins with `http://` or `https://`. `authority` is the certificate of a private
+    authority that signs the certificate of the service, in PEM or as its file. Raises `ValueError`
+    for another address. A time is a `datetime`, nanoseconds since 1970, or ISO 8601 text; without a
+    zone it is UTC.
 
     The service closes a connection that is idle for a minute; the next request opens another.
 
@@ -37,8 +43,19 @@ class Client:
             print(client.topology_frame("link"))
     """
 
-    def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 30.0) -> None:
-        self._connection = RestingConnection(base_url, key, timeout_seconds)
+    def __init__(
+        self,
+        base_url: str,
+        key: str,
+        *,
+        timeout_seconds: float = 30.0,
+        authority: bytes | Path | None = None,
+    ) -> None:
+        self._base_url = base_url
+        self._connection = RestingConnection(base_url, key, timeout_seconds, authority)
+
+    def __repr__(self) -> str:
+        return f"Client({self._base_url!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -51,26 +68,43 @@ class Client:
         self._connection.close()
 
     def write(self, records: Iterable[Record]) -> dict[str, Any]:
-        """Writes one batch and returns the acknowledgment, such as `{"accepted_count": 2, …}`.
+        """Writes records and returns the acknowledgment, such as `{"accepted_count": 2, …}`.
 
-        Raises `KeyError`, `TypeError` or `ValueError` if a record cannot be written as JSON. Raises
-        `ApiError` if the answer is not an acknowledgment, such as an error of the service or of a
-        proxy. Raises `OSError` if the connection is lost. The batch may be stored after `OSError`,
-        and after an `ApiError` whose `write_outcome` is `unknown`: ask `was_stored` before you send
-        the batch again.
+        Up to 1,000 records of 1 MiB are one batch, which is stored whole or not at all. More
+        records go as several batches, one after the other. `rejected_records` in the answer are the
+        records that were rejected one by one, and `rejected_indices` their indices, or `None`.
+
+        Raises `KeyError`, `TypeError` or `ValueError` if a record cannot be written as JSON; then
+        no record was sent. Raises `ApiError` if the answer is not an acknowledgment, such as an
+        error of the service or of a proxy. Raises `OSError` if the connection is lost. The batch
+        may be stored after `OSError`, and after an `ApiError` whose `write_outcome` is `unknown`:
+        ask `was_stored` before you send the batch again. Notes of the errors name the records, and
+        say how many records of earlier batches are stored.
         """
-        batch = [{**record, "time": time_text(record["time"])} for record in records]
-        body = encode_json(batch, datetimes=False)
-        if body is None:
-            body = json.dumps(batch, allow_nan=False).encode()
-        return self._connection.exchange("POST", "/telemetry", body, has=("accepted_count", int))
+        taken = list(records)
+        batches, answers = bodies(taken), []
+        for batch in batches:
+            try:
+                answers.append(
+                    self._connection.exchange(
+                        "POST", "/telemetry", batch.content, has=("accepted_count", int)
+                    )
+                )
+            except (ApiError, OSError) as error:
+                if isinstance(error, ApiError):
+                    name_the_records(error, batch.first, taken)
+                if batch.first:
+                    error.add_note(f"the batches of the first {batch.first} records are stored")
+                raise
+        return merged(batches, answers, taken)
 
     def was_stored(self, records: Iterable[Record]) -> bool:
         """Returns true if a batch is stored of which `write` could not say so.
 
-        Give the whole batch as it was sent. Ask only when the service has given up the write: a
-        write that is still under way looks as if it was not stored. In asynchronous mode a batch
-        can be seen only after its flush. Up to three records are looked up, with one request each.
+        Give the whole batch as it was sent, of at most 1,000 records. Ask only when the service has
+        given up the write: a write that is still under way looks as if it was not stored. In
+        asynchronous mode a batch can be seen only after its flush. Up to three records are looked
+        up, with one request each.
 
         Raises `ValueError` if no record can be looked up. A record cannot be looked up without an
         entity or a field, or with a time before 2000 or in the future. Raises `ApiError`,
@@ -105,7 +139,7 @@ class Client:
         """
         chosen = {
             "measurement": measurement,
-            "as_of_utc": as_of,
+            "as_of_utc": _text_of(as_of),
             "freshness_seconds": freshness_seconds,
         }
         return self._get("/topology", chosen, has=("entities", list))
@@ -145,8 +179,8 @@ class Client:
         """
         chosen = {
             "entity_id": list(entity_ids),
-            "start": start,
-            "end": end,
+            "start": _text_of(start),
+            "end": _text_of(end),
             "measurement": measurement,
             "fields": ",".join(fields) if fields else None,
             "interval": interval,
@@ -196,6 +230,42 @@ class Client:
         answer = self.predictions(entity_ids, family=family, horizon_minutes=horizon_minutes)
         return frames.predictions(answer)
 
+    def scan(
+        self,
+        *,
+        start: Time,
+        end: Time,
+        measurements: Sequence[str] | None = None,
+        entity_ids: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        every_row: bool = False,
+        limit: int | None = None,
+    ) -> pl.DataFrame:
+        """Returns all stored rows with `start <= time < end`, as `Plane.scan` gives them.
+
+        The client needs the address of the listener for other protocols (`adapters.address`), and
+        the extra `frames`. `fields` leaves out rows that have none of these fields, unless
+        `every_row` is true. At most the first `limit` rows are returned.
+
+        Raises `ApiError`, `OSError`.
+
+        Example: `Client("http://127.0.0.1:8086", key).scan(start="2026-03-01", end="2026-03-02")`.
+        """
+        from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
+
+        chosen = {
+            "start": time_text(start),
+            "end": time_text(end),
+            "measurement": measurements,
+            "entity_id": entity_ids,
+            "fields": ",".join(fields) if fields is not None else None,
+            "every_row": "true" if every_row else None,
+            "limit": limit,
+        }
+        target = _target("/arrow/v1/scan", chosen)
+        content = self._connection.fetch(target, "application/vnd.apache.arrow.stream")
+        return frames.rows(content, limit)
+
     def account(self) -> dict[str, Any]:
         """Returns the account's state, entitlements and usage. Raises `ApiError`, `OSError`."""
         return self._get("/account/state", {})
@@ -216,11 +286,15 @@ class Client:
     def _get(
         self, path: str, parameters: Mapping[str, Any], *, has: tuple[str, type] | None = None
     ) -> dict[str, Any]:
-        given = {
-            name: time_text(value) if isinstance(value, datetime) else value
-            for name, value in parameters.items()
-            if value is not None
-        }
-        query = urlencode(given, doseq=True)
-        target = f"{path}?{query}" if query else path
+        target = _target(path, parameters)
         return self._connection.exchange("GET", target, None, has=has)
+
+
+def _target(path: str, parameters: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in parameters.items() if value is not None}
+    query = urlencode(given, doseq=True)
+    return f"{path}?{query}" if query else path
+
+
+def _text_of(time: Time | None) -> str | None:
+    return None if time is None else time_text(time)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fleetcast.client.records import decode_records
+from fleetcast.client.records import decode_records, split
+
+_REASONS = {
+    "UNAUTHENTICATED": "the service does not know this key, or the key has ended",
+    "PERMISSION_DENIED": "the key lacks the scope telemetry:write, or its tenant may not write",
+    "UNCERTAIN": "the connection was lost or time ran out, and the records may be stored",
+}
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,20 @@ class RefusedBatch:
     status: str
     details: str
     uncertain: bool = False
+
+    def __repr__(self) -> str:
+        try:
+            count = f"{len(split(self.request))} records"
+        except ValueError:
+            count = "unreadable"
+        return f"RefusedBatch({count}, {self.reason!r})"
+
+    @property
+    def reason(self) -> str:
+        """The reason in words. Example: `INVALID_ARGUMENT: invalid_input:tags`."""
+        words = _REASONS.get("UNCERTAIN" if self.uncertain else self.status)
+        said = f"{self.status}: {self.details}"
+        return f"{said} ({words})" if words else said
 
     @property
     def records(self) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 import grpc
@@ -31,6 +32,9 @@ _OPTIONS = (
 )
 
 
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"  # in the words of gRPC's C core
+
+
 class Verdict(Enum):
     """Next step for a batch."""
 
@@ -56,6 +60,12 @@ class Outcome:
     rejected_count: int = 0
     retry_seconds: float | None = None
 
+    def in_words(self) -> str:
+        """Returns what went wrong, and what to do if the server's certificate is at fault."""
+        if _UNTRUSTED in self.details:
+            return "the server's certificate is not trusted: give its authority=, tls/ca.pem"
+        return f"{self.status}: {self.details}"
+
 
 class Transport(Protocol):
     """Sends batches; tests replace it."""
@@ -70,8 +80,11 @@ class Transport(Protocol):
 class Channel:
     """One TLS channel, which connects at the first call."""
 
-    def __init__(self, target: str, key: str, authority: bytes | None, timeout: float) -> None:
-        credentials = grpc.ssl_channel_credentials(authority)
+    def __init__(
+        self, target: str, key: str, authority: bytes | Path | None, timeout: float
+    ) -> None:
+        pem = authority.read_bytes() if isinstance(authority, Path) else authority
+        credentials = grpc.ssl_channel_credentials(pem)
         options = (*_OPTIONS, (_CONNECT_TIMEOUT, round(timeout * 1000 / 2)))
         self._channel = grpc.secure_channel(target, credentials, options)
         self._write: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(_METHOD)
