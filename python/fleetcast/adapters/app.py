@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import falcon
 
+from fleetcast.adapters.arrow import ScanResource
 from fleetcast.adapters.influx import (
     HealthResource,
     LinesResource,
@@ -60,6 +61,7 @@ def _resources(services: HttpServices) -> Mapping[str, object]:
         "/api/v3/write_lp": LinesResource(writing, partial_v3),
         "/api/v1/write": RemoteWriteResource(writing),
         "/v1/metrics": MetricsResource(writing),
+        "/arrow/v1/scan": ScanResource(),
     }
 
 

@@ -41,7 +41,7 @@ class Query:
         """Returns the value of a parameter that may be given once."""
         values = self._values.get(name, [])
         if len(values) > 1:
-            self._fault("multiple_values", name, "Input should be given once")
+            self.fault("multiple_values", name, "Input should be given once")
             return None
         return values[0] if values else None
 
@@ -51,7 +51,7 @@ class Query:
         if text is None:
             return None
         if _WHOLE.fullmatch(text) is None:
-            self._fault("int_parsing", name, _NOT_WHOLE)
+            self.fault("int_parsing", name, _NOT_WHOLE)
             return None
         return int(text)
 
@@ -60,7 +60,8 @@ class Query:
         if self._faults:
             raise refused("schema_faults", detail=self._faults)
 
-    def _fault(self, kind: str, name: str, message: str) -> None:
+    def fault(self, kind: str, name: str, message: str) -> None:
+        """Notes a fault of a parameter, for `finish`."""
         self._faults.append({"type": kind, "loc": ["query", name], "msg": message})
 
 

@@ -112,4 +112,5 @@ pub static ADAPTER_ROUTES: &[Route] = &[
     Route::write("/api/v3/write_lp", Language::Lines(3)),
     Route::write("/api/v1/write", Language::RemoteWrite),
     Route::write("/v1/metrics", Language::Otlp),
+    Route::read("/arrow/v1/scan", Some("topology:read")),
 ];

@@ -1,0 +1,86 @@
+"""Stored rows with the columns of a lazy frame, read for a query of polars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from fleetcast.engine import column_of_field, field_of_column
+from fleetcast.polars.sources import COLUMNS, TYPES, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fleetcast.polars.choice import Choice
+    from fleetcast.polars.sources import Kind, RowSource
+
+_ENTITY = "entity_id"
+_FIRST: dict[str, pl.DataType] = {
+    "time": pl.Datetime("ns", "UTC"),
+    "measurement": pl.Categorical(),
+    _ENTITY: pl.String(),
+    "tags": pl.Map(pl.String(), pl.String()),
+}
+
+
+class StoredRows:
+    """Rows of a source. `choice` makes the choice of all rows, which a query narrows."""
+
+    def __init__(self, source: RowSource, choice: Callable[[], Choice]) -> None:
+        self._source = source
+        self._choice = choice
+        fields = sorted(source.fields(choice()))
+        names = [field for field, _ in fields]
+        self._columns = {
+            (field, kind): _name(field, kind, is_alone=names.count(field) == 1)
+            for field, kind in fields
+        }
+        self.schema = _FIRST | {name: TYPES[kind] for (_, kind), name in self._columns.items()}
+
+    def read(
+        self,
+        with_columns: list[str] | None,
+        predicate: pl.Expr | None,
+        n_rows: int | None,
+        _batch_size: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yields the wanted columns of the first `n_rows` rows, if `predicate` holds for them."""
+        wanted = list(self.schema) if with_columns is None else with_columns
+        needed = set(wanted)
+        choice = self._choice()
+        if predicate is not None:
+            needed |= {*predicate.meta.root_names()}
+            if n_rows is None:  # else the rows are counted before they are chosen
+                choice.narrow(predicate)
+        fields = {field for (field, _), name in self._columns.items() if name in needed}
+        rows_left = n_rows
+        for batch in self._source.frames(choice, [*fields], n_rows):
+            frame = self._in_form(batch, needed)
+            if rows_left is not None:
+                frame = frame.head(rows_left)
+                rows_left -= frame.height
+            yield (frame if predicate is None else frame.filter(predicate)).select(wanted)
+            if rows_left == 0:
+                return
+
+    def _in_form(self, batch: pl.DataFrame, needed: set[str]) -> pl.DataFrame:
+        """Returns a batch of a scan with the needed columns of `schema`."""
+        found = {
+            (field_of_column(name), kind_of(dtype)): pl.col(name)
+            for name, dtype in batch.schema.items()
+            if name not in COLUMNS
+        }
+        columns = [*map(pl.col, COLUMNS)]
+        if _ENTITY in needed:
+            columns.append(pl.col("tags").map.get(_ENTITY).alias(_ENTITY))
+        for field, name in self._columns.items():
+            if name in needed:
+                columns.append(found.get(field, pl.lit(None, TYPES[field[1]])).alias(name))
+        return batch.select(columns)
+
+
+def _name(field: str, kind: Kind, *, is_alone: bool) -> str:
+    """Returns the name of the column of a field, as a scan of all fields names it."""
+    is_plain = is_alone and field not in _FIRST and field_of_column(field) == field
+    return field if is_plain else column_of_field(field, kind)

@@ -1,0 +1,106 @@
+"""Places from which stored rows are read: a plane, or a service."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import polars as pl
+
+from fleetcast.engine import field_of_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fleetcast.client import Client
+    from fleetcast.engine import Plane
+    from fleetcast.polars.choice import Choice
+
+Kind = Literal["float", "bool", "text"]
+TYPES: dict[Kind, pl.DataType] = {"float": pl.Float64(), "bool": pl.Boolean(), "text": pl.String()}
+COLUMNS = ("time", "measurement", "tags")
+"""The first columns of a scan, before those of the fields."""
+
+
+class RowSource(Protocol):
+    """A place from which stored rows are read."""
+
+    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+        """Returns name and type of each field that rows of the choice may have."""
+
+    def frames(
+        self, choice: Choice, fields: list[str], rows_max: int | None
+    ) -> Iterator[pl.DataFrame]:
+        """Yields at least the first `rows_max` rows of the choice, with the columns of a scan."""
+
+
+class PlaneSource:
+    """The rows of a plane."""
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+
+    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+        """See `RowSource`."""
+        described = self._plane.describe(choice.measurement)["measurements"].values()
+        return {field for contents in described for field in contents["fields"].items()}
+
+    def frames(
+        self,
+        choice: Choice,
+        fields: list[str],
+        rows_max: int | None,  # noqa: ARG002 - the caller stops
+    ) -> Iterator[pl.DataFrame]:
+        """See `RowSource`."""
+        rows = self._plane.scan(
+            choice.start_ns,
+            choice.end_ns,
+            measurements=_listed(choice.measurements),
+            entities=_listed(choice.entities),
+            fields=fields,
+            tags={key: [*values] for key, values in choice.tags.items()},
+            every_row=True,
+        )
+        return map(pl.DataFrame, rows)
+
+
+class ServiceSource:
+    """The rows of the tenant of a client's key. Tags do not choose rows there."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+        """See `RowSource`."""
+        measurements = _listed(choice.measurements)
+        start, end = choice.start_ns, choice.end_ns
+        rows = self._client.scan(start=start, end=end, measurements=measurements, limit=0)
+        return {
+            (field_of_column(name), kind_of(dtype))
+            for name, dtype in rows.schema.items()
+            if name not in COLUMNS
+        }
+
+    def frames(
+        self, choice: Choice, fields: list[str], rows_max: int | None
+    ) -> Iterator[pl.DataFrame]:
+        """See `RowSource`."""
+        if choice.measurements == set() or choice.entities == set():
+            return
+        yield self._client.scan(
+            start=choice.start_ns,
+            end=choice.end_ns,
+            measurements=_listed(choice.measurements),
+            entity_ids=_listed(choice.entities),
+            fields=fields,
+            every_row=True,
+            limit=rows_max,
+        )
+
+
+def kind_of(dtype: pl.DataType) -> Kind:
+    """Returns the type of the field in a column of a scan."""
+    return next(kind for kind, known in TYPES.items() if known == dtype)
+
+
+def _listed(names: set[str] | None) -> list[str] | None:
+    return None if names is None else [*names]

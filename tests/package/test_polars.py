@@ -1,0 +1,138 @@
+"""`fleetcast.polars.scan` gives what a whole scan gives, and lets the engine choose the rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+from fleetcast import Engine, Plane, encode_records
+from fleetcast.polars import scan
+from fleetcast.polars.choice import Choice
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+END = START + timedelta(days=2)
+NOW = END + timedelta(hours=1)
+TAGS = pl.col("tags").map
+LINK, NORTH = pl.col("measurement") == "link", TAGS.get("site") == "north"
+NOON = START + timedelta(hours=12)
+
+
+def record(number, measurement="link", **fields):
+    tags = {"entity_id": f"l{number % 5}", "site": ["north", "south"][number % 2]}
+    if number % 7 == 0:
+        del tags["entity_id"]
+    time = START + timedelta(minutes=10 * number)
+    return {"measurement": measurement, "time": time, "tags": tags, "fields": fields}
+
+
+RECORDS = [
+    *(record(number, x=float(number), mode=f"m{number % 3}") for number in range(200)),
+    *(record(number, x=float(number), up=number % 2 == 0) for number in range(200, 230)),
+    *(record(number, "pool", mode=float(number), entity_id=1.5) for number in range(50)),
+]
+
+
+@pytest.fixture(scope="module")
+def plane():
+    plane = Plane.in_memory("acme")
+    plane.write_json(encode_records(RECORDS[:150]), now_ns=NOW)
+    plane.compact(whole=True, now_ns=NOW)
+    plane.write_json(encode_records(RECORDS[150:]), now_ns=NOW)
+    yield plane
+    plane.close()
+
+
+def whole(plane):
+    """The rows of a whole scan, with the columns of a lazy one."""
+    rows = pl.DataFrame(plane.scan(START, END))
+    entity = TAGS.get("entity_id").alias("entity_id")
+    rest = [*sorted(name for name in rows.columns if name not in ("time", "measurement", "tags"))]
+    return rows.rename({"entity_id": "entity_id:float"}).select(
+        "time",
+        "measurement",
+        entity,
+        "tags",
+        *(n.replace("entity_id", "entity_id:float") for n in rest),
+    )
+
+
+def test_all_columns_are_those_of_a_scan(plane):
+    rows = scan(plane, start=START, end=END)
+    expected = whole(plane)
+    assert rows.collect_schema() == expected.schema
+    assert rows.collect().equals(expected)
+    assert len(expected) > 200
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pl.col("entity_id") == "l1",
+        pl.col("entity_id").is_in(["l1", "l2", "none", ""]),
+        pl.col("entity_id") == "",
+        pl.col("entity_id").is_null(),
+        LINK,
+        LINK & NORTH & (pl.col("x") > 20),
+        TAGS.get("site").is_in(["south", "east"]),
+        (pl.col("time") >= NOON) & (pl.col("time") < NOON + timedelta(hours=3)),
+        pl.col("time").is_between(NOON, NOON + timedelta(hours=3), closed="none"),
+        pl.col("time") == NOON,
+        (pl.col("entity_id") == "l1") | LINK,
+        ~(pl.col("entity_id") == "l1"),
+        pl.col("entity_id") == pl.lit(None, pl.String),
+        (pl.col("entity_id") == "l1") & (pl.col("entity_id") == "l2"),
+        pl.col("measurement").is_in(["pool"]) & (pl.col("mode:float") > 3),
+        pl.col("x").map_batches(lambda x: x > 20, pl.Boolean) & LINK,
+    ],
+    ids=str,
+)
+def test_a_condition_leaves_the_rows_of_a_whole_scan(plane, condition):
+    rows = scan(plane, start=START, end=END)
+    expected = whole(plane).filter(condition)
+    assert rows.filter(condition).collect().equals(expected)
+    columns = ["x", "time"]
+    assert rows.filter(condition).select(columns).collect().equals(expected.select(columns))
+    assert rows.filter(condition).select(pl.len()).collect().item() == len(expected)
+
+
+def test_heads_and_columns_are_those_of_a_whole_scan(plane):
+    rows = scan(plane, start=START, end=END)
+    expected = whole(plane)
+    assert rows.head(7).collect().equals(expected.head(7))
+    assert rows.head(100).filter(NORTH).collect().equals(expected.head(100).filter(NORTH))
+    assert rows.filter(NORTH).head(7).collect().equals(expected.filter(NORTH).head(7))
+    assert rows.select("up").collect().equals(expected.select("up"))
+
+
+def test_the_engine_chooses_rows_by_what_it_understands():
+    choice = Choice(0, 2**62, None)
+    choice.narrow(
+        LINK
+        & NORTH
+        & pl.col("entity_id").is_in(["l1", "l2"])
+        & (pl.col("entity_id") == "l2")
+        & pl.col("time").is_between(START, END)
+        & (pl.col("x") > 1)
+        & ((pl.col("entity_id") == "l3") | NORTH)
+    )
+    start_ns, end_ns = (int(time.timestamp()) * 10**9 for time in (START, END))
+    assert (choice.start_ns, choice.end_ns) == (start_ns, end_ns + 1)
+    assert (choice.measurements, choice.entities) == ({"link"}, {"l2"})
+    assert choice.tags == {"site": {"north"}}
+
+
+def test_a_field_has_its_plain_name_if_one_measurement_is_scanned(plane):
+    rows = scan(plane, start="2026-03-01", end="2026-03-03", measurement="pool")
+    assert [*rows.collect_schema()][4:] == ["entity_id:float", "mode"]
+    assert rows.select("mode").collect()["mode"].sum() == sum(range(50))
+
+
+def test_a_tenant_of_an_engine_is_scanned(tmp_path):
+    with Engine(tmp_path, bytes(32)) as engine:
+        engine.create_plane("acme")
+        engine.plane("acme", "acme").write_json(encode_records(RECORDS[:3]), now_ns=NOW)
+        assert scan(engine, tenant="acme", start=START, end=END).collect().height == 3
+        with pytest.raises(ValueError, match="give tenant="):
+            scan(engine, start=START, end=END)
