@@ -137,7 +137,7 @@ peers: $(VENV)/engine $(VENV)/peers/made $(if $(FRACAST),$(VENV)/peers/fracast) 
 docs: $(VENV)/docs/made ## the pages as a site to read from a folder: target/docs/site/index.html
 	rm -rf target/docs
 	mkdir -p target/docs/pages
-	cp -R *.md LICENSE docs integrations protos tools/site/iframe-worker.js target/docs/pages
+	cp -R *.md LICENSE docs examples integrations protos tools/site/iframe-worker.js target/docs/pages
 	NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
 
 wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
