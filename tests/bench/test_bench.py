@@ -6,11 +6,14 @@ import os
 import re
 import socket
 import stat
+import time
+from dataclasses import replace
 
 import pytest
 
 from fleetcast.bench.drivers import DRIVERS, driver
-from fleetcast.bench.measuring import Workload, latency_of, measure
+from fleetcast.bench.load import load
+from fleetcast.bench.measuring import Workload, interval_of, is_known, latency_of, measure
 from fleetcast.bench.report import page
 from fleetcast.bench.trucks import START, STEP_SECONDS, Trucks
 from fleetcast.bench.truth import Truth
@@ -108,6 +111,84 @@ def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, ca
     assert set(re.findall(fetched, text)) <= {"http:"}
     assert re.findall(r"http:\S*", text) == ['http://www.w3.org/2000/svg",']
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_a_load_is_repeated_after_a_warm_up_and_followed_by_an_open_loop(tmp_path):
+    workload = replace(SMALL, rows=200, warm_up_rows=300, repeats_max=7, precision=1e-9, rate=2_000)
+    found = measure(driver("sqlite", tmp_path / "sqlite", {}), workload, print)
+    assert len(found["load"]["rows_per_second_of_repeats"]) == 7
+    assert found["load"]["rows"] == 7 * 200
+    low, high = found["load"]["rows_per_second_interval"]
+    assert low <= found["load"]["rows_per_second"] <= high
+    assert found["open"]["rate"] == 2_000
+    assert found["open"]["rows_per_second"] <= 4_000  # two batches, due 0.05 s apart
+    assert found["answers"]["compared"] == 300 + 7 * 200 + 200
+
+
+def test_a_batch_of_an_open_loop_counts_from_when_it_was_due():
+    class Slow:
+        def connect(self):
+            return self
+
+        def write(self, _payload):
+            time.sleep(0.05)
+
+        def close(self):
+            pass
+
+    done = load(Slow(), [b""] * 5, 1, batches_per_second=1e6)
+    assert sorted(done.latencies) == done.latencies
+    assert done.latencies[4] >= 5 * 0.05
+
+
+@pytest.mark.parametrize(
+    ("rates", "interval"),
+    [
+        ([3.0], (3.0, 3.0)),
+        ([3.0, 1.0, 2.0], (1.0, 3.0)),
+        ([*map(float, range(1, 12))], (2.0, 10.0)),
+        ([*map(float, range(1, 7))], (1.0, 6.0)),
+    ],
+)
+def test_an_interval_holds_the_median_with_95_percent(rates, interval):
+    assert interval_of(rates) == interval
+
+
+def test_repeats_end_when_the_median_is_known():
+    assert not is_known([100.0] * 5, 0.05)
+    assert is_known([100.0] * 6, 0.05)
+    assert not is_known([90.0, 100.0, 100.0, 100.0, 100.0, 110.1], 0.1)
+
+
+def test_two_runs_are_compared_and_figures_are_lines_of_csv(tmp_path, capsys):
+    options = ["--rows", "1000", "--batch", "100", "--trucks", "20", "--folder", str(tmp_path)]
+    files = [tmp_path / "first.json", tmp_path / "second.json"]
+    for file in files:
+        assert run(["bench", "sqlite", *options, "--output", str(file)]) == 0
+    capsys.readouterr()
+    assert run(["bench", "compare", *map(str, files)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"sqlite +load.rows_per_second .*few repeats", said)
+    assert "load.latency.p99" in said
+    lines = files[0].with_suffix(".csv").read_text().splitlines()
+    assert lines[0] == "database,figure,value"
+    assert "sqlite,kill.lost_rows,0" in lines
+    assert run(["bench", "compare", str(files[0])]) == 1
+    assert run(["bench", "compare", str(files[0]), str(tmp_path / "none.json")]) == 1
+    assert run(["bench", "compare", str(files[0]), str(files[0].with_suffix(".csv"))]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_another_package_adds_a_database(tmp_path, monkeypatch):
+    info = tmp_path / "others-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
+    points = "[fleetcast.bench]\nforgetful = tests.bench.forgetful:Forgetful\n"
+    (info / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert isinstance(driver("forgetful", tmp_path / "data", {}), Forgetful)
+    with pytest.raises(OperatorError, match=r"there are .*lines, forgetful"):
+        driver("oracle", tmp_path, {})
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")

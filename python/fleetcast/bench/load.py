@@ -1,4 +1,4 @@
-"""Batches over several connections at once. Each waits for an answer before its next batch."""
+"""Batches over several connections at once, as fast as they are answered or at a rate."""
 
 from __future__ import annotations
 
@@ -31,23 +31,29 @@ def load(
     payloads: Sequence[object],
     connections: int,
     answered: Callable[[int], object] = lambda _count: None,
+    *,
+    batches_per_second: float | None = None,
 ) -> Loaded:
     """Sends all batches; `answered` is called with the number of batches acknowledged so far.
 
-    A connection that fails sends no more batches.
+    Each connection waits for an answer before its next batch. With `batches_per_second` a batch is
+    also not sent before it is due, and its latency counts from when it was due, so that a batch
+    that waited for an earlier answer shows the wait. A connection that fails sends no more batches.
 
-    Example: with 4 connections, the first connection sends the batches 0, 4, 8, ….
+    Example: with 4 connections, the first connection sends the batches 0, 4, 8, …. At a rate of 2
+    these are due after 0, 2 and 4 seconds.
     """
     result, lock = Loaded(), threading.Lock()
     barrier = threading.Barrier(connections + 1)
 
     def send(share: int, session: Session) -> None:
         barrier.wait()
+        begin = time.perf_counter()
         try:
             for index in range(share, len(payloads), connections):
+                before = _due(begin, index, batches_per_second)
                 with lock:
                     result.begun.append(index)
-                before = time.perf_counter()
                 session.write(payloads[index])
                 spent = time.perf_counter() - before
                 with lock:
@@ -69,3 +75,13 @@ def load(
         thread.join()
     result.seconds = time.perf_counter() - before
     return result
+
+
+def _due(begin: float, index: int, batches_per_second: float | None) -> float:
+    """Waits until a batch is due and returns that time; without a rate it is due now."""
+    now = time.perf_counter()
+    if batches_per_second is None:
+        return now
+    due = begin + index / batches_per_second
+    time.sleep(max(due - now, 0))
+    return due

@@ -17,21 +17,29 @@ from fleetcast.bench.trucks import FIELDS, START, Trucks
 from fleetcast.bench.truth import Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fleetcast.bench.driver import Driver, Session
+    from fleetcast.bench.load import Loaded
     from fleetcast.bench.trucks import TruckRow
 
 _WATCHED_BATCHES = 20
 _NEWEST_READS = 10
 _WINDOW_READS = 200
 _WINDOW_SECONDS = 3_600
+REPEATS_MIN = 6  # with fewer, even the whole range holds the median less surely than 95 %
+_DOUBT = 0.05
 _BUCKETS = [0.0001 * 10 ** (step / 5) for step in range(26)]  # to 10 seconds
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Size and seed of the fleet; `joining` is the share of new trucks with each step."""
+    """Size and seed of the fleet; `joining` is the share of new trucks with each step.
+
+    `warm_up_rows` are written before the clock starts. The load is repeated at most `repeats_max`
+    times, until the median of its rate is known to `precision` (0.05 is 5 %). With `rate` in rows
+    per second, an open loop follows.
+    """
 
     rows: int = 200_000
     batch_rows: int = 1_000
@@ -39,27 +47,35 @@ class Workload:
     trucks: int = 500
     joining: float = 0.01
     seed: int = 42
+    warm_up_rows: int = 0
+    repeats_max: int = 1
+    precision: float = 0.05
+    rate: float | None = None
 
-    def batches(self) -> tuple[list[list[TruckRow]], list[list[TruckRow]], list[list[TruckRow]]]:
-        """Returns the batches to load, to watch one by one, and to send during the kill."""
-        fleet = Trucks(self.trucks, joining=self.joining, seed=self.seed).rows(START)
-        count = max(self.rows // self.batch_rows, 1)
-        made = [
-            [list(islice(fleet, self.batch_rows)) for _ in range(number)]
-            for number in (count, _WATCHED_BATCHES, max(count // 4, 4 * self.connections))
-        ]
-        return made[0], made[1], made[2]
+    def fleet(self) -> Iterator[TruckRow]:
+        """Returns the rows of the fleet, which never end."""
+        return Trucks(self.trucks, joining=self.joining, seed=self.seed).rows(START)
+
+    def batches(self, fleet: Iterator[TruckRow], rows: int) -> list[list[TruckRow]]:
+        """Returns the next rows of the fleet as batches, at least one batch."""
+        count = max(rows // self.batch_rows, 1)
+        return [list(islice(fleet, self.batch_rows)) for _ in range(count)]
 
 
 def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) -> dict[str, Any]:
     """Returns the figures of one database, whose folder is new."""
-    loaded, watched, killed = workload.batches()
-    truth = Truth()
+    fleet, truth = workload.fleet(), Truth()
     say("starts")
     try:
         driver.start()
         result: dict[str, Any] = {"about": driver.about}
-        result["load"] = _load(driver, workload, loaded, truth, say)
+        if workload.warm_up_rows:
+            say("is warmed up")
+            _write(driver, workload, workload.batches(fleet, workload.warm_up_rows), truth)
+        result["load"] = _load(driver, workload, fleet, truth, say)
+        if workload.rate is not None:
+            say(f"is loaded at {workload.rate:,.0f} rows/s")
+            result["open"] = _open_loop(driver, workload, fleet, truth, workload.rate)
         if driver.reads:
             say("answers reads")
             session = driver.connect()
@@ -68,10 +84,13 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
             result["answers"] = truth.compare(session).document()
             session.close()
         say("is watched")
+        watched = workload.batches(fleet, _WATCHED_BATCHES * workload.batch_rows)
         result["synced"] = watch(driver, [driver.encode(rows) for rows in watched])._asdict()
         truth.add(row for rows in watched[: result["synced"]["batches"]] for row in rows)
         if driver.process() is not None:
             say("is killed")
+            rows = max(workload.rows // 4, 4 * workload.connections * workload.batch_rows)
+            killed = workload.batches(fleet, rows)
             result["kill"] = _killed(driver, workload, killed, truth)
             if driver.reads:
                 # Rows that were missing before the kill do not count as lost by the kill.
@@ -81,40 +100,97 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
     return result
 
 
-def _load(
+def _write(
     driver: Driver,
     workload: Workload,
     batches: list[list[TruckRow]],
     truth: Truth,
-    say: Callable[[str], object],
-) -> dict[str, Any]:
+    batches_per_second: float | None = None,
+) -> Loaded:
+    """Writes batches, which the database then has. Raises `DatabaseFault`."""
     payloads = [driver.encode(rows) for rows in batches]
-    say("is loaded")
-    before = driver.cpu_seconds()
-    done = load(driver, payloads, workload.connections)
-    after = driver.cpu_seconds()
+    done = load(driver, payloads, workload.connections, batches_per_second=batches_per_second)
     if done.faults:
         raise DatabaseFault(done.faults[0])
     for batch in batches:
         truth.add(batch)
+    return done
+
+
+def _load(
+    driver: Driver,
+    workload: Workload,
+    fleet: Iterator[TruckRow],
+    truth: Truth,
+    say: Callable[[str], object],
+) -> dict[str, Any]:
+    rates: list[float] = []
+    latencies: list[float] = []
+    seconds, rows, values = 0.0, 0, 0
+    before = driver.cpu_seconds()
+    while len(rates) < workload.repeats_max and not is_known(rates, workload.precision):
+        say("is loaded")
+        batches = workload.batches(fleet, workload.rows)
+        done = _write(driver, workload, batches, truth)
+        written = sum(map(len, batches))
+        rates.append(written / done.seconds)
+        latencies += done.latencies
+        seconds, rows = seconds + done.seconds, rows + written
+        values += sum(len(row.fields) for each in batches for row in each)
+    after = driver.cpu_seconds()
     say("comes to rest")
     driver.settle()
     settled = driver.cpu_seconds()
-    rows = sum(map(len, batches))
-    values = sum(len(row.fields) for each in batches for row in each)
     stored = driver.stored_bytes()
     return {
         "rows": rows,
         "values": values,
         "entities": sum(len(truth.entities(measurement)) for measurement in FIELDS),
-        "seconds": done.seconds,
-        "rows_per_second": rows / done.seconds,
+        "seconds": seconds,
+        "rows_per_second": statistics.median(rates),
+        "rows_per_second_interval": interval_of(rates),
+        "rows_per_second_of_repeats": rates,
         "rows_per_cpu_second": _share(rows, before, after),
         "rows_per_cpu_second_settled": _share(rows, before, settled),
         "stored_bytes": stored,
         "bytes_per_value": None if stored is None else stored / values,
+        "latency": latency_of(latencies),
+    }
+
+
+def _open_loop(
+    driver: Driver, workload: Workload, fleet: Iterator[TruckRow], truth: Truth, rate: float
+) -> dict[str, Any]:
+    """Writes as many rows as one repeat, at `rate` rows per second."""
+    batches = workload.batches(fleet, workload.rows)
+    done = _write(driver, workload, batches, truth, rate / workload.batch_rows)
+    return {
+        "rate": rate,
+        "rows_per_second": sum(map(len, batches)) / done.seconds,
         "latency": latency_of(done.latencies),
     }
+
+
+def interval_of(rates: list[float]) -> tuple[float, float]:
+    """Returns an interval that holds the median of all rates with 95 % probability.
+
+    Up to five rates give the least and the greatest, which hold it less surely. Example: of 11
+    rates in order, the second and the tenth.
+    """
+    ordered, count = sorted(rates), len(rates)
+    outside = 0
+    # The number of rates below the median is binomial, like heads of coins.
+    while 2 * sum(math.comb(count, heads) for heads in range(outside + 2)) / 2**count <= _DOUBT:
+        outside += 1
+    return ordered[outside], ordered[count - 1 - outside]
+
+
+def is_known(rates: list[float], precision: float) -> bool:
+    """Returns true if at least six rates put their median between bounds of this precision."""
+    if len(rates) < REPEATS_MIN:
+        return False
+    low, high = interval_of(rates)
+    return high - low <= 2 * precision * statistics.median(rates)
 
 
 def _share(rows: int, before: float | None, after: float | None) -> float | None:
@@ -134,7 +210,9 @@ def latency_of(seconds: list[float]) -> dict[str, Any]:
         seen = upto
     return {
         "p50": statistics.median(ordered),
+        "p90": ordered[math.ceil(0.9 * len(ordered)) - 1],
         "p99": ordered[math.ceil(0.99 * len(ordered)) - 1],
+        "p999": ordered[math.ceil(0.999 * len(ordered)) - 1],
         "max": ordered[-1],
         "bounds": _BUCKETS,
         "counts": [*counts, len(ordered) - seen],

@@ -32,6 +32,12 @@ _HEADER = (
 )
 
 
+_SIZES = (
+    *("connections", "trucks", "joining", "seed"),
+    *("warm_up_rows", "repeats_max", "rate"),
+)
+
+
 def measured(
     databases: Sequence[str],
     work: Path,
@@ -46,7 +52,8 @@ def measured(
     workload = Workload(
         rows=sizes["rows"],
         batch_rows=sizes["batch"],
-        **{name: sizes[name] for name in ("connections", "trucks", "joining", "seed")},
+        precision=sizes["precision"] / 100,
+        **{name: sizes[name] for name in _SIZES},
     )
     named = [_named(text) for text in databases]
     chosen = [

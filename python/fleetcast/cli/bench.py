@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fleetcast.cli.common import table
+from fleetcast.errors import OperatorError, reason
 from fleetcast.output_file import output_file
 
 
@@ -28,6 +29,34 @@ from fleetcast.output_file import output_file
 )
 @click.option("--seed", type=int, default=42, show_default=True)
 @click.option(
+    "--warm-up",
+    "warm_up_rows",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Rows that are written before the clock starts.",
+)
+@click.option(
+    "--repeats",
+    "repeats_max",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How often --rows are loaded at most; fewer if --precision is reached.",
+)
+@click.option(
+    "--precision",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Percent to which the median of the rate is to be known, for --repeats.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=1),
+    help="Rows per second of an open loop, with latency from when a batch was due.",
+)
+@click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the databases, on the disk to measure; they are removed at the end.",
@@ -37,7 +66,7 @@ from fleetcast.output_file import output_file
     type=click.Path(path_type=Path, dir_okay=False),
     default="bench.json",
     show_default=True,
-    help="File for the figures; a page next to it (.html) shows them.",
+    help="File for the figures; next to it a page (.html) shows them, and a table (.csv) has them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def bench(
@@ -54,10 +83,16 @@ def bench(
     DATABASE is one of http, grpc, adapter, embedded (fleetcast), sqlite, duckdb, postgresql,
     timescaledb, lines (line protocol over HTTP). Options follow a colon.
 
+    bench compare FIRST SECOND shows the figures of two runs side by side.
+
     Example: fleetcast bench http sqlite lines:url=http://127.0.0.1:8086/write,command="influxd"
     """
+    from fleetcast.bench.comparing import compared, csv_of
     from fleetcast.bench.report import measured, page, rows_of
 
+    if databases[0] == "compare":
+        click.echo(table(*compared(*_runs(databases[1:]))))
+        return
     with tempfile.TemporaryDirectory(prefix="fleetcast-bench-", dir=folder) as work:
         # A server that does not run as root must be able to enter the folder.
         Path(work).chmod(0o755)
@@ -67,6 +102,30 @@ def bench(
     if output.is_file():  # a device or a pipe gets no page
         with output_file(output.resolve().with_suffix(".html")) as file:
             file.write(page(document).encode())
+        with output_file(output.resolve().with_suffix(".csv")) as file:
+            file.write(csv_of(document).encode())
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))
     if any("fault" in each for each in document["databases"].values()):
         click.get_current_context().exit(1)
+
+
+def _runs(files: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Reads the figures of two runs. Raises `OperatorError`."""
+    if len(files) != 2:  # noqa: PLR2004 - a pair
+        message = "bench compare takes the figures of two runs: FIRST.json SECOND.json"
+        raise OperatorError(message)
+    first, second = map(_run, files)
+    return first, second
+
+
+def _run(file: str) -> dict[str, Any]:
+    try:
+        document = json.loads(Path(file).read_bytes())
+    except OSError as error:
+        raise OperatorError(reason(error)) from None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "databases" not in document:
+        message = f"{file}: not the figures of a run"
+        raise OperatorError(message)
+    return document

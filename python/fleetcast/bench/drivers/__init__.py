@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.bench.driver import Driver
+
+_GROUP = "fleetcast.bench"
 
 # Module and class of each name.
 DRIVERS = {
@@ -28,10 +31,17 @@ DRIVERS = {
 
 
 def driver(name: str, folder: Path, options: Mapping[str, str]) -> Driver:
-    """Returns the driver of a name, which keeps its files in `folder`. Raises `OperatorError`."""
-    if name not in DRIVERS:
-        message = f"{name} is no driver: there are {', '.join(DRIVERS)}"
+    """Returns the driver of a name, which keeps its files in `folder`. Raises `OperatorError`.
+
+    Other packages add drivers as entry points of the group `fleetcast.bench`.
+    """
+    added = {point.name: point for point in entry_points(group=_GROUP)}
+    if name in DRIVERS:
+        module, _, kind = DRIVERS[name].partition(":")
+        made: Driver = getattr(import_module(f"{__name__}.{module}"), kind)(folder, options)
+    elif name in added:
+        made = added[name].load()(folder, options)
+    else:
+        message = f"{name} is no driver: there are {', '.join([*DRIVERS, *added])}"
         raise OperatorError(message)
-    module, _, kind = DRIVERS[name].partition(":")
-    made: Driver = getattr(import_module(f"{__name__}.{module}"), kind)(folder, options)
     return made
