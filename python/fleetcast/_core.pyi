@@ -1331,6 +1331,13 @@ class Plane:
         "Hash of answers"). If the store has more fields than a scan may have, the hash holds only
         if no batch is written during the call. Raises `StoreError`.
         """
+    def fields(self, measurement: str | None = None) -> list[tuple[str, FieldKind]]:
+        """Returns name and type of every field that was ever written, of one measurement or of all.
+
+        Names may come twice, with two types. Looks at names only. Raises `StoreError`.
+
+        Example: `[("snr_db", "float"), ("up", "bool")]`.
+        """
     def describe(
         self, measurement: str | None = None, entity: str | None = None
     ) -> dict[str, dict[str, dict[str, Any]]]:

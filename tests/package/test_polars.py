@@ -129,6 +129,12 @@ def test_a_field_has_its_plain_name_if_one_measurement_is_scanned(plane):
     assert rows.select("mode").collect()["mode"].sum() == sum(range(50))
 
 
+def test_fields_are_known_by_their_names(plane):
+    assert {*plane.fields("pool")} == {("mode", "float"), ("entity_id", "float")}
+    assert ("mode", "text") in plane.fields()
+    assert plane.fields("none") == []
+
+
 def test_a_tenant_of_an_engine_is_scanned(tmp_path):
     with Engine(tmp_path, bytes(32)) as engine:
         engine.create_plane("acme")

@@ -48,7 +48,7 @@ class Choice:
                 self._narrow(right, operands[1])
             case {"BinaryExpr": {"op": op, "left": left}} if op in _COMPARISONS:
                 if operands[1].meta.is_literal():
-                    self._compare(left, op, _values(operands[1]))
+                    self._compare(left, op, _values(node["BinaryExpr"]["right"], operands[1]))
             case {"Function": {"function": {"Boolean": {"IsIn": _}}, "input": [left, _]}}:
                 if operands[1].meta.is_literal():
                     values = pl.select(operands[1].explode()).to_series()
@@ -56,7 +56,7 @@ class Choice:
             case {"Function": {"function": {"Boolean": {"IsBetween": _}}, "input": [left, _, _]}}:
                 for op, bound in zip(("GtEq", "LtEq"), operands[1:], strict=True):
                     if bound.meta.is_literal():
-                        self._compare(left, op, _values(bound))
+                        self._compare(left, op, pl.select(bound).to_series())
 
     def _compare(self, left: Any, op: str, values: pl.Series) -> None:  # noqa: ANN401 - of JSON
         if left == {"Column": "time"}:
@@ -90,7 +90,13 @@ class Choice:
             self.end_ns = min(self.end_ns, int(times_ns.max()) + 1)  # type: ignore[arg-type] # not empty
 
 
-def _values(literal: pl.Expr) -> pl.Series:
+def _values(node: Any, literal: pl.Expr) -> pl.Series:  # noqa: ANN401 - of JSON
+    """Returns a literal as a series. A text is read at once; the rest is made by a query."""
+    match node:
+        case {"Literal": {"Scalar": {"String": str() as text}}}:
+            return pl.Series([text])
+        case {"Literal": {"Scalar": {"Datetime": [int() as time, "Nanoseconds", zone]}}}:
+            return pl.Series([time]).cast(pl.Datetime("ns", "UTC" if zone else None))
     return pl.select(literal).to_series()
 
 

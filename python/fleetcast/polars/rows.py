@@ -56,16 +56,18 @@ class StoredRows:
         fields = {field for (field, _), name in self._columns.items() if name in needed}
         rows_left = n_rows
         for batch in self._source.frames(choice, [*fields], n_rows):
-            frame = self._in_form(batch, needed)
+            frame = batch.lazy().select(self._in_form(batch, needed))
             if rows_left is not None:
                 frame = frame.head(rows_left)
-                rows_left -= frame.height
-            yield (frame if predicate is None else frame.filter(predicate)).select(wanted)
+                rows_left = max(rows_left - batch.height, 0)
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            yield frame.select(wanted).collect()
             if rows_left == 0:
                 return
 
-    def _in_form(self, batch: pl.DataFrame, needed: set[str]) -> pl.DataFrame:
-        """Returns a batch of a scan with the needed columns of `schema`."""
+    def _in_form(self, batch: pl.DataFrame, needed: set[str]) -> list[pl.Expr]:
+        """Returns the needed columns of `schema`, made from those of a scan."""
         found = {
             (field_of_column(name), kind_of(dtype)): pl.col(name)
             for name, dtype in batch.schema.items()
@@ -77,7 +79,7 @@ class StoredRows:
         for field, name in self._columns.items():
             if name in needed:
                 columns.append(found.get(field, pl.lit(None, TYPES[field[1]])).alias(name))
-        return batch.select(columns)
+        return columns
 
 
 def _name(field: str, kind: Kind, *, is_alone: bool) -> str:

@@ -41,8 +41,7 @@ class PlaneSource:
 
     def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
         """See `RowSource`."""
-        described = self._plane.describe(choice.measurement)["measurements"].values()
-        return {field for contents in described for field in contents["fields"].items()}
+        return {*self._plane.fields(choice.measurement)}
 
     def frames(
         self,

@@ -395,6 +395,16 @@ impl Plane {
         self.detached(py, plane::Plane::answers_hash)
     }
 
+    #[pyo3(signature = (measurement=None))]
+    fn fields(
+        &self,
+        py: Python<'_>,
+        measurement: Option<&str>,
+    ) -> PyResult<Vec<(String, &'static str)>> {
+        let fields = self.detached(py, |plane| plane.fields(measurement))?;
+        Ok(fields.into_iter().map(|(name, of)| (name, of.as_str())).collect())
+    }
+
     #[pyo3(signature = (measurement=None, entity=None))]
     fn describe<'py>(
         &self,

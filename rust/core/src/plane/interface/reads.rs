@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::batch::FieldType;
 use crate::model::chunks::Body;
 use crate::model::clock::Now;
 use crate::model::error::Error;
@@ -158,6 +159,15 @@ impl Plane {
     /// Returns the errors of [`Self::follow`].
     pub fn knows_any<T: AsRef<str>>(&self, measurements: &[T]) -> Result<bool, Error> {
         self.reader.knows_any(measurements)
+    }
+
+    /// Returns name and type of every field that was ever written, of one measurement or of all.
+    /// Looks at names only. Example: `plane.fields(Some("link"))?` holds `("snr_db", Float)`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`].
+    pub fn fields(&self, measurement: Option<&str>) -> Result<Vec<(String, FieldType)>, Error> {
+        self.reader.fields(measurement)
     }
 
     /// Describes the contents by measurement, from names, the indexes of segments and the heads of

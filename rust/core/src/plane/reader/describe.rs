@@ -58,6 +58,18 @@ struct Rows<'r> {
 type Found = (u64, Option<(i64, i64)>);
 
 impl Reader {
+    pub(in crate::plane) fn fields(
+        &self,
+        measurement: Option<&str>,
+    ) -> Result<Vec<(String, FieldType)>> {
+        self.follower.follow()?;
+        let catalog = &self.registry.names().catalog;
+        let is_wanted =
+            |of| measurement.is_none_or(|wanted| wanted == catalog.measurement_name(of));
+        let fields = catalog.all_fields().filter(|(_, field)| is_wanted(field.measurement));
+        Ok(fields.map(|(_, field)| (field.name.to_string(), field.field_type)).collect())
+    }
+
     pub(in crate::plane) fn describe(
         &self,
         measurement: Option<&str>,
