@@ -690,6 +690,15 @@ class Service:
         """
     def series(self, plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
         """Returns the body of `GET /topology/series`. Raises `Refused`, `StoreError`."""
+    def ask(
+        self, plane: Plane, path: str, query: str, form: bytes | RequestBody
+    ) -> tuple[int, str | None, list[memoryview]]:
+        """Answers a path of Prometheus' HTTP API, whose parameters are in `query` and in `form`.
+
+        Returns status, error type (`None` if the answer is no error), and the pieces of the body.
+        The bounds are `adapters.query_samples_max` and `adapters.query_seconds_max`. Raises
+        `StoreError`.
+        """
 
 @final
 class Serving:

@@ -17,6 +17,7 @@ from fleetcast.adapters.influx import (
 )
 from fleetcast.adapters.otlp import MetricsResource
 from fleetcast.adapters.prometheus import RemoteWriteResource
+from fleetcast.adapters.questions import PATHS, QuestionResource
 from fleetcast.adapters.routes import ERRORS
 from fleetcast.http.admission import Admission
 from fleetcast.http.error_handling import handle_errors, put_json
@@ -62,6 +63,7 @@ def _resources(services: HttpServices) -> Mapping[str, object]:
         "/api/v1/write": RemoteWriteResource(writing),
         "/v1/metrics": MetricsResource(writing),
         "/arrow/v1/scan": ScanResource(),
+        **dict.fromkeys(PATHS, QuestionResource(services.service)),
     }
 
 

@@ -24,7 +24,7 @@ _FIELDS = {
 _SENTENCES = {
     "auth_failed": "the key is missing or no good: send it as x-api-key, as Authorization: Token, "
     "Bearer or Basic with the key as password",
-    "insufficient_scope": "the key lacks the scope telemetry:write",
+    "insufficient_scope": "the key lacks the scope: telemetry:write to write, topology:read to ask",
     "live_ingest_not_entitled": "the tenant may not write",
     "rate_limited": "too many requests from this address",
     "auth_lockout": "too many bad keys from this address",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.adapters import influx, otlp, prometheus
+from fleetcast.adapters import influx, otlp, prometheus, questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,5 +19,6 @@ ERRORS: Mapping[str, Callable[[ErrorResponse], tuple[str, bytes]]] = {
     "/api/v3/write_lp": influx.error_v3,
     "/api/v1/write": prometheus.error,
     "/v1/metrics": otlp.error,
+    **dict.fromkeys(questions.PATHS, questions.error),
 }
 """Path to the function that makes the content type and the body of an error."""

@@ -134,6 +134,10 @@ class Adapters:
     """Bytes of a body, both as it comes and after decompression."""
     requests_per_minute: int = setting(0, between(0, 1_000_000))
     """Requests a minute that an address may send to the adapter listener; 0 for any number."""
+    query_samples_max: int = setting(50_000_000, between(1, 1_000_000_000))
+    """Samples, and values at steps, that a query of PromQL may use: up to 16 bytes each."""
+    query_seconds_max: int = setting(30, between(1, 3600))
+    """Seconds that a query of PromQL may take."""
 
 
 @dataclass(frozen=True, kw_only=True)

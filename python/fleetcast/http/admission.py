@@ -68,7 +68,7 @@ class Admission:
         elif step == "await body":
             response.status = 100
             response.complete = True
-        elif state.route.ingest:
+        elif state.route.codings:
             state.body = body
 
     def _take(self, state: RequestState, decision: Decision) -> None:

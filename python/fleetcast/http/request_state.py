@@ -33,7 +33,7 @@ class RequestState:
     plane: Plane
     """Set on authenticated routes."""
     body: bytes | RequestBody
-    """Set on ingest routes."""
+    """Set on routes that take a body."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:
         self.request = request

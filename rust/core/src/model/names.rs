@@ -9,6 +9,9 @@ pub type SeriesId = u32;
 /// Stored id of a field (a measurement and a field name) within one tenant.
 pub type FieldId = u32;
 
+/// Key of the mark of a series that came by remote write. No tag has this key.
+const REMOTE: &str = "";
+
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
 /// Key of the tag whose value makes a series belong to an entity.
@@ -22,7 +25,8 @@ const SAME: [u8; 4] = [0xff; 4];
 /// keys. The bytes in memory are the stored form.
 ///
 /// Example: the measurement `link` with the tags `entity_id=a` and `band=x` is the texts `link`,
-/// `band`, `x`, `entity_id` and `a`, in this order.
+/// `band`, `x`, `entity_id` and `a`, in this order. A series that came by remote write has a mark
+/// before its tags: an empty key, and the label that became `entity_id`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesName(Box<[u8]>);
 
@@ -100,6 +104,21 @@ impl SeriesName {
         Self(bytes.into_boxed_slice())
     }
 
+    /// Marks the series as one that came by remote write of Prometheus. `entity` is the label that
+    /// became the tag `entity_id`, or an empty text if no label did.
+    #[must_use]
+    pub fn of_remote_write(self, entity: &str) -> Self {
+        let (measurement, rest) = text_of(&self.0);
+        let tags = self.view().pairs().count();
+        let mut bytes = Vec::with_capacity(self.0.len() + 8 + entity.len());
+        put(&mut bytes, measurement);
+        bytes.extend(length(tags + 1));
+        put(&mut bytes, REMOTE);
+        put(&mut bytes, entity);
+        bytes.extend_from_slice(rest.get(4..).unwrap_or_default());
+        Self(bytes.into_boxed_slice())
+    }
+
     /// Borrows the name.
     #[must_use]
     pub fn view(&self) -> NameRef<'_> {
@@ -137,6 +156,18 @@ impl<'n> NameRef<'n> {
 
     /// Returns key and value of each tag, ascending by key. No key is empty.
     pub fn tags(self) -> impl Iterator<Item = (&'n str, &'n str)> {
+        self.pairs().filter(|(key, _)| *key != REMOTE)
+    }
+
+    /// Returns the label that became the tag `entity_id` if the series came by remote write of
+    /// Prometheus, or an empty text if no label did. Returns `None` for all other series.
+    #[must_use]
+    pub fn remote_entity(self) -> Option<&'n str> {
+        self.pairs().next().filter(|(key, _)| *key == REMOTE).map(|(_, label)| label)
+    }
+
+    /// Returns the tags, after the mark of remote write if the name has one.
+    fn pairs(self) -> impl Iterator<Item = (&'n str, &'n str)> {
         let (_, rest) = text_of(self.0);
         let mut rest = rest.get(4..).unwrap_or_default();
         std::iter::from_fn(move || {
@@ -325,6 +356,23 @@ mod tests {
         assert_eq!(name().view().entity_id(), Some("a\0b"));
         assert_eq!(SeriesName::new("link", &[("entity_id", "")]).view().entity_id(), None, "C23");
         assert_eq!(SeriesName::new::<&str>("link", &[]).view().tags().next(), None);
+    }
+
+    #[test]
+    fn the_mark_of_remote_write_is_no_tag() {
+        let marked = name().of_remote_write("instance");
+        assert!(marked.view().tags().eq(name().view().tags()));
+        assert_eq!(marked.view().remote_entity(), Some("instance"));
+        assert_eq!(name().view().remote_entity(), None);
+        assert_eq!(
+            marked.view().parts().entity_id.map(|span| marked.view().text_at(span)),
+            Some("a\0b")
+        );
+        let mut reader = NameReader::new(marked.view().as_bytes());
+        assert_eq!(reader.series().unwrap(), marked.view());
+        assert!(reader.is_empty());
+        let bare = SeriesName::new::<&str>("link", &[]).of_remote_write("");
+        assert_eq!((bare.view().remote_entity(), bare.view().tags().next()), (Some(""), None));
     }
 
     #[test]

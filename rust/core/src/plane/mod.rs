@@ -56,6 +56,7 @@ pub use self::compactor::rest::Due;
 pub use self::compactor::{Compacted, Deleted};
 pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::describe::{Bounded, MeasurementContents};
+pub use self::reader::labelled::LabelReadError;
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;

@@ -21,6 +21,8 @@ mod long_answer;
 
 mod frame;
 
+pub mod labelled;
+
 pub mod scan;
 
 pub use answer::SeriesAnswer;

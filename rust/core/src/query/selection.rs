@@ -16,9 +16,9 @@ use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
 
-/// Numeric fields of the measurement that a query wants.
+/// Fields of the measurement that a query wants.
 enum Fields {
-    All,
+    AllNumeric,
     /// Only these fields, ascending.
     Some(Vec<FieldId>),
 }
@@ -65,7 +65,7 @@ impl Selection {
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
             wanted: Vec::new(),
-            fields: Fields::All,
+            fields: Fields::AllNumeric,
             hidden: hidden(query, entity_ids, &times_ns, tombstones),
             times_ns,
         };
@@ -81,10 +81,7 @@ impl Selection {
                 }
             }
         }
-        selection.sorted =
-            selection.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
-        selection.sorted.sort_unstable();
-        selection.representatives.sort_unstable();
+        selection.sort();
         if !query.fields.is_empty() {
             let known =
                 query.fields.iter().filter_map(|name| catalog.find_field(measurement, name));
@@ -94,6 +91,57 @@ impl Selection {
             selection.fields = Fields::Some(fields);
         }
         selection
+    }
+
+    /// Wants `fields`, which ascend, of some series of one measurement. Each series counts as an
+    /// entity: the index of the series in `series`. Rows outside `times_ns` and rows that one of
+    /// `tombstones` hides are not wanted.
+    pub(crate) fn of_series(
+        measurement: MeasurementIndex,
+        series: &[SeriesId],
+        fields: Vec<FieldId>,
+        times_ns: Range<i64>,
+        tombstones: &[Tombstone],
+        catalog: &Catalog,
+    ) -> Self {
+        let hides = |tombstone: &Tombstone| Hidden {
+            entities: series
+                .iter()
+                .map(|id| {
+                    let series = catalog.series(*id);
+                    series.is_some_and(|series| tombstone.extent.has_series(series, catalog))
+                })
+                .collect(),
+            tombstone: tombstone.clone(),
+        };
+        let near = tombstones.iter().filter(|each| overlap(&each.extent.times_ns, &times_ns));
+        let hidden = near.map(hides).filter(|hidden| hidden.entities.contains(&true)).collect();
+        let mut selection = Self {
+            measurement: Some(measurement),
+            entity_count: series.len(),
+            representatives: Vec::new(),
+            entity_of_series: HashMap::with_capacity(series.len()),
+            sorted: Vec::new(),
+            wanted: Vec::new(),
+            fields: Fields::Some(fields),
+            hidden,
+            times_ns,
+        };
+        for (position, id) in (0..).zip(series) {
+            let entity = catalog.series(*id).and_then(|series| series.entity);
+            let representative = entity.map_or(*id, |entity| catalog.entity(entity).representative);
+            selection.representatives.push((representative, position));
+            selection.want(*id, position);
+        }
+        selection.sort();
+        selection
+    }
+
+    fn sort(&mut self) {
+        self.sorted =
+            self.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
+        self.sorted.sort_unstable();
+        self.representatives.sort_unstable();
     }
 
     fn want(&mut self, series: SeriesId, entity: u32) {
@@ -289,7 +337,11 @@ impl Selection {
             self.wants(*field) && fields.is_none_or(|fields| fields.binary_search(field).is_ok())
         };
         for (index, head) in table.head().columns.iter().enumerate() {
-            if head.field_type == FieldType::Float && is_asked(&head.field) {
+            let has_numbers = match self.fields {
+                Fields::AllNumeric => head.field_type == FieldType::Float,
+                Fields::Some(_) => head.field_type != FieldType::Text,
+            };
+            if has_numbers && is_asked(&head.field) {
                 hand_over(&table.column(index)?, &selected, &targets, collector);
             }
         }
@@ -330,7 +382,8 @@ impl Selection {
         let selected = SelectedRows::new(&wanted, &table.times_ns, times_ns);
         let targets = collector.records(&selected);
         for column in &table.columns {
-            if self.wants(column.field) {
+            let is_numeric = matches!(column.values, Values::Float(_));
+            if self.wants(column.field) && (is_numeric || matches!(self.fields, Fields::Some(_))) {
                 hand_over(column, &selected, &targets, collector);
             }
         }
@@ -338,7 +391,7 @@ impl Selection {
 
     fn wants(&self, field: FieldId) -> bool {
         match &self.fields {
-            Fields::All => true,
+            Fields::AllNumeric => true,
             Fields::Some(fields) => fields.binary_search(&field).is_ok(),
         }
     }
@@ -372,8 +425,14 @@ fn hand_over<C: Collector>(
     targets: &C::Targets,
     collector: &mut C,
 ) {
-    if let Values::Float(values) = &column.values {
-        let cells = ColumnValues::new(&column.rows, values);
-        collector.values(selected, targets, column.field, &cells);
-    }
+    let numbers: Vec<f64>;
+    let values = match &column.values {
+        Values::Float(values) => values,
+        Values::Bool(values) => {
+            numbers = values.iter().map(|value| f64::from(u8::from(*value))).collect();
+            &numbers
+        }
+        Values::Text(_) => return,
+    };
+    collector.values(selected, targets, column.field, &ColumnValues::new(&column.rows, values));
 }

@@ -113,19 +113,22 @@ impl Rule {
         if self.prefix.is_empty() { name } else { Cow::Owned([&self.prefix, &*name].concat()) }
     }
 
-    /// Renames the tag of the entity to `entity_id`. This is the tag of the rule, or the first tag
-    /// in `defaults` that has a value.
-    pub(super) fn name_entity(&self, tags: &mut Tags<'_>, defaults: &[&str]) {
+    /// Renames the tag of the entity to `entity_id`, and returns the name that it had. This is the
+    /// tag of the rule, or the first tag in `defaults` that has a value.
+    pub(super) fn name_entity<'t>(
+        &self,
+        tags: &mut Tags<'t>,
+        defaults: &[&str],
+    ) -> Option<Cow<'t, str>> {
         if tags.iter().any(|(key, _)| key == ENTITY_ID) {
-            return;
+            return None;
         }
         let own = self.entity.as_deref();
         let names = own.as_ref().map_or(defaults, std::slice::from_ref);
         let has = |name: &&&str| tags.iter().any(|(key, value)| key == **name && !value.is_empty());
-        let Some(entity) = names.iter().find(has) else { return };
-        if let Some((key, _)) = tags.iter_mut().find(|(key, _)| key == entity) {
-            *key = Cow::Borrowed(ENTITY_ID);
-        }
+        let entity = names.iter().find(has)?;
+        let (key, _) = tags.iter_mut().find(|(key, _)| key == entity)?;
+        Some(std::mem::replace(key, Cow::Borrowed(ENTITY_ID)))
     }
 }
 

@@ -45,7 +45,7 @@ impl Plane {
     }
 
     /// Runs `work` on the open plane without the GIL.
-    pub(super) fn detached<R: Send>(
+    pub(crate) fn detached<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&plane::Plane) -> Result<R> + Send,

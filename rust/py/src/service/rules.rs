@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_core::model::clock;
+use fleetcast_core::model::clock::{self, Now};
 use fleetcast_core::plane::Failure;
 use fleetcast_core::query::SeriesLimits;
+use fleetcast_promql as promql;
 use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
 use fleetcast_service::answers;
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
@@ -26,12 +28,13 @@ use crate::door::leave;
 use crate::errors::failure;
 use crate::limiter::LimiterFile;
 use crate::long_answer::body;
+use crate::pieces::views;
 use crate::plane::Plane;
 use crate::planes::OpenPlanes;
 use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Service(Arc<serving::Service>);
+pub(crate) struct Service(Arc<serving::Service>, promql::Bounds);
 
 impl Service {
     pub(crate) fn shared(&self) -> Arc<serving::Service> {
@@ -72,7 +75,12 @@ impl Service {
             raw_span_seconds: at(&limits, "raw_span_seconds")?,
             any_measurement: false,
         };
-        Ok(Self(Arc::new(serving::Service {
+        let adapters = settings.getattr("adapters")?;
+        let questions = promql::Bounds {
+            samples_max: at(&adapters, "query_samples_max")?,
+            time_max: Duration::from_secs(at(&adapters, "query_seconds_max")?),
+        };
+        let service = Arc::new(serving::Service {
             admission,
             fields: CommonFields::new(at(&settings.getattr("http")?, "cors_origins")?),
             bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
@@ -80,7 +88,8 @@ impl Service {
             errors: error_rows(rules)?,
             simulates: at(rules, "simulates")?,
             mapping: mapping.map(|mapping| mapping.get().shared()),
-        })))
+        });
+        Ok(Self(service, questions))
     }
 
     #[pyo3(signature = (environ, *, body_bytes = 0))]
@@ -152,7 +161,25 @@ impl Service {
     ) -> PyResult<Bound<'py, PyAny>> {
         body(py, plane.answered(py, |plane| answers::series(plane, query, &self.0.series))?)
     }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        plane: &Plane,
+        path: &str,
+        query: &str,
+        form: AnyBody<'_>,
+    ) -> PyResult<Asked<'py>> {
+        let request = promql::Request { path, query, form: form.as_slice() };
+        let answer = plane
+            .detached(py, |plane| promql::answer(plane, request, self.1, Now::by_wall_clock()))?;
+        Ok((answer.status, answer.error, views(py, vec![answer.body])?))
+    }
 }
+
+/// Status, error type, and pieces of the body.
+type Asked<'py> = (u16, Option<&'static str>, Vec<Bound<'py, PyAny>>);
 
 /// Reads the rows of `http.rules.ErrorRow`.
 fn error_rows(rules: &Bound<'_, PyAny>) -> PyResult<ErrorRows> {

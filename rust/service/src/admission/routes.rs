@@ -1,6 +1,6 @@
 //! The paths of each listener, and the needs of a request for each path.
 
-/// The language of the body of a write.
+/// The language of the body of a write, or of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// JSON of this service.
@@ -11,6 +11,8 @@ pub enum Language {
     RemoteWrite,
     /// Metrics of OpenTelemetry.
     Otlp,
+    /// Parameters of a question, as a form of a web page sends them.
+    Form,
 }
 
 impl Language {
@@ -19,7 +21,7 @@ impl Language {
     #[must_use]
     pub fn codings(self) -> &'static [&'static str] {
         match self {
-            Self::Json => &["identity"],
+            Self::Json | Self::Form => &["identity"],
             Self::Lines(_) | Self::Otlp => &["identity", "gzip"],
             Self::RemoteWrite => &["snappy"],
         }
@@ -27,7 +29,11 @@ impl Language {
 
     /// Returns the content type that a body of another protocol must have, if it must have one.
     pub(super) fn media_type(self) -> Option<&'static str> {
-        matches!(self, Self::RemoteWrite | Self::Otlp).then_some("application/x-protobuf")
+        match self {
+            Self::RemoteWrite | Self::Otlp => Some("application/x-protobuf"),
+            Self::Form => Some("application/x-www-form-urlencoded"),
+            Self::Json | Self::Lines(_) => None,
+        }
     }
 
     /// Returns the protobuf message of a body, which the content type may name by `proto`.
@@ -36,10 +42,14 @@ impl Language {
     }
 }
 
+/// Part of a path that stands for any name.
+const NAME: &str = "{name}";
+
 /// A path, and the needs of a request for it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The path, which is matched exactly.
+    /// The path, which is matched exactly. `{name}` stands for one part without
+    /// slash or escapes.
     pub path: &'static str,
     /// The methods without HEAD and OPTIONS, which follow from them.
     pub methods: &'static [&'static str],
@@ -47,7 +57,7 @@ pub struct Route {
     pub is_authenticated: bool,
     /// The scope that the key needs.
     pub scope: Option<&'static str>,
-    /// The language of a write. A write also needs the entitlement.
+    /// The language of the body of a POST. A write also needs the entitlement.
     pub language: Option<Language>,
 }
 
@@ -55,7 +65,18 @@ impl Route {
     /// Returns true if a request for this path is a write.
     #[must_use]
     pub fn is_ingest(&self) -> bool {
-        self.language.is_some()
+        self.language.is_some_and(|language| language != Language::Form)
+    }
+
+    /// Returns the language of the body of a request with this method, if it has a body.
+    pub(super) fn body_language(&self, method: &str) -> Option<Language> {
+        self.language.filter(|_| method == "POST")
+    }
+
+    pub(super) fn matches(&self, path: &str) -> bool {
+        let Some((before, after)) = self.path.split_once(NAME) else { return self.path == path };
+        let name = path.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        name.is_some_and(|name| !name.is_empty() && !name.contains(['/', '%']))
     }
 
     /// Returns the methods, with HEAD and OPTIONS.
@@ -79,6 +100,11 @@ impl Route {
 
     const fn read(path: &'static str, scope: Option<&'static str>) -> Self {
         Self { path, methods: &["GET"], is_authenticated: true, scope, language: None }
+    }
+
+    const fn question(path: &'static str) -> Self {
+        let (scope, language) = (Some("topology:read"), Some(Language::Form));
+        Self { path, methods: &["GET", "POST"], is_authenticated: true, scope, language }
     }
 
     const fn write(path: &'static str, language: Language) -> Self {
@@ -113,4 +139,11 @@ pub static ADAPTER_ROUTES: &[Route] = &[
     Route::write("/api/v1/write", Language::RemoteWrite),
     Route::write("/v1/metrics", Language::Otlp),
     Route::read("/arrow/v1/scan", Some("topology:read")),
+    Route::question("/api/v1/query"),
+    Route::question("/api/v1/query_range"),
+    Route::question("/api/v1/series"),
+    Route::question("/api/v1/labels"),
+    Route::question("/api/v1/label/{name}/values"),
+    Route::question("/api/v1/metadata"),
+    Route::question("/api/v1/status/buildinfo"),
 ];

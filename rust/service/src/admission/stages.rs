@@ -98,13 +98,13 @@ impl Admission {
     }
 
     /// Finds the route of a path. Paths match exactly: no trailing slash, no double slash, no other
-    /// spelling. `not_found`, `method_not_allowed`.
+    /// spelling, but a part of a path may be any name. `not_found`, `method_not_allowed`.
     fn find_route(
         &self,
         request: &mut dyn Asking,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
-        let route = self.routes.iter().find(|route| route.path == request.path());
+        let route = self.routes.iter().find(|route| route.matches(request.path()));
         let route = route.ok_or_else(|| Refusal::new("not_found"))?;
         decision.route = Some(route);
         if !route.allows(request.method()) {
@@ -232,16 +232,15 @@ impl Admission {
         Ok(None)
     }
 
-    /// Checks the head of a write, and the length of its body if that has arrived: 411, 413, 415,
-    /// 422, 400.
+    /// Checks the head of a request with a body, and the length of its body if that has arrived:
+    /// 411, 413, 415, 422, 400.
     fn check_body(
         &self,
         request: &mut dyn Asking,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
-        let Some(language) = decision.route.and_then(|route| route.language) else {
-            return Ok(None);
-        };
+        let language = decision.route.and_then(|route| route.body_language(request.method()));
+        let Some(language) = language else { return Ok(None) };
         let is_there = body::check(request, language, self.body_bytes_max)?;
         Ok((!is_there).then_some(Grant::AwaitBody))
     }

@@ -66,7 +66,7 @@ impl Service {
 /// stored even if others are faulty.
 fn protocol(language: Language, query: &str) -> Result<Option<(Protocol, bool)>, fault::Refusal> {
     Ok(Some(match language {
-        Language::Json => return Ok(None),
+        Language::Json | Language::Form => return Ok(None),
         Language::Lines(version) => lines_parameters(version, query)?,
         Language::RemoteWrite => (Protocol::RemoteWrite, true),
         Language::Otlp => (Protocol::Otlp, true),

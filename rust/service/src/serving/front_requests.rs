@@ -114,7 +114,7 @@ impl Way {
         match request.head()?.method() {
             "GET" => Some(("GET", Self::Read(read?))),
             "HEAD" => Some(("HEAD", Self::Read(read?))),
-            "POST" => Some(("POST", Self::Write(route.language?))),
+            "POST" if route.is_ingest() => Some(("POST", Self::Write(route.language?))),
             _ => None,
         }
     }

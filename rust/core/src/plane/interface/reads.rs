@@ -1,6 +1,6 @@
 //! Reads of rows, newest samples, series, names and counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::batch::FieldType;
 use crate::model::chunks::Body;
@@ -9,8 +9,10 @@ use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::failure::ReadError;
 use crate::plane::reader::describe::MeasurementContents;
+use crate::plane::reader::labelled::LabelReadError;
 use crate::plane::reader::scan::RowStream;
 use crate::plane::reader::stats::Stats;
+use crate::query::labelled::{LabelBounds, LabelQuery, LabelledSeries};
 use crate::query::latest::LatestView;
 use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
@@ -126,6 +128,31 @@ impl Plane {
         now: impl Into<Now>,
     ) -> Result<SeriesAnswer, Error> {
         self.reader.series(query, bounds, now.into())
+    }
+
+    /// Reads the samples of every series that meets the conditions of `query`, each tag set apart,
+    /// sorted by labels. The clock `now` decides which rows retention hides. Example: the condition
+    /// `__name__="snr_db"` answers a series for each tag set with a value of `snr_db`.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Refused`](crate::plane::Failure) with the bound that the read passed, or
+    /// the errors of [`Self::follow`].
+    pub fn labelled(
+        &self,
+        query: &LabelQuery,
+        bounds: LabelBounds,
+        now: impl Into<Now>,
+    ) -> Result<Vec<LabelledSeries>, LabelReadError> {
+        self.reader.labelled(query, bounds, now.into())
+    }
+
+    /// Returns all names of labels, or all values of one label, of all series that were ever
+    /// written. Example: the label `__name__` answers the names of all metrics.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`].
+    pub fn label_texts(&self, label: Option<&str>) -> Result<BTreeSet<String>, Error> {
+        self.reader.label_texts(label)
     }
 
     /// Streams all rows that `request` asks for. The clock `now` decides which rows retention

@@ -10,6 +10,8 @@ pub(super) mod scan;
 mod series;
 pub(super) mod stats;
 
+pub(super) mod labelled;
+
 /// A hash over everything that a scan answers.
 mod answers;
 

@@ -23,7 +23,7 @@ use crate::storage::tombstone::Origin;
 /// Least product of entities and segments for which a read is shared among threads. Starting a
 /// thread takes as long as decoding one entity's day, or as the hourly statistics of some days
 /// more.
-const SHARED_FROM: usize = 8;
+pub(super) const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;
 
 /// Bytes of recent blocks after which a read joins no more: joining them takes some milliseconds.
@@ -81,7 +81,7 @@ impl Reader {
 
 impl Reader {
     /// Joins recent blocks for later reads, a few at a time, unless another read is joining.
-    fn join_recent(&self) {
+    pub(super) fn join_recent(&self) {
         let caches = &self.sealed.caches;
         let Ok(_joining) = caches.joining.try_lock() else { return };
         let mut bytes = 0;
@@ -226,43 +226,50 @@ impl SeriesRead<'_> {
         Ok(match self.query.windows {
             None => {
                 let mut rows = RawRows::new(entities, held_max);
-                self.collect(part, &mut rows)?;
+                collect(self.reader, &self.snapshot, part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
             Some((interval, aggregation)) => {
                 let mut rows = WindowRows::new(entities, interval, aggregation, held_max);
-                self.collect(part, &mut rows)?;
+                collect(self.reader, &self.snapshot, part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
         })
     }
+}
 
-    fn collect(&self, part: &Selection, collector: &mut impl Collector) -> Result<()> {
-        let times_ns = part.times_ns();
-        if part.is_empty() || times_ns.is_empty() {
-            return Ok(());
-        }
-        for entry in self.snapshot.segments_in(times_ns) {
-            self.reader.sealed.collect(&*self.reader.open_segment(entry)?, part, collector)?;
-        }
-        for sequences in self.snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
-            if !collector.is_full() {
-                self.reader.sealed.visit_log(sequences, |sequence, plain| {
-                    let source = Origin::Log(sequence);
-                    let block = BlockReader::open(plain)?;
-                    part.collect((&source, &block), times_ns, None, collector)
-                })?;
-            }
-        }
-        for table in self.snapshot.recent.iter().flat_map(RecentTables::indexed) {
-            if !collector.is_full() {
-                part.collect_decoded(table, times_ns, collector);
-            }
-        }
-        Ok(())
+/// Hands the wanted rows of a snapshot to `collector`, in write order within each entity, until it
+/// is full.
+pub(super) fn collect(
+    reader: &Reader,
+    snapshot: &Snapshot,
+    part: &Selection,
+    collector: &mut impl Collector,
+) -> Result<()> {
+    let times_ns = part.times_ns();
+    if part.is_empty() || times_ns.is_empty() {
+        return Ok(());
     }
+    for entry in snapshot.segments_in(times_ns) {
+        reader.sealed.collect(&*reader.open_segment(entry)?, part, collector)?;
+    }
+    for sequences in snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
+        if !collector.is_full() {
+            reader.sealed.visit_log(sequences, |sequence, plain| {
+                let source = Origin::Log(sequence);
+                let block = BlockReader::open(plain)?;
+                part.collect((&source, &block), times_ns, None, collector)
+            })?;
+        }
+    }
+    for table in snapshot.recent.iter().flat_map(RecentTables::indexed) {
+        if !collector.is_full() {
+            part.collect_decoded(table, times_ns, collector);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

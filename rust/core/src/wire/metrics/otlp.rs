@@ -62,8 +62,11 @@ const END_MIN: usize = 3;
 const END_MAX: usize = 4;
 
 const NO_RECORDED_VALUE: u64 = 1;
-const KIND: Kind =
-    Kind { raw_key_format: b'o', entities: &["service.instance.id", "host.name", "service.name"] };
+const KIND: Kind = Kind {
+    raw_key_format: b'o',
+    entities: &["service.instance.id", "host.name", "service.name"],
+    is_remote_write: false,
+};
 
 /// Reads an `ExportMetricsServiceRequest` into a batch.
 ///

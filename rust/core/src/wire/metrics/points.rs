@@ -21,10 +21,14 @@ use crate::wire::value::{Cell, Value};
 /// Measurement of metrics whose rule names no measurement.
 const MEASUREMENT: &str = "telemetry";
 
-/// A protocol: first byte of its raw keys, and tags that name an entity if no rule does.
+/// A protocol.
 pub(super) struct Kind {
+    /// First byte of its raw keys.
     pub(super) raw_key_format: u8,
+    /// Tags that name an entity if no rule does.
     pub(super) entities: &'static [&'static str],
+    /// True if reads by labels show its tags as they were sent.
+    pub(super) is_remote_write: bool,
 }
 
 /// Names under which a metric is stored.
@@ -167,9 +171,12 @@ impl<'a, 'c> Points<'a, 'c> {
             Err(unknown) => unknown,
         };
         let mut pairs = read()?;
-        names.rule.name_entity(&mut pairs, self.kind.entities);
+        let entity = names.rule.name_entity(&mut pairs, self.kind.entities);
         let name = series_name(names.measurement, pairs, tenant_key, limits);
-        let Some(name) = name else { return Ok(None) };
+        let Some(mut name) = name else { return Ok(None) };
+        if self.kind.is_remote_write {
+            name = name.of_remote_write(&entity.unwrap_or_default());
+        }
         let number = series.add(&name, unknown, names.rule_key, tags);
         Ok(Some(self.by_name.add(series, number)))
     }

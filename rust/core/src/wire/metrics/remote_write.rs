@@ -31,7 +31,7 @@ const TIMESTAMP: u32 = varint(2);
 /// The label that holds the name of the metric.
 const METRIC: &str = "__name__";
 const NS_PER_MS: i64 = 1_000_000;
-const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"] };
+const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"], is_remote_write: true };
 
 /// Reads a decompressed `WriteRequest` into a batch.
 ///

@@ -1,0 +1,60 @@
+"""Prometheus' HTTP API: the engine reads parameters, evaluates and makes answers."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+from fleetcast.adapters.explaining import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import falcon
+
+    from fleetcast.engine import Service
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.request_state import RequestState
+
+PATHS = (
+    "/api/v1/query",
+    "/api/v1/query_range",
+    "/api/v1/series",
+    "/api/v1/labels",
+    "/api/v1/label/{name}/values",
+    "/api/v1/metadata",
+    "/api/v1/status/buildinfo",
+)
+_JSON = "application/json"
+_KINDS = {404: "not_found", 500: "internal", 503: "unavailable"}
+
+
+def error(answer: ErrorResponse) -> tuple[str, bytes]:
+    """An error in the form of Prometheus."""
+    kind = _KINDS.get(answer.status, "bad_data")
+    document = {"status": "error", "errorType": kind, "error": sentence(answer)}
+    return _JSON, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+class QuestionResource:
+    """A path that answers from samples. A query that is refused has an answer of the engine."""
+
+    def __init__(self, service: Service) -> None:
+        self._ask = service.ask
+
+    def on_get(
+        self, request: falcon.Request, response: falcon.Response, name: str | None = None
+    ) -> None:
+        """Raises `StoreError`. The path of the request has the `name` already."""
+        del name
+        state: RequestState = request.context.state
+        status, state.code, pieces = self._ask(
+            state.plane, request.path, request.query_string, state.body
+        )
+        response.status = status
+        response.content_type = _JSON
+        response.stream = cast("Iterable[bytes]", pieces)
+        response.content_length = sum(map(len, pieces))
+
+    on_head = on_get
+    on_post = on_get

@@ -1,0 +1,161 @@
+//! Reads by labels: the samples of each tag set apart, from the segments and blocks that overlap.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
+use super::Reader;
+use super::processors::Reading;
+use super::series::{SHARED_FROM, collect};
+use crate::model::clock::Now;
+use crate::model::error::Result;
+use crate::model::names::{FieldId, SeriesId};
+use crate::plane::failure::Failure;
+use crate::plane::follower::Snapshot;
+use crate::query::Selection;
+use crate::query::labelled::{
+    LabelBounds, LabelQuery, LabelRefusal, LabelledSeries, Labels, METRIC, Matched, SampleColumn,
+    SampleColumns, label_texts, labels_of, metric_of,
+};
+
+/// Why a read by labels is not answered.
+pub type LabelReadError = Failure<LabelRefusal>;
+
+/// Samples of a series in some fields.
+type Found = (SeriesId, Vec<(FieldId, SampleColumn)>);
+
+impl Reader {
+    pub(in crate::plane) fn labelled(
+        &self,
+        query: &LabelQuery,
+        bounds: LabelBounds,
+        now: Now,
+    ) -> Result<Vec<LabelledSeries>, LabelReadError> {
+        self.follower.follow()?;
+        let reading = Reading::begin();
+        let found = self.retrying(|| {
+            let start_ns = query.start_ns.max(self.follower.kept_from_ns(now));
+            let times_ns = start_ns..query.end_ns;
+            let snapshot = self.follower.snapshot(&times_ns);
+            self.join_recent();
+            self.sealed.prefetch(&mut snapshot.segments_in(&times_ns));
+            // Look at the names after the rows, so that they include the names of all rows.
+            let matched = query.matched(&self.registry.names().catalog);
+            let mut found: Vec<Found> = Vec::new();
+            let mut left = bounds;
+            for of_measurement in matched {
+                match self.collected(
+                    query,
+                    &of_measurement,
+                    (&snapshot, &times_ns),
+                    left,
+                    reading.processors(),
+                )? {
+                    Ok(more) => found.extend(more),
+                    Err(refusal) => return Ok(Err(refusal)),
+                }
+                let samples: usize = found
+                    .iter()
+                    .flat_map(|(_, fields)| fields)
+                    .map(|(_, column)| column.values.len())
+                    .sum();
+                left.samples_max = bounds.samples_max.saturating_sub(samples);
+            }
+            Ok(Ok(found))
+        })?;
+        let found = found.map_err(Failure::Refused)?;
+        self.named(found, bounds).map_err(Failure::Refused)
+    }
+
+    /// Returns the samples of the matched series, which threads read that share the series.
+    fn collected(
+        &self,
+        query: &LabelQuery,
+        matched: &Matched,
+        (snapshot, times_ns): (&Snapshot, &Range<i64>),
+        bounds: LabelBounds,
+        processors: usize,
+    ) -> Result<Result<Vec<Found>, LabelRefusal>> {
+        let days = snapshot.segments_in(times_ns).count();
+        let is_small = matched.series.len() * days < SHARED_FROM;
+        let threads = if is_small { 1 } else { processors.min(matched.series.len()) };
+        let read = |series: &[SeriesId]| -> Result<Result<Vec<Found>, LabelRefusal>> {
+            let selection = {
+                let catalog = &self.registry.names().catalog;
+                let tombstones = &snapshot.manifest.tombstones;
+                let fields = matched.fields.clone();
+                Selection::of_series(
+                    matched.measurement,
+                    series,
+                    fields,
+                    times_ns.clone(),
+                    tombstones,
+                    catalog,
+                )
+            };
+            let mut columns = SampleColumns::new(series.len(), query.keeps_samples, bounds);
+            collect(self, snapshot, &selection, &mut columns)?;
+            let columns = match columns.finish() {
+                Ok(columns) => columns,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let found = series.iter().copied().zip(columns);
+            Ok(Ok(found.filter(|(_, fields)| !fields.is_empty()).collect()))
+        };
+        let mut parts = matched.series.chunks(matched.series.len().div_ceil(threads));
+        let first = parts.next().unwrap_or_default();
+        thread::scope(|scope| {
+            let others: Vec<_> = parts.map(|part| scope.spawn(|| read(part))).collect();
+            let mut found = read(first)?;
+            for other in others {
+                let more = other.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                found = found.and_then(|mut found| {
+                    found.extend(more?);
+                    Ok(found)
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    pub(in crate::plane) fn label_texts(&self, label: Option<&str>) -> Result<BTreeSet<String>> {
+        self.follower.follow()?;
+        Ok(label_texts(&self.registry.names().catalog, label))
+    }
+
+    /// Gives the series their labels, and sorts them by their labels.
+    fn named(
+        &self,
+        found: Vec<Found>,
+        bounds: LabelBounds,
+    ) -> Result<Vec<LabelledSeries>, LabelRefusal> {
+        let names = self.registry.names();
+        let mut named = Vec::with_capacity(found.len());
+        let mut bytes = 0;
+        for (id, fields) in found {
+            let Some(series) = names.catalog.series(id) else { continue };
+            let labels = labels_of(series.name());
+            for (field, SampleColumn { times_ns, values }) in fields {
+                let Some(field) = names.catalog.field(field) else { continue };
+                let labels = with_metric(labels.clone(), &metric_of(&field.name));
+                bytes +=
+                    labels.iter().map(|(label, value)| label.len() + value.len()).sum::<usize>();
+                bytes += size_of_val(&*values) + size_of_val(&*times_ns);
+                if bytes / 16 > bounds.samples_max {
+                    return Err(LabelRefusal::TooManySamples);
+                }
+                named.push(LabelledSeries { labels, times_ns, values });
+            }
+        }
+        named.sort_by(|one, other| one.labels.cmp(&other.labels));
+        Ok(named)
+    }
+}
+
+/// Adds the name of the metric to labels, which stay in order.
+fn with_metric(mut labels: Labels, metric: &str) -> Labels {
+    let at = labels.partition_point(|(label, _)| **label < *METRIC);
+    labels.insert(at, (METRIC.into(), metric.into()));
+    labels
+}

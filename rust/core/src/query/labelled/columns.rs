@@ -1,0 +1,95 @@
+//! Collects samples of series as columns of times and values.
+
+use std::time::Instant;
+
+use super::query::{LabelBounds, LabelRefusal};
+use crate::model::names::FieldId;
+use crate::query::collector::{Collector, ColumnValues, RowRun, SelectedRows};
+use crate::query::field_map::FieldMap;
+
+/// Samples of one series in one field.
+#[derive(Default)]
+pub(crate) struct SampleColumn {
+    pub(crate) times_ns: Vec<i64>,
+    pub(crate) values: Vec<f64>,
+}
+
+/// Samples of some series. The "entity" of a row is the index of its series.
+pub(crate) struct SampleColumns {
+    series: Vec<FieldMap<SampleColumn>>,
+    samples: usize,
+    keeps_samples: bool,
+    bounds: LabelBounds,
+}
+
+impl SampleColumns {
+    pub(crate) fn new(series: usize, keeps_samples: bool, bounds: LabelBounds) -> Self {
+        let series = std::iter::repeat_with(FieldMap::default).take(series).collect();
+        Self { series, samples: 0, keeps_samples, bounds }
+    }
+
+    /// Returns the columns of each series, or the bound that was passed.
+    pub(crate) fn finish(self) -> Result<Vec<Vec<(FieldId, SampleColumn)>>, LabelRefusal> {
+        if self.samples > self.bounds.samples_max {
+            return Err(LabelRefusal::TooManySamples);
+        }
+        if Instant::now() > self.bounds.until {
+            return Err(LabelRefusal::TooLate);
+        }
+        let in_order = |series: FieldMap<SampleColumn>| {
+            let columns = series.into_entries().into_iter();
+            columns.map(|(field, column)| (field, column.in_order())).collect()
+        };
+        Ok(self.series.into_iter().map(in_order).collect())
+    }
+}
+
+impl Collector for SampleColumns {
+    type Targets = ();
+
+    fn records(&mut self, _selected: &SelectedRows<'_>) -> Self::Targets {}
+
+    fn values(
+        &mut self,
+        selected: &SelectedRows<'_>,
+        _targets: &Self::Targets,
+        field: FieldId,
+        cells: &ColumnValues<'_>,
+    ) {
+        cells.for_each_run(&selected.runs, |_, RowRun { entity, .. }, indices| {
+            let column = self.series[*entity as usize].get(field);
+            if !self.keeps_samples {
+                return;
+            }
+            self.samples += indices.len();
+            let times_ns = indices.clone().map(|index| selected.times_ns[cells.row_at(index)]);
+            column.times_ns.extend(times_ns);
+            column.values.extend_from_slice(cells.values(indices));
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.samples > self.bounds.samples_max || Instant::now() > self.bounds.until
+    }
+}
+
+impl SampleColumn {
+    /// Sorts the samples by time. Of the samples of one instant the sample that was written last
+    /// stays.
+    fn in_order(self) -> Self {
+        if self.times_ns.is_sorted_by(|one, next| one < next) {
+            return self;
+        }
+        let mut samples: Vec<(i64, f64)> = self.times_ns.into_iter().zip(self.values).collect();
+        samples.sort_by_key(|(time_ns, _)| *time_ns);
+        let mut kept: Vec<(i64, f64)> = Vec::with_capacity(samples.len());
+        for sample in samples {
+            match kept.last_mut() {
+                Some(last) if last.0 == sample.0 => *last = sample,
+                _ => kept.push(sample),
+            }
+        }
+        let (times_ns, values) = kept.into_iter().unzip();
+        Self { times_ns, values }
+    }
+}

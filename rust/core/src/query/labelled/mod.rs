@@ -1,0 +1,15 @@
+//! Reads by labels: series as other languages ask for them, with the samples of each tag set apart.
+
+mod labels;
+mod matcher;
+
+mod query;
+
+mod columns;
+
+pub(crate) use columns::{SampleColumn, SampleColumns};
+pub(crate) use labels::label_texts;
+pub use labels::{Labels, METRIC, labels_of, metric_of};
+pub use matcher::{LabelMatcher, LabelTest};
+pub(crate) use query::Matched;
+pub use query::{LabelBounds, LabelQuery, LabelRefusal, LabelledSeries};

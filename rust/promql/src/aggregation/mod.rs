@@ -1,0 +1,11 @@
+//! Aggregation operators: series of one group become one series, or some of them stay.
+
+mod groups;
+
+mod folds;
+mod heap;
+mod values;
+
+mod evaluated;
+
+pub(crate) use evaluated::{Aggregation, Parameter};

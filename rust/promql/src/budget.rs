@@ -1,0 +1,40 @@
+//! Bounds of one question.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal};
+
+use crate::refusal::{Result, passed};
+
+/// Samples and time that a question has left. Samples of the store and values at steps count.
+pub(crate) struct Budget {
+    samples: Cell<usize>,
+    until: Instant,
+}
+
+impl Budget {
+    pub(crate) fn new(samples_max: usize, time_max: Duration) -> Self {
+        Self { samples: Cell::new(samples_max), until: Instant::now() + time_max }
+    }
+
+    /// Returns the bounds of a read.
+    pub(crate) fn of_read(&self) -> LabelBounds {
+        LabelBounds { samples_max: self.samples.get(), until: self.until }
+    }
+
+    /// Takes samples, and checks the time.
+    ///
+    /// # Errors
+    /// Returns the refusal of a question that passed a bound.
+    pub(crate) fn take(&self, samples: usize) -> Result<()> {
+        let left = self.samples.get().checked_sub(samples);
+        self.samples.set(left.ok_or_else(|| passed(LabelRefusal::TooManySamples))?);
+        self.check_time()
+    }
+
+    /// Returns an error if the time is over.
+    pub(crate) fn check_time(&self) -> Result<()> {
+        if Instant::now() > self.until { Err(passed(LabelRefusal::TooLate)) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,484 @@
+//! Evaluates an expression at the steps of a question, all steps of a series at once.
+
+use promql_parser::parser::{
+    AggregateExpr, BinaryExpr, Call, Expr, LabelModifier, SubqueryExpr, VectorMatchCardinality,
+    VectorSelector,
+};
+
+use fleetcast_core::query::labelled::Labels;
+
+use crate::aggregation::{Aggregation, Parameter};
+use crate::budget::Budget;
+use crate::column::{ABSENT, Column, SAME_LABELS, Value, is_absent, joined};
+use crate::functions::histogram::histogram_quantile;
+use crate::functions::{absent, calendar, numbers, over_time, rate, regression, relabel, sorting};
+use crate::labels::{Choice, without_metric};
+use crate::operators::matching::{Cardinality, Matching};
+use crate::operators::numbers::Operator;
+use crate::operators::sets::SetOperator;
+use crate::refusal::{Result, bad_data};
+use crate::selector::{LOOKBACK_MS, Placed, milliseconds, newest, seconds, selected};
+use crate::source::{SampledSeries, Source};
+use crate::steps::Steps;
+use crate::window::{RangeFunction, Ranges, live};
+
+/// Distance of the steps of a subquery that names none: Prometheus' default evaluation interval.
+const SUBQUERY_STEP_MS: i64 = 60_000;
+
+/// Functions of windows, by name.
+const RANGE_FUNCTIONS: [(&str, RangeFunction); 20] = [
+    ("avg_over_time", over_time::avg),
+    ("changes", over_time::changes),
+    ("count_over_time", over_time::count),
+    ("delta", rate::delta),
+    ("deriv", regression::deriv),
+    ("idelta", rate::idelta),
+    ("increase", rate::increase),
+    ("irate", rate::irate),
+    ("last_over_time", over_time::last),
+    ("max_over_time", over_time::max),
+    ("min_over_time", over_time::min),
+    ("predict_linear", regression::predict_linear),
+    ("present_over_time", over_time::present),
+    ("quantile_over_time", over_time::quantile_of),
+    ("rate", rate::rate),
+    ("resets", over_time::resets),
+    ("stddev_over_time", over_time::stddev),
+    ("stdvar_over_time", over_time::stdvar),
+    ("sum_over_time", over_time::sum),
+    ("absent_over_time", over_time::present),
+];
+
+/// All other functions.
+const OTHERS: [&str; 14] = [
+    "absent",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "histogram_quantile",
+    "label_join",
+    "label_replace",
+    "round",
+    "scalar",
+    "sort",
+    "sort_desc",
+    "time",
+    "timestamp",
+    "vector",
+];
+
+/// A function by its name.
+fn find<F: Copy>(functions: &[(&str, F)], name: &str) -> Option<F> {
+    functions.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+}
+
+/// Returns true for a function of the language.
+pub(crate) fn is_known(name: &str) -> bool {
+    find(&RANGE_FUNCTIONS, name).is_some()
+        || find(&numbers::FUNCTIONS, name).is_some()
+        || find(&calendar::FUNCTIONS, name).is_some()
+        || OTHERS.contains(&name)
+}
+
+/// Evaluates one question.
+pub(crate) struct Evaluator<'q> {
+    pub(crate) source: &'q dyn Source,
+    pub(crate) budget: &'q Budget,
+    /// Steps of the whole question, which `start()` and `end()` name.
+    pub(crate) whole: Steps,
+}
+
+impl Evaluator<'_> {
+    /// Evaluates an expression that is not a range of samples.
+    pub(crate) fn evaluated(&self, expression: &Expr, steps: Steps) -> Result<Value> {
+        self.budget.check_time()?;
+        match expression {
+            Expr::Paren(inner) => self.evaluated(&inner.expr, steps),
+            Expr::NumberLiteral(number) => self.scalar(steps, |_| number.val),
+            Expr::StringLiteral(text) => Ok(Value::Text(text.val.clone())),
+            Expr::Unary(inner) => self.negated(&inner.expr, steps),
+            Expr::VectorSelector(selector) => {
+                self.selected(selector, steps, false).map(Value::Vector)
+            }
+            Expr::Aggregate(aggregate) => self.aggregated(aggregate, steps).map(Value::Vector),
+            Expr::Binary(binary) => self.binary(binary, steps),
+            Expr::Call(call) => self.called(call, steps),
+            Expr::MatrixSelector(_) | Expr::Subquery(_) | Expr::Extension(_) => {
+                Err(bad_data("a range of samples is not a value at a step"))
+            }
+        }
+    }
+
+    /// Returns the samples of a range at one instant.
+    pub(crate) fn samples(&self, expression: &Expr, time_ms: i64) -> Result<Vec<SampledSeries>> {
+        let ranges = self.ranges(expression, Steps::at(time_ms))?;
+        let end_ms = ranges.end_ms(time_ms);
+        let range_ms = end_ms.saturating_sub(ranges.range_ms)..=end_ms;
+        let within = |series: SampledSeries| {
+            let mut series = live(series);
+            let samples = series.times_ms.into_iter().zip(series.values);
+            let kept = samples.filter(|(time_ms, _)| range_ms.contains(time_ms));
+            (series.times_ms, series.values) = kept.unzip();
+            series
+        };
+        let series = ranges.series.into_iter().map(within);
+        Ok(series.filter(|series| !series.times_ms.is_empty()).collect())
+    }
+
+    fn scalar(&self, steps: Steps, value: impl Fn(i64) -> f64) -> Result<Value> {
+        self.budget.take(steps.count)?;
+        Ok(Value::Scalar(steps.times_ms().map(value).collect()))
+    }
+
+    fn vector(&self, expression: &Expr, steps: Steps) -> Result<Vec<Column>> {
+        match self.evaluated(expression, steps)? {
+            Value::Vector(columns) => Ok(columns),
+            _ => Err(bad_data("expected type instant vector")),
+        }
+    }
+
+    fn numbers(&self, expression: &Expr, steps: Steps) -> Result<Vec<f64>> {
+        match self.evaluated(expression, steps)? {
+            Value::Scalar(numbers) => Ok(numbers),
+            _ => Err(bad_data("expected type scalar")),
+        }
+    }
+
+    fn selected(
+        &self,
+        selector: &VectorSelector,
+        steps: Steps,
+        wants_time: bool,
+    ) -> Result<Vec<Column>> {
+        let placed = Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole);
+        let reading = (self.source, self.budget);
+        let series = selected(selector, placed, LOOKBACK_MS, &steps, reading)?;
+        newest(series, placed, &steps, wants_time, self.budget)
+    }
+
+    fn negated(&self, expression: &Expr, steps: Steps) -> Result<Value> {
+        match self.evaluated(expression, steps)? {
+            Value::Scalar(numbers) => {
+                Ok(Value::Scalar(numbers.into_iter().map(|number| -number).collect()))
+            }
+            Value::Vector(columns) => changed(columns, |_, value| -value),
+            text @ Value::Text(_) => Ok(text),
+        }
+    }
+
+    fn aggregated(&self, aggregate: &AggregateExpr, steps: Steps) -> Result<Vec<Column>> {
+        let name = aggregate.op.to_string();
+        let aggregation = Aggregation::read(&name).ok_or_else(|| unknown(&name))?;
+        let choice = choice(aggregate.modifier.as_ref(), || Choice::Only(Vec::new()));
+        let parameter = match &aggregate.param {
+            None => Parameter::None,
+            Some(parameter) => match self.evaluated(parameter, steps)? {
+                Value::Scalar(numbers) => Parameter::Numbers(numbers),
+                Value::Text(text) => Parameter::Text(text),
+                Value::Vector(_) => return Err(bad_data("expected type scalar in aggregation")),
+            },
+        };
+        let columns = self.vector(&aggregate.expr, steps)?;
+        aggregation.evaluated(columns, &choice, &parameter, steps.count, self.budget)
+    }
+
+    fn binary(&self, binary: &BinaryExpr, steps: Steps) -> Result<Value> {
+        let (left, right) =
+            (self.evaluated(&binary.lhs, steps)?, self.evaluated(&binary.rhs, steps)?);
+        let text = binary.op.to_string();
+        let matching = binary.modifier.as_ref().and_then(|modifier| modifier.matching.as_ref());
+        let choice = choice(matching, || Choice::AllBut(Vec::new()));
+        if let Some(operator) = SetOperator::read(&text) {
+            let (Value::Vector(left), Value::Vector(right)) = (left, right) else {
+                return Err(bad_data(format!(
+                    "set operator {text:?} not allowed in binary scalar expression"
+                )));
+            };
+            return operator.evaluated(left, right, &choice, steps.count).map(Value::Vector);
+        }
+        let operator = Operator::read(&text).ok_or_else(|| unknown(&text))?;
+        let returns_bool = binary.return_bool();
+        match (left, right) {
+            (Value::Scalar(left), Value::Scalar(right)) => {
+                let pairs = left.into_iter().zip(right);
+                Ok(Value::Scalar(pairs.map(|(one, other)| operator.of(one, other)).collect()))
+            }
+            (Value::Vector(columns), Value::Scalar(numbers)) => {
+                with_numbers(columns, operator, returns_bool, |step, value| {
+                    operator.between(value, numbers[step], value, returns_bool)
+                })
+            }
+            (Value::Scalar(numbers), Value::Vector(columns)) => {
+                with_numbers(columns, operator, returns_bool, |step, value| {
+                    operator.between(numbers[step], value, value, returns_bool)
+                })
+            }
+            (Value::Vector(left), Value::Vector(right)) => {
+                self.budget.take(steps.count.saturating_mul(left.len().max(right.len())))?;
+                let card = binary.modifier.as_ref().map(|modifier| &modifier.card);
+                let (cardinality, included) = match card {
+                    Some(VectorMatchCardinality::ManyToOne(labels)) => {
+                        (Cardinality::ManyToOne, labels.labels.clone())
+                    }
+                    Some(VectorMatchCardinality::OneToMany(labels)) => {
+                        (Cardinality::OneToMany, labels.labels.clone())
+                    }
+                    _ => (Cardinality::OneToOne, Vec::new()),
+                };
+                let matching = Matching { operator, returns_bool, cardinality, choice, included };
+                matching.evaluated(left, right).map(Value::Vector)
+            }
+            _ => {
+                Err(bad_data("binary expression must contain only scalar and instant vector types"))
+            }
+        }
+    }
+
+    fn called(&self, call: &Call, steps: Steps) -> Result<Value> {
+        let name = call.func.name;
+        let arguments: Vec<&Expr> = call.args.args.iter().map(|each| peeled(each)).collect();
+        if let Some(function) = find(&RANGE_FUNCTIONS, name) {
+            return self.ranged(name, function, &arguments, steps).map(Value::Vector);
+        }
+        if let Some(function) = find(&numbers::FUNCTIONS, name) {
+            return changed(self.vector(argument(&arguments, 0)?, steps)?, |_, value| {
+                function(value)
+            });
+        }
+        if let Some(function) = find(&calendar::FUNCTIONS, name) {
+            let columns = match arguments.first() {
+                Some(argument) => self.vector(argument, steps)?,
+                None => vec![self.of_time(steps)?],
+            };
+            return changed(columns, |_, value| function(value));
+        }
+        self.called_other(name, &arguments, steps)
+    }
+
+    fn called_other(&self, name: &str, arguments: &[&Expr], steps: Steps) -> Result<Value> {
+        let vector = |at: usize| self.vector(argument(arguments, at)?, steps);
+        let numbers = |at: usize| self.numbers(argument(arguments, at)?, steps);
+        match name {
+            "time" => self.scalar(steps, seconds),
+            "vector" => {
+                let column = Column { labels: Labels::new(), values: numbers(0)? };
+                Ok(Value::Vector(vec![column]))
+            }
+            "scalar" => Ok(Value::Scalar(single(&vector(0)?, steps.count))),
+            "timestamp" => match argument(arguments, 0)? {
+                Expr::VectorSelector(selector) => {
+                    changed(self.selected(selector, steps, true)?, |_, time| time)
+                }
+                other => {
+                    changed(self.vector(other, steps)?, |step, _| seconds(steps.time_ms(step)))
+                }
+            },
+            "round" => {
+                let multiples = arguments.get(1).map(|_| numbers(1)).transpose()?;
+                let multiple = |step: usize| multiples.as_ref().map_or(1.0, |each| each[step]);
+                changed(vector(0)?, |step, value| numbers::rounded(value, multiple(step)))
+            }
+            "clamp_min" => {
+                let min = numbers(1)?;
+                changed(vector(0)?, |step, value| numbers::larger(min[step], value))
+            }
+            "clamp_max" => {
+                let max = numbers(1)?;
+                changed(vector(0)?, |step, value| numbers::smaller(max[step], value))
+            }
+            "clamp" => {
+                let (min, max) = (numbers(1)?, numbers(2)?);
+                changed(vector(0)?, |step, value| {
+                    if max[step] < min[step] {
+                        return ABSENT;
+                    }
+                    numbers::larger(min[step], numbers::smaller(max[step], value))
+                })
+            }
+            "sort" | "sort_desc" => {
+                Ok(Value::Vector(sorting::sorted(vector(0)?, name == "sort_desc")))
+            }
+            "absent" => {
+                let columns = absent::absent(&vector(0)?, steps.count, argument(arguments, 0)?);
+                Ok(Value::Vector(columns))
+            }
+            "histogram_quantile" => {
+                let columns = histogram_quantile(&numbers(0)?, vector(1)?);
+                joined(columns, SAME_LABELS).map(Value::Vector)
+            }
+            "label_replace" => {
+                let mut columns = vector(0)?;
+                let text = |at| text(arguments, at);
+                let texts = [text(1)?, text(2)?, text(3)?, text(4)?];
+                relabel::label_replace(&mut columns, texts)?;
+                joined(columns, SAME_LABELS).map(Value::Vector)
+            }
+            "label_join" => {
+                let mut columns = vector(0)?;
+                let sources: Vec<&str> =
+                    (3..arguments.len()).map(|at| text(arguments, at)).collect::<Result<_>>()?;
+                let (target, separator) = (text(arguments, 1)?, text(arguments, 2)?);
+                relabel::label_join(&mut columns, target, separator, &sources)?;
+                joined(columns, SAME_LABELS).map(Value::Vector)
+            }
+            other => Err(unknown(other)),
+        }
+    }
+
+    /// Returns the time of each step as a series without labels.
+    fn of_time(&self, steps: Steps) -> Result<Column> {
+        self.budget.take(steps.count)?;
+        Ok(Column { labels: Labels::new(), values: steps.times_ms().map(seconds).collect() })
+    }
+
+    fn ranged(
+        &self,
+        name: &str,
+        function: RangeFunction,
+        arguments: &[&Expr],
+        steps: Steps,
+    ) -> Result<Vec<Column>> {
+        let (range_at, parameter_at) = match name {
+            "quantile_over_time" => (1, Some(0)),
+            "predict_linear" => (0, Some(1)),
+            _ => (0, None),
+        };
+        let parameters = match parameter_at {
+            Some(at) => self.numbers(argument(arguments, at)?, steps)?,
+            None => Vec::new(),
+        };
+        let range = argument(arguments, range_at)?;
+        let ranges = self.ranges(range, steps)?;
+        let columns = ranges.evaluated(steps, function, &parameters, self.budget)?;
+        if name == "absent_over_time" {
+            return Ok(absent::absent(&columns, steps.count, range));
+        }
+        let columns = columns.into_iter().filter(|column| !column.is_empty());
+        if name == "last_over_time" {
+            return Ok(columns.collect());
+        }
+        let unnamed = |column: Column| Column { labels: without_metric(column.labels), ..column };
+        // Prometheus refuses equal labels of two series, even at steps of their own.
+        let columns: Vec<Column> = columns.map(unnamed).collect();
+        let count = columns.len();
+        let columns = joined(columns, SAME_LABELS)?;
+        if columns.len() < count {
+            return Err(crate::refusal::execution(SAME_LABELS));
+        }
+        Ok(columns)
+    }
+
+    fn ranges(&self, expression: &Expr, steps: Steps) -> Result<Ranges> {
+        match expression {
+            Expr::Paren(inner) => self.ranges(&inner.expr, steps),
+            Expr::MatrixSelector(matrix) => {
+                let selector = &matrix.vs;
+                let placed =
+                    Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole);
+                let range_ms = milliseconds(matrix.range);
+                let reading = (self.source, self.budget);
+                let series = selected(selector, placed, range_ms, &steps, reading)?;
+                let Placed { offset_ms, at_ms } = placed;
+                Ok(Ranges { series, range_ms, offset_ms, at_ms })
+            }
+            Expr::Subquery(subquery) => self.subquery(subquery, steps),
+            _ => Err(bad_data("expected type range vector")),
+        }
+    }
+
+    /// Evaluates the inner expression at multiples of the subquery's step.
+    fn subquery(&self, subquery: &SubqueryExpr, steps: Steps) -> Result<Ranges> {
+        let placed = Placed::new(subquery.offset.as_ref(), subquery.at.as_ref(), &self.whole);
+        let range_ms = milliseconds(subquery.range);
+        let step_ms = subquery.step.map_or(SUBQUERY_STEP_MS, milliseconds).max(1);
+        let (start_ms, end_ms) = placed.reach(&steps);
+        let start_ms = start_ms.saturating_sub(range_ms);
+        // The division cuts towards zero, as that of Go.
+        let mut first_ms = (start_ms / step_ms).saturating_mul(step_ms);
+        if first_ms < start_ms {
+            first_ms = first_ms.saturating_add(step_ms);
+        }
+        let inner = Steps::between(first_ms, end_ms, step_ms);
+        let columns =
+            if inner.count == 0 { Vec::new() } else { self.vector(&subquery.expr, inner)? };
+        let samples = |column: Column| {
+            let points = inner.times_ms().zip(column.values);
+            let (times_ms, values) = points.filter(|(_, value)| !is_absent(*value)).unzip();
+            SampledSeries { labels: column.labels, times_ms, values }
+        };
+        let series = columns.into_iter().map(samples).collect();
+        let Placed { offset_ms, at_ms } = placed;
+        Ok(Ranges { series, range_ms, offset_ms, at_ms })
+    }
+}
+
+/// Returns the chosen labels of a modifier.
+fn choice(modifier: Option<&LabelModifier>, missing: impl Fn() -> Choice) -> Choice {
+    match modifier {
+        None => missing(),
+        Some(LabelModifier::Include(labels)) => Choice::Only(labels.labels.clone()),
+        Some(LabelModifier::Exclude(labels)) => Choice::AllBut(labels.labels.clone()),
+    }
+}
+
+/// Returns an expression without parentheses around it.
+pub(crate) fn peeled(expression: &Expr) -> &Expr {
+    match expression {
+        Expr::Paren(inner) => peeled(&inner.expr),
+        other => other,
+    }
+}
+
+fn argument<'e>(arguments: &[&'e Expr], at: usize) -> Result<&'e Expr> {
+    arguments.get(at).copied().ok_or_else(|| bad_data("an argument is missing"))
+}
+
+fn text<'e>(arguments: &[&'e Expr], at: usize) -> Result<&'e str> {
+    match argument(arguments, at)? {
+        Expr::StringLiteral(text) => Ok(&text.val),
+        _ => Err(bad_data("expected type string")),
+    }
+}
+
+fn unknown(name: &str) -> crate::refusal::QuestionError {
+    bad_data(format!("{name} is not supported"))
+}
+
+/// Changes each value. The results do not have the name of the metric.
+fn changed(columns: Vec<Column>, change: impl Fn(usize, f64) -> f64) -> Result<Value> {
+    let change = |mut column: Column| {
+        column.map(&change);
+        Column { labels: without_metric(column.labels), values: column.values }
+    };
+    joined(columns.into_iter().map(change).collect(), SAME_LABELS).map(Value::Vector)
+}
+
+fn with_numbers(
+    columns: Vec<Column>,
+    operator: Operator,
+    returns_bool: bool,
+    change: impl Fn(usize, f64) -> f64,
+) -> Result<Value> {
+    if operator.drops_metric() || returns_bool {
+        return changed(columns, change);
+    }
+    let change = |mut column: Column| {
+        column.map(&change);
+        column
+    };
+    let columns = columns.into_iter().map(change);
+    Ok(Value::Vector(columns.filter(|column| !column.is_empty()).collect()))
+}
+
+/// Returns the value of the only series at each step, or NaN if there is no series or several.
+fn single(columns: &[Column], steps: usize) -> Vec<f64> {
+    let mut found = vec![ABSENT; steps];
+    for column in columns {
+        for (single, value) in found.iter_mut().zip(&column.values) {
+            if !is_absent(*value) {
+                *single = if is_absent(*single) { *value } else { f64::NAN };
+            }
+        }
+    }
+    found.into_iter().map(|value| if is_absent(value) { f64::NAN } else { value }).collect()
+}

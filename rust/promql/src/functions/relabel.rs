@@ -1,0 +1,54 @@
+//! `label_replace` and `label_join`.
+
+use regex::Regex;
+
+use crate::column::Column;
+use crate::labels;
+use crate::refusal::{Result, execution};
+
+/// Sets the label `target` to `replacement`, if `expression` matches the label `source`.
+pub(crate) fn label_replace(
+    columns: &mut [Column],
+    [target, replacement, source, expression]: [&str; 4],
+) -> Result<()> {
+    let anchored = Regex::new(&format!("^(?:{expression})$"));
+    let anchored = anchored.map_err(|_| {
+        execution(format!("invalid regular expression in label_replace(): {expression}"))
+    })?;
+    check_target("label_replace", target)?;
+    for Column { labels, .. } in columns {
+        let value = labels::value(labels, source).to_owned();
+        if let Some(found) = anchored.captures(&value) {
+            let mut text = String::new();
+            found.expand(replacement, &mut text);
+            labels::set(labels, target, &text);
+        }
+    }
+    Ok(())
+}
+
+/// Sets the label `target` to the values of the labels `sources`, with `separator` between them.
+pub(crate) fn label_join(
+    columns: &mut [Column],
+    target: &str,
+    separator: &str,
+    sources: &[&str],
+) -> Result<()> {
+    if let Some(source) = sources.iter().find(|source| !labels::is_name(source)) {
+        return Err(execution(format!("invalid source label name in label_join(): {source}")));
+    }
+    check_target("label_join", target)?;
+    for Column { labels, .. } in columns {
+        let values: Vec<&str> = sources.iter().map(|name| labels::value(labels, name)).collect();
+        let text = values.join(separator);
+        labels::set(labels, target, &text);
+    }
+    Ok(())
+}
+
+fn check_target(function: &str, target: &str) -> Result<()> {
+    if labels::is_name(target) {
+        return Ok(());
+    }
+    Err(execution(format!("invalid destination label name in {function}(): {target}")))
+}

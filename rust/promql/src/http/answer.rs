@@ -1,0 +1,124 @@
+//! Answers a request: finds its path, evaluates it within its bounds, and writes the answer.
+
+use std::thread;
+use std::time::Duration;
+
+use fleetcast_core::model::clock::Now;
+use fleetcast_core::model::error::Error;
+use fleetcast_core::model::json::write_string;
+use fleetcast_core::plane::{Failure, Plane};
+
+use super::names;
+use super::parameters::Parameters;
+use super::question::{query, query_range};
+use crate::budget::Budget;
+use crate::refusal::{QuestionError, QuestionRefusal, Result, bad_data, internal};
+use crate::source::PlaneSource;
+
+/// Bytes of the stack on which a question is read and evaluated: both go as deep as a question of
+/// the greatest length can.
+const STACK_BYTES: usize = 256 << 20;
+
+/// The version of Prometheus whose language this is (`docs/prometheus.md`).
+const BUILD: &[u8] = br#"{"version":"2.42.0","revision":"fleetcast","branch":"","buildUser":"","buildDate":"","goVersion":""}"#;
+
+/// A request for a path below `/api/v1/`.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// The path.
+    pub path: &'r str,
+    /// The query string.
+    pub query: &'r str,
+    /// The form in the body, or an empty body.
+    pub form: &'r [u8],
+}
+
+/// Bounds of one question.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Samples and values at steps that a question may use. Each takes up to 16 bytes.
+    pub samples_max: usize,
+    /// Time that a question may take.
+    pub time_max: Duration,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Word of the error, if the answer is an error.
+    pub error: Option<&'static str>,
+    /// JSON.
+    pub body: Vec<u8>,
+}
+
+/// Answers a request from the samples of a plane.
+///
+/// # Errors
+/// Returns the errors of the store. A request that is refused has an answer.
+pub fn answer(
+    plane: &Plane,
+    request: Request<'_>,
+    bounds: Bounds,
+    now: Now,
+) -> std::result::Result<Answer, Error> {
+    let work = || made(plane, request, bounds, now);
+    let made = thread::scope(|scope| {
+        let thread = thread::Builder::new().name("promql".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    match made {
+        Ok(data) => {
+            let mut body = br#"{"status":"success","data":"#.to_vec();
+            body.extend_from_slice(&data);
+            body.push(b'}');
+            Ok(Answer { status: 200, error: None, body })
+        }
+        Err(Failure::Refused(QuestionRefusal { kind, message })) => {
+            let (status, word) = kind.status();
+            Ok(Answer { status, error: Some(word), body: error_body(word, &message) })
+        }
+        Err(Failure::Failed(error)) => Err(error),
+    }
+}
+
+/// Returns the body of an error.
+#[must_use]
+pub fn error_body(kind: &str, message: &str) -> Vec<u8> {
+    let mut body = br#"{"status":"error","errorType":"#.to_vec();
+    write_string(&mut body, kind);
+    body.extend_from_slice(br#","error":"#);
+    write_string(&mut body, message);
+    body.push(b'}');
+    body
+}
+
+fn made(plane: &Plane, request: Request<'_>, bounds: Bounds, now: Now) -> Result<Vec<u8>> {
+    let given = Parameters::new(request.query, request.form);
+    let time_max = match given.duration_ms("timeout")? {
+        Some(time_ms) => bounds.time_max.min(Duration::from_millis(time_ms.max(0).unsigned_abs())),
+        None => bounds.time_max,
+    };
+    let budget = Budget::new(bounds.samples_max, time_max);
+    let source = PlaneSource { plane, now };
+    let name = request.path.strip_prefix("/api/v1/").unwrap_or_default();
+    match name {
+        "query" => query(&given, now.ns.div_euclid(1_000_000), (&source, &budget)),
+        "query_range" => query_range(&given, (&source, &budget)),
+        "series" => names::series(&given, &source, &budget),
+        "labels" => names::labels(&given, &source, &budget),
+        "metadata" => names::metadata(&given, &source),
+        "status/buildinfo" => Ok(BUILD.to_vec()),
+        other => {
+            let label = other.strip_prefix("label/").and_then(|rest| rest.strip_suffix("/values"));
+            let label = label.ok_or_else(|| no_path(request.path))?;
+            names::label_values(label, &given, &source, &budget)
+        }
+    }
+}
+
+fn no_path(path: &str) -> QuestionError {
+    bad_data(format!("no such path: {path}"))
+}

@@ -1,0 +1,125 @@
+//! `series`, `labels`, `label/NAME/values` and `metadata`.
+
+use std::collections::BTreeSet;
+
+use fleetcast_core::query::labelled::{LabelMatcher, Labels, METRIC};
+
+use super::json::{put_labels, put_member, put_texts};
+use super::parameters::Parameters;
+use crate::budget::Budget;
+use crate::labels;
+use crate::language::{self, invalid};
+use crate::refusal::{Result, bad_data};
+use crate::selector::matchers;
+use crate::source::PlaneSource;
+use fleetcast_core::model::json::write_string;
+
+/// Answers `series`: the labels of all series that meet the conditions of a selector.
+pub(super) fn series(
+    given: &Parameters,
+    source: &PlaneSource<'_>,
+    budget: &Budget,
+) -> Result<Vec<u8>> {
+    let found = matching(given, source, budget)?;
+    let found = found.ok_or_else(|| bad_data("no match[] parameter provided"))?;
+    let mut out = vec![b'['];
+    for (at, labels) in found.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        put_labels(&mut out, labels);
+    }
+    out.push(b']');
+    Ok(out)
+}
+
+/// Answers `labels`: the names of labels.
+pub(super) fn labels(
+    given: &Parameters,
+    source: &PlaneSource<'_>,
+    budget: &Budget,
+) -> Result<Vec<u8>> {
+    let names = match matching(given, source, budget)? {
+        Some(found) => found.into_iter().flatten().map(|(label, _)| label.into_string()).collect(),
+        None => source.texts(None)?,
+    };
+    Ok(array(names))
+}
+
+/// Answers `label/NAME/values`: the values of a label.
+pub(super) fn label_values(
+    name: &str,
+    given: &Parameters,
+    source: &PlaneSource<'_>,
+    budget: &Budget,
+) -> Result<Vec<u8>> {
+    if !labels::is_name(name) {
+        return Err(bad_data(format!("invalid label name: {name:?}")));
+    }
+    let values = match matching(given, source, budget)? {
+        Some(found) => {
+            let values = found.iter().map(|each| labels::value(each, name).to_owned());
+            values.filter(|value| !value.is_empty()).collect()
+        }
+        None => source.texts(Some(name))?,
+    };
+    Ok(array(values))
+}
+
+/// Answers `metadata`: each metric, of an unknown type.
+pub(super) fn metadata(given: &Parameters, source: &PlaneSource<'_>) -> Result<Vec<u8>> {
+    let count_max = given.count("limit")?.unwrap_or(usize::MAX);
+    let wanted = given.text("metric");
+    let metrics = source.texts(Some(METRIC))?;
+    let metrics = metrics.iter().filter(|name| wanted.is_none_or(|wanted| wanted == **name));
+    let mut out = vec![b'{'];
+    for (at, name) in metrics.take(count_max).enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_string(&mut out, name);
+        out.extend_from_slice(b":[{");
+        for (at, (member, value)) in
+            [("type", "unknown"), ("help", ""), ("unit", "")].iter().enumerate()
+        {
+            if at > 0 {
+                out.push(b',');
+            }
+            put_member(&mut out, member, value);
+        }
+        out.extend_from_slice(b"}]");
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn array(texts: BTreeSet<String>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_texts(&mut out, texts);
+    out
+}
+
+/// Returns the labels of all series that meet the conditions of one of the selectors, or `None`
+/// without selectors.
+fn matching(
+    given: &Parameters,
+    source: &PlaneSource<'_>,
+    budget: &Budget,
+) -> Result<Option<BTreeSet<Labels>>> {
+    let start_ms = given.time_ms("start")?.unwrap_or(i64::MIN / 1_000_000);
+    let end_ms = given.time_ms("end")?.unwrap_or(i64::MAX / 1_000_000 - 1);
+    if end_ms < start_ms {
+        return Err(invalid("end", "end timestamp must not be before start time"));
+    }
+    let selectors = given.all("match[]").map(language::read_selector);
+    let selectors: Vec<Vec<LabelMatcher>> =
+        selectors.map(|selector| Ok(matchers(&selector?))).collect::<Result<_>>()?;
+    if selectors.is_empty() {
+        return Ok(None);
+    }
+    let mut found = BTreeSet::new();
+    for matchers in selectors {
+        found.extend(source.present(&matchers, start_ms, end_ms, budget.of_read())?);
+    }
+    Ok(Some(found))
+}

@@ -1,0 +1,112 @@
+//! Parameters of a request, from its query string and from the form in its body.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode;
+use promql_parser::util::duration::parse_duration;
+
+use fleetcast_core::model::time::parse_ns;
+
+use crate::language::invalid;
+use crate::refusal::{Result, bad_data};
+use crate::selector::milliseconds;
+
+/// Times that Prometheus takes, in seconds.
+const SECONDS_MAX: f64 = 9.2e15;
+
+/// Names and values, decoded.
+pub(super) struct Parameters {
+    pairs: Vec<(String, String)>,
+}
+
+impl Parameters {
+    /// Reads a query string and a form.
+    pub(super) fn new(query: &str, form: &[u8]) -> Self {
+        let all =
+            form.split(|byte| *byte == b'&').chain(query.as_bytes().split(|byte| *byte == b'&'));
+        let pair = |pair: &[u8]| {
+            let equals = pair.iter().position(|byte| *byte == b'=');
+            let (name, value) = pair.split_at(equals.unwrap_or(pair.len()));
+            (decoded(name), decoded(value.get(1..).unwrap_or_default()))
+        };
+        Self { pairs: all.filter(|each| !each.is_empty()).map(pair).collect() }
+    }
+
+    /// Returns the first value of a parameter that is not empty.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.all(name).next().filter(|text| !text.is_empty())
+    }
+
+    /// Returns all values of a parameter.
+    pub(super) fn all<'p>(&'p self, name: &str) -> impl Iterator<Item = &'p str> {
+        let pairs = self.pairs.iter().filter(move |(known, _)| known == name);
+        pairs.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns a time in milliseconds since 1970, if there is one.
+    pub(super) fn time_ms(&self, name: &str) -> Result<Option<i64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let parsed =
+            seconds_of(text).or_else(|| Some(parse_ns(text.as_bytes())?.div_euclid(1_000_000)));
+        let refused = || invalid(name, &format!("cannot parse {text:?} to a valid timestamp"));
+        parsed.map(Some).ok_or_else(refused)
+    }
+
+    /// Returns a duration in milliseconds, if there is one.
+    pub(super) fn duration_ms(&self, name: &str) -> Result<Option<i64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let is_number = text.parse::<f64>().is_ok();
+        let parsed =
+            if is_number { seconds_of(text) } else { parse_duration(text).ok().map(milliseconds) };
+        let refused = || invalid(name, &format!("cannot parse {text:?} to a valid duration"));
+        parsed.map(Some).ok_or_else(refused)
+    }
+
+    /// Returns a whole number, if there is one.
+    pub(super) fn count(&self, name: &str) -> Result<Option<usize>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| bad_data(format!("{name} must be a number")))
+    }
+}
+
+/// Returns seconds in whole milliseconds.
+#[expect(clippy::cast_possible_truncation, reason = "bounded")]
+fn seconds_of(text: &str) -> Option<i64> {
+    let seconds: f64 = text.parse().ok()?;
+    (seconds.abs() <= SECONDS_MAX)
+        .then(|| (seconds.trunc() as i64) * 1_000 + (seconds.fract() * 1e3).round() as i64)
+}
+
+fn decoded(text: &[u8]) -> String {
+    let spaced: Cow<'_, [u8]> = if text.contains(&b'+') {
+        text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect::<Vec<_>>().into()
+    } else {
+        text.into()
+    };
+    percent_decode(&spaced).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_come_from_the_form_and_the_query_string() {
+        let given = Parameters::new("query=a%2Bb&match[]=x&empty=", b"match%5B%5D=y+z&time=1.5");
+        assert_eq!(given.text("query"), Some("a+b"));
+        assert_eq!(given.all("match[]").collect::<Vec<_>>(), ["y z", "x"]);
+        assert_eq!(given.text("empty"), None);
+        assert_eq!(given.time_ms("time").unwrap(), Some(1_500));
+    }
+
+    #[test]
+    fn times_are_seconds_or_dates_and_durations_have_units() {
+        let given =
+            Parameters::new("a=1435781451.781&b=2015-07-01T20:10:51.781Z&c=soon&d=1m30s&e=15", b"");
+        assert_eq!(given.time_ms("a").unwrap(), Some(1_435_781_451_781));
+        assert_eq!(given.time_ms("b").unwrap(), Some(1_435_781_451_781));
+        assert!(given.time_ms("c").is_err() && given.duration_ms("c").is_err());
+        assert_eq!(given.duration_ms("d").unwrap(), Some(90_000));
+        assert_eq!(given.duration_ms("e").unwrap(), Some(15_000));
+    }
+}

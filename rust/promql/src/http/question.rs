@@ -1,0 +1,168 @@
+//! `query` and `query_range`.
+
+use promql_parser::parser::Expr;
+use promql_parser::parser::value::ValueType;
+
+use super::json::{put_labels, put_point, put_time};
+use super::parameters::Parameters;
+use crate::budget::Budget;
+use crate::column::{Column, Value, is_absent};
+use crate::evaluator::{Evaluator, peeled};
+use crate::language::{self, invalid};
+use crate::refusal::{Result, bad_data};
+use crate::source::{SampledSeries, Source};
+use crate::steps::Steps;
+use fleetcast_core::model::json::write_string;
+
+/// Points of a series in one answer.
+const POINTS_MAX: usize = 11_000;
+
+/// Samples that a value of an answer counts as, beside the value itself.
+const SAMPLES_PER_POINT: usize = 2;
+
+/// Answers `query`: the value of an expression at one instant.
+pub(super) fn query(
+    given: &Parameters,
+    now_ms: i64,
+    (source, budget): (&dyn Source, &Budget),
+) -> Result<Vec<u8>> {
+    let time_ms = given.time_ms("time")?.unwrap_or(now_ms);
+    let expression = language::read(given.text("query").unwrap_or_default())?;
+    let steps = Steps::at(time_ms);
+    let evaluator = Evaluator { source, budget, whole: steps };
+    let mut out = Vec::new();
+    if let Expr::MatrixSelector(_) | Expr::Subquery(_) = peeled(&expression) {
+        let samples = evaluator.samples(&expression, time_ms)?;
+        put_head(&mut out, "matrix");
+        put_matrix(&mut out, samples.iter().map(|series| (&series.labels, points(series))));
+        out.extend_from_slice(b"}");
+        return Ok(out);
+    }
+    match evaluator.evaluated(&expression, steps)? {
+        Value::Scalar(numbers) => {
+            put_head(&mut out, "scalar");
+            put_point(&mut out, time_ms, numbers.first().copied().unwrap_or(f64::NAN));
+        }
+        Value::Text(text) => {
+            put_head(&mut out, "string");
+            let mut time = String::from("[");
+            put_time(&mut time, time_ms);
+            out.extend_from_slice(time.as_bytes());
+            out.push(b',');
+            write_string(&mut out, &text);
+            out.push(b']');
+        }
+        Value::Vector(columns) => {
+            put_head(&mut out, "vector");
+            out.push(b'[');
+            for (at, Column { labels, values }) in columns.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(br#"{"metric":"#);
+                put_labels(&mut out, labels);
+                out.extend_from_slice(br#","value":"#);
+                put_point(&mut out, time_ms, values.first().copied().unwrap_or(f64::NAN));
+                out.push(b'}');
+            }
+            out.push(b']');
+        }
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// Answers `query_range`: the values of an expression at the steps of a range.
+pub(super) fn query_range(
+    given: &Parameters,
+    (source, budget): (&dyn Source, &Budget),
+) -> Result<Vec<u8>> {
+    let missing = |name| invalid(name, "cannot parse \"\" to a valid timestamp");
+    let start_ms = given.time_ms("start")?.ok_or_else(|| missing("start"))?;
+    let end_ms = given.time_ms("end")?.ok_or_else(|| missing("end"))?;
+    if end_ms < start_ms {
+        return Err(invalid("end", "end timestamp must not be before start time"));
+    }
+    let step_ms = given.duration_ms("step")?;
+    let step_ms =
+        step_ms.ok_or_else(|| invalid("step", "cannot parse \"\" to a valid duration"))?;
+    if step_ms <= 0 {
+        return Err(invalid(
+            "step",
+            "zero or negative query resolution step widths are not accepted. Try a positive integer",
+        ));
+    }
+    let steps = Steps::between(start_ms, end_ms, step_ms);
+    if steps.count - 1 > POINTS_MAX {
+        return Err(bad_data(format!(
+            "exceeded maximum resolution of {POINTS_MAX} points per timeseries. Try decreasing the \
+             query resolution (?step=XX)"
+        )));
+    }
+    let expression = language::read(given.text("query").unwrap_or_default())?;
+    let kind = match expression.value_type() {
+        ValueType::Matrix => Some("range vector"),
+        ValueType::String => Some("string"),
+        ValueType::Scalar | ValueType::Vector => None,
+    };
+    if let Some(kind) = kind {
+        return Err(invalid(
+            "query",
+            &format!(
+                "invalid expression type {kind:?} for range query, must be Scalar or instant Vector"
+            ),
+        ));
+    }
+    let evaluator = Evaluator { source, budget, whole: steps };
+    let mut columns = match evaluator.evaluated(&expression, steps)? {
+        Value::Scalar(values) => vec![Column { labels: Vec::new(), values }],
+        Value::Vector(columns) => columns,
+        Value::Text(_) => return Err(bad_data("a text has no range")),
+    };
+    columns.sort_by(|one, other| one.labels.cmp(&other.labels));
+    budget.take(columns.len().saturating_mul(steps.count).saturating_mul(SAMPLES_PER_POINT))?;
+    let mut out = Vec::new();
+    put_head(&mut out, "matrix");
+    put_matrix(
+        &mut out,
+        columns.iter().map(|column| {
+            let points = steps.times_ms().zip(column.values.iter().copied());
+            (&column.labels, points.filter(|(_, value)| !is_absent(*value)))
+        }),
+    );
+    out.push(b'}');
+    Ok(out)
+}
+
+fn points(series: &SampledSeries) -> impl Iterator<Item = (i64, f64)> {
+    series.times_ms.iter().copied().zip(series.values.iter().copied())
+}
+
+fn put_head(out: &mut Vec<u8>, kind: &str) {
+    out.extend_from_slice(br#"{"resultType":""#);
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(br#"","result":"#);
+}
+
+fn put_matrix<'c, P: Iterator<Item = (i64, f64)>>(
+    out: &mut Vec<u8>,
+    series: impl Iterator<Item = (&'c fleetcast_core::query::labelled::Labels, P)>,
+) {
+    out.push(b'[');
+    for (at, (labels, points)) in series.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(br#"{"metric":"#);
+        put_labels(out, labels);
+        out.extend_from_slice(br#","values":["#);
+        for (at, (time_ms, value)) in points.enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            put_point(out, time_ms, value);
+        }
+        out.extend_from_slice(b"]}");
+    }
+    out.push(b']');
+}

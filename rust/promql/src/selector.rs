@@ -1,0 +1,136 @@
+//! Selectors: conditions on labels, and the newest sample before each step.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use promql_parser::label::{MatchOp, Matcher};
+use promql_parser::parser::{AtModifier, Offset, VectorSelector};
+
+use fleetcast_core::query::labelled::{LabelMatcher, LabelTest, METRIC};
+
+use crate::budget::Budget;
+use crate::column::{ABSENT, Column, is_absent};
+use crate::refusal::Result;
+use crate::source::{SampledSeries, Source};
+use crate::steps::Steps;
+
+/// Age of a sample, in milliseconds, after which it is no longer the value of its series.
+pub(crate) const LOOKBACK_MS: i64 = 300_000;
+
+/// Place of a selector in time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    pub(crate) offset_ms: i64,
+    /// The instant of `@`, in place of each step.
+    pub(crate) at_ms: Option<i64>,
+}
+
+impl Placed {
+    /// Reads the modifiers of a selector in a question about `whole`.
+    pub(crate) fn new(offset: Option<&Offset>, at: Option<&AtModifier>, whole: &Steps) -> Self {
+        let offset_ms = match offset {
+            None => 0,
+            Some(Offset::Pos(duration)) => milliseconds(*duration),
+            Some(Offset::Neg(duration)) => -milliseconds(*duration),
+        };
+        let at_ms = at.map(|at| match at {
+            AtModifier::Start => whole.start_ms,
+            AtModifier::End => whole.end_ms(),
+            AtModifier::At(time) => since_1970_ms(*time),
+        });
+        Self { offset_ms, at_ms }
+    }
+
+    /// Returns the first and the last instant that `steps` refer to.
+    pub(crate) fn reach(&self, steps: &Steps) -> (i64, i64) {
+        let place = |time_ms: i64| self.at_ms.unwrap_or(time_ms).saturating_sub(self.offset_ms);
+        (place(steps.start_ms), place(steps.end_ms()))
+    }
+}
+
+/// Returns a duration in whole milliseconds.
+pub(crate) fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn since_1970_ms(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => milliseconds(after),
+        Err(before) => -milliseconds(before.duration()),
+    }
+}
+
+/// Returns the conditions of a selector.
+pub(crate) fn matchers(selector: &VectorSelector) -> Vec<LabelMatcher> {
+    let name = selector.name.as_ref().map(|name| LabelMatcher {
+        label: METRIC.to_owned(),
+        test: LabelTest::Equal(name.clone()),
+    });
+    name.into_iter().chain(selector.matchers.matchers.iter().map(matcher)).collect()
+}
+
+fn matcher(matcher: &Matcher) -> LabelMatcher {
+    let test = match &matcher.op {
+        MatchOp::Equal => LabelTest::Equal(matcher.value.clone()),
+        MatchOp::NotEqual => LabelTest::NotEqual(matcher.value.clone()),
+        MatchOp::Re(expression) => LabelTest::Matching(expression.clone()),
+        MatchOp::NotRe(expression) => LabelTest::NotMatching(expression.clone()),
+    };
+    LabelMatcher { label: matcher.name.clone(), test }
+}
+
+/// Samples of a selector, with enough before the first step.
+pub(crate) fn selected(
+    selector: &VectorSelector,
+    placed: Placed,
+    before_ms: i64,
+    steps: &Steps,
+    (source, budget): (&dyn Source, &Budget),
+) -> Result<Vec<SampledSeries>> {
+    let (start_ms, end_ms) = placed.reach(steps);
+    let start_ms = start_ms.saturating_sub(before_ms);
+    let series = source.select(&matchers(selector), start_ms, end_ms, budget.of_read())?;
+    budget.take(series.iter().map(|series| series.values.len()).sum())?;
+    Ok(series)
+}
+
+/// Returns the newest sample before each step: its value, or its time in seconds.
+pub(crate) fn newest(
+    series: Vec<SampledSeries>,
+    placed: Placed,
+    steps: &Steps,
+    wants_time: bool,
+    budget: &Budget,
+) -> Result<Vec<Column>> {
+    budget.take(series.len().saturating_mul(steps.count))?;
+    let mut columns = Vec::with_capacity(series.len());
+    for SampledSeries { labels, times_ms, values } in series {
+        let mut at = 0;
+        let newest = |step_ms: i64| {
+            let end_ms = placed.at_ms.unwrap_or(step_ms).saturating_sub(placed.offset_ms);
+            while times_ms.get(at).is_some_and(|time_ms| *time_ms <= end_ms) {
+                at += 1;
+            }
+            let Some(newest) = at.checked_sub(1) else { return ABSENT };
+            let (time_ms, value) = (times_ms[newest], values[newest]);
+            if is_absent(value) || time_ms < end_ms.saturating_sub(LOOKBACK_MS) {
+                ABSENT
+            } else if wants_time {
+                seconds(time_ms)
+            } else {
+                value
+            }
+        };
+        let column = Column { labels, values: steps.times_ms().map(newest).collect() };
+        if !column.is_empty() {
+            columns.push(column);
+        }
+        budget.check_time()?;
+    }
+    Ok(columns)
+}
+
+/// Returns an instant in seconds.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 have 42 bits")]
+pub(crate) fn seconds(time_ms: i64) -> f64 {
+    time_ms as f64 / 1e3
+}

@@ -1,0 +1,139 @@
+//! Samples that a question reads.
+
+use std::collections::BTreeSet;
+
+use fleetcast_core::model::clock::Now;
+use fleetcast_core::plane::Plane;
+use fleetcast_core::query::labelled::{LabelBounds, LabelMatcher, LabelQuery, Labels};
+
+use crate::refusal::{Result, of_read};
+
+const NS_PER_MS: i64 = 1_000_000;
+
+/// Samples of one series.
+#[derive(Clone, Debug)]
+pub(crate) struct SampledSeries {
+    /// Labels with the name of the metric.
+    pub(crate) labels: Labels,
+    /// Times in milliseconds since 1970, strictly ascending.
+    pub(crate) times_ms: Vec<i64>,
+    /// Values. The NaN that marks the end of a series is among them.
+    pub(crate) values: Vec<f64>,
+}
+
+/// A store of samples.
+pub(crate) trait Source {
+    /// Returns the samples from `start_ms` to `end_ms` inclusive of all series that meet every
+    /// condition, sorted by labels. No labels occur twice.
+    ///
+    /// # Errors
+    /// Returns the refusal of a question that passed a bound, or a fault of the store.
+    fn select(
+        &self,
+        matchers: &[LabelMatcher],
+        start_ms: i64,
+        end_ms: i64,
+        bounds: LabelBounds,
+    ) -> Result<Vec<SampledSeries>>;
+}
+
+/// A plane at an instant. The instant decides which rows retention hides.
+pub(crate) struct PlaneSource<'p> {
+    /// The plane.
+    pub(crate) plane: &'p Plane,
+    /// The instant.
+    pub(crate) now: Now,
+}
+
+impl PlaneSource<'_> {
+    /// Returns the labels of all series that meet every condition and have a sample from `start_ms`
+    /// to `end_ms` inclusive.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Source::select`].
+    pub(crate) fn present(
+        &self,
+        matchers: &[LabelMatcher],
+        start_ms: i64,
+        end_ms: i64,
+        bounds: LabelBounds,
+    ) -> Result<Vec<Labels>> {
+        let query = query(matchers, start_ms, end_ms, false);
+        let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
+        Ok(found.into_iter().map(|series| series.labels).collect())
+    }
+
+    /// Returns all names of labels, or all values of one label, of all series that were ever
+    /// written.
+    ///
+    /// # Errors
+    /// Returns a fault of the store.
+    pub(crate) fn texts(&self, label: Option<&str>) -> Result<BTreeSet<String>> {
+        Ok(self.plane.label_texts(label)?)
+    }
+}
+
+fn query(matchers: &[LabelMatcher], start_ms: i64, end_ms: i64, keeps_samples: bool) -> LabelQuery {
+    LabelQuery {
+        matchers: matchers.to_vec(),
+        start_ns: start_ms.saturating_mul(NS_PER_MS),
+        end_ns: end_ms.saturating_add(1).saturating_mul(NS_PER_MS),
+        keeps_samples,
+    }
+}
+
+impl Source for PlaneSource<'_> {
+    fn select(
+        &self,
+        matchers: &[LabelMatcher],
+        start_ms: i64,
+        end_ms: i64,
+        bounds: LabelBounds,
+    ) -> Result<Vec<SampledSeries>> {
+        let query = query(matchers, start_ms, end_ms, true);
+        let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
+        let mut all: Vec<SampledSeries> = Vec::with_capacity(found.len());
+        for series in found {
+            let labels = series.labels;
+            let samples = series.times_ns.into_iter().zip(series.values);
+            match all.last_mut().filter(|last| last.labels == labels) {
+                // Two fields, or two series, whose names become the same labels.
+                Some(last) => last.mix(samples),
+                None => {
+                    let (times_ms, values) = (Vec::new(), Vec::new());
+                    let mut new = SampledSeries { labels, times_ms, values };
+                    new.extend(samples);
+                    all.push(new);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl SampledSeries {
+    /// Appends samples in order of time. Of the samples of one millisecond the last one stays.
+    fn extend(&mut self, samples: impl ExactSizeIterator<Item = (i64, f64)>) {
+        self.times_ms.reserve_exact(samples.len());
+        self.values.reserve_exact(samples.len());
+        for (time_ns, value) in samples {
+            let time_ms = time_ns.div_euclid(NS_PER_MS);
+            if self.times_ms.last() == Some(&time_ms) {
+                self.values.pop();
+                self.times_ms.pop();
+            }
+            self.times_ms.push(time_ms);
+            self.values.push(value);
+        }
+    }
+
+    /// Adds samples in any order.
+    fn mix(&mut self, samples: impl Iterator<Item = (i64, f64)>) {
+        let times_ns = std::mem::take(&mut self.times_ms).into_iter();
+        let values = std::mem::take(&mut self.values);
+        let known = times_ns.map(|time_ms| time_ms.saturating_mul(NS_PER_MS)).zip(values);
+        let mut all: Vec<(i64, f64)> = known.chain(samples).collect();
+        all.sort_by_key(|(time_ns, _)| *time_ns);
+        self.extend(all.into_iter());
+    }
+}

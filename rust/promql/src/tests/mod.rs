@@ -1,0 +1,5 @@
+//! Questions over samples in memory.
+
+mod model;
+mod samples;
+mod table;

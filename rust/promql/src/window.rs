@@ -1,0 +1,129 @@
+//! Windows of samples before each step, series by series.
+
+use crate::budget::Budget;
+use crate::column::{ABSENT, Column, is_absent};
+use crate::refusal::Result;
+use crate::source::SampledSeries;
+use crate::steps::Steps;
+
+/// Samples of one series that lie in the range of one step. There is at least one sample.
+pub(crate) struct Window<'s> {
+    pub(crate) times_ms: &'s [i64],
+    pub(crate) values: &'s [f64],
+    /// Values before which the counter began anew within the window.
+    pub(crate) resets: &'s [f64],
+    /// First and last instant of the range, both inclusive.
+    pub(crate) start_ms: i64,
+    pub(crate) end_ms: i64,
+    /// Instant of the step, which `offset` and `@` do not change.
+    pub(crate) step_ms: i64,
+    /// The scalar argument of the function at this step.
+    pub(crate) parameter: f64,
+}
+
+/// A function of a window. `None` is no value.
+pub(crate) type RangeFunction = fn(&Window<'_>) -> Option<f64>;
+
+/// Samples that a range function reads, and the place of its windows.
+pub(crate) struct Ranges {
+    pub(crate) series: Vec<SampledSeries>,
+    pub(crate) range_ms: i64,
+    pub(crate) offset_ms: i64,
+    /// The instant of `@`, in place of each step.
+    pub(crate) at_ms: Option<i64>,
+}
+
+/// Steps between two looks at the clock.
+const STEPS_PER_LOOK: usize = 64;
+
+impl Ranges {
+    /// Returns the end of the window of a step.
+    pub(crate) fn end_ms(&self, step_ms: i64) -> i64 {
+        self.at_ms.unwrap_or(step_ms).saturating_sub(self.offset_ms)
+    }
+
+    /// Evaluates a function at each step of each series. `parameters` has a number for each step,
+    /// or is empty.
+    pub(crate) fn evaluated(
+        self,
+        steps: Steps,
+        function: RangeFunction,
+        parameters: &[f64],
+        budget: &Budget,
+    ) -> Result<Vec<Column>> {
+        budget.take(self.series.len().saturating_mul(steps.count))?;
+        let mut columns = Vec::with_capacity(self.series.len());
+        let (range_ms, offset_ms, at_ms) = (self.range_ms, self.offset_ms, self.at_ms);
+        for series in self.series {
+            let series = live(series);
+            let resets = Resets::of(&series.values);
+            let mut values = vec![ABSENT; steps.count];
+            let (mut first, mut last) = (0, 0);
+            for (step, value) in values.iter_mut().enumerate() {
+                if step % STEPS_PER_LOOK == 0 {
+                    budget.check_time()?;
+                }
+                let step_ms = steps.time_ms(step);
+                let end_ms = at_ms.unwrap_or(step_ms).saturating_sub(offset_ms);
+                let start_ms = end_ms.saturating_sub(range_ms);
+                let times_ms = &series.times_ms;
+                while times_ms.get(first).is_some_and(|time_ms| *time_ms < start_ms) {
+                    first += 1;
+                }
+                last = last.max(first);
+                while times_ms.get(last).is_some_and(|time_ms| *time_ms <= end_ms) {
+                    last += 1;
+                }
+                if first == last {
+                    continue;
+                }
+                let window = Window {
+                    times_ms: &times_ms[first..last],
+                    values: &series.values[first..last],
+                    resets: resets.within(first, last),
+                    start_ms,
+                    end_ms,
+                    step_ms,
+                    parameter: parameters.get(step).copied().unwrap_or(f64::NAN),
+                };
+                *value = function(&window).unwrap_or(ABSENT);
+            }
+            columns.push(Column { labels: series.labels, values });
+        }
+        Ok(columns)
+    }
+}
+
+/// Removes the marks of the end of a series.
+pub(crate) fn live(mut series: SampledSeries) -> SampledSeries {
+    if series.values.iter().any(|value| is_absent(*value)) {
+        let samples = series.times_ms.into_iter().zip(series.values);
+        let kept = samples.filter(|(_, value)| !is_absent(*value));
+        (series.times_ms, series.values) = kept.unzip();
+    }
+    series
+}
+
+/// Resets of a counter.
+struct Resets {
+    /// Indices of the samples that are below the sample before, ascending.
+    indices: Vec<usize>,
+    /// The values before.
+    before: Vec<f64>,
+}
+
+impl Resets {
+    fn of(values: &[f64]) -> Self {
+        let pairs = values.windows(2).enumerate();
+        let fallen = pairs.filter(|(_, pair)| pair[1] < pair[0]);
+        let (indices, before) = fallen.map(|(at, pair)| (at + 1, pair[0])).unzip();
+        Self { indices, before }
+    }
+
+    /// Returns the values before the resets among these samples, the first sample excluded.
+    fn within(&self, first: usize, last: usize) -> &[f64] {
+        let start = self.indices.partition_point(|index| *index <= first);
+        let end = self.indices.partition_point(|index| *index < last);
+        &self.before[start..end.max(start)]
+    }
+}

@@ -1,0 +1,138 @@
+"""Prometheus' HTTP API on the adapter listener: the language itself is tested in `rust/promql`."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from fleetcast.config import Settings
+from fleetcast.config.sections import Adapters
+
+from .messages import snappy, time_series
+from .serving import NOW_NS, NOW_S, Served, time_of
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+PROTOBUF = {"content-type": "application/x-protobuf", "content-encoding": "snappy"}
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Records of links, and samples that Prometheus sent, the last of them at `NOW_S`."""
+    served = Served()
+    plane = served.stores.plane()
+    records = [
+        {
+            "measurement": "link",
+            "time": time_of(NOW_S - 60 + 30 * at),
+            "tags": {"entity_id": entity, "rain-zone": "K"},
+            "fields": {"snr-db": 10.0 + at, "locked": True, "note": "x"},
+        }
+        for at in range(3)
+        for entity in ("a", "b")
+    ]
+    plane.write_json(json.dumps(records).encode(), now_ns=NOW_NS)
+    labels = {"__name__": "up", "instance": "n:9100", "job": "node"}
+    samples = [(1.0, (NOW_S - 30) * 1000), (0.0, NOW_S * 1000)]
+    body = snappy(time_series(labels, samples))
+    assert served.post("/api/v1/write", body, {"x-api-key": "good", **PROTOBUF}).status_code == 204
+    return served
+
+
+def ask(served, path, key="reader", **parameters):
+    headers = {"x-api-key": served.stores.text(key)}
+    query = urlencode(parameters, doseq=True)
+    return served.client.simulate_get(f"/api/v1/{path}", headers=headers, query_string=query)
+
+
+def data(served, path, **parameters):
+    answer = ask(served, path, **parameters)
+    assert (answer.status_code, answer.json["status"]) == (200, "success"), answer.text
+    return answer.json["data"]
+
+
+def test_a_field_is_a_metric_and_each_tag_set_a_series(served):
+    found = data(served, "query", query="snr_db", time=NOW_S)
+    metrics = [
+        {"__name__": "snr_db", "entity_id": name, "measurement": "link", "rain_zone": "K"}
+        for name in ("a", "b")
+    ]
+    expected = [{"metric": metric, "value": [NOW_S, "12"]} for metric in metrics]
+    assert found == {"resultType": "vector", "result": expected}
+    assert data(served, "query", query="sum(locked)", time=NOW_S)["result"][0]["value"][1] == "2"
+    assert data(served, "query", query="note", time=NOW_S)["result"] == []
+
+
+def test_samples_of_remote_write_have_the_labels_that_they_came_with(served):
+    ((metric, value),) = (
+        item.values() for item in data(served, "query", query="up", time=NOW_S)["result"]
+    )
+    assert metric == {"__name__": "up", "instance": "n:9100", "job": "node"}
+    assert value == [NOW_S, "0"]
+    assert {"instance": "n:9100"}.items() <= metric.items()
+
+
+def test_a_range_has_a_value_at_each_step(served):
+    span = {"start": NOW_S - 60, "end": NOW_S, "step": "30s"}
+    found = data(served, "query_range", query='max(rate(snr_db{entity_id=~"a|b"}[1m]))', **span)
+    ((metric, values),) = (item.values() for item in found["result"])
+    assert (found["resultType"], metric) == ("matrix", {})
+    assert [value[0] for value in values] == [NOW_S - 30, NOW_S]
+
+
+def test_names_are_those_that_were_written(served):
+    assert data(served, "label/__name__/values") == ["locked", "snr_db", "up"]
+    assert data(served, "label/entity_id/values") == ["a", "b"]
+    assert data(served, "label/instance/values", **{"match[]": "up"}) == ["n:9100"]
+    names = ["__name__", "instance", "job"]
+    assert data(served, "labels", **{"match[]": "up"}) == names
+    assert data(served, "labels") == sorted([*names, "entity_id", "measurement", "rain_zone"])
+    matched = data(served, "series", **{"match[]": ['up{job="node"}', 'locked{entity_id="a"}']})
+    assert [labels["__name__"] for labels in matched] == ["locked", "up"]
+    assert data(served, "series", **{"match[]": "up", "end": NOW_S - 3600}) == []
+    assert set(data(served, "metadata")) == {"locked", "snr_db", "up"}
+    assert data(served, "status/buildinfo")["version"] == "2.42.0"
+
+
+def test_a_form_in_the_body_is_as_good_as_a_query_string(served):
+    body = urlencode({"query": "up", "time": NOW_S}).encode()
+    answer = served.post("/api/v1/query", body, {"x-api-key": "reader", **FORM})
+    assert answer.json["data"] == data(served, "query", query="up", time=NOW_S)
+    other = {"x-api-key": "reader", "content-type": "application/json"}
+    assert served.post("/api/v1/query", body, other).status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "kind", "words"),
+    [
+        ({"query": "sum("}, 400, "bad_data", "query"),
+        ({"query": "holt_winters(up[5m], 0.5, 0.5)"}, 400, "bad_data", "holt_winters"),
+        ({"query": "up", "time": "soon"}, 400, "bad_data", "timestamp"),
+        ({"query": "up + on(job) group_left() up or up[1m]"}, 400, "bad_data", ""),
+        ({"query": "sum(" * 5000}, 400, "bad_data", "16384 bytes"),
+        ({"query": "(" * 16_000}, 400, "bad_data", ""),
+        ({"query": "-" * 16_000 + "1"}, 200, None, ""),
+        ({"query": "1" + "+1" * 8_000}, 200, None, ""),
+        ({"query": "up[1e400]"}, 400, "bad_data", ""),
+    ],
+)
+def test_a_question_that_is_refused_says_why(served, parameters, status, kind, words):
+    answer = ask(served, "query", **parameters)
+    assert (answer.status_code, answer.json.get("errorType")) == (status, kind), answer.text[:300]
+    assert words in answer.json.get("error", "")
+
+
+def test_a_question_needs_a_key_that_may_read(served):
+    for key, status in (("good", 200), ("reader", 200)):
+        assert ask(served, "query", key, query="up").status_code == status
+    answer = served.client.simulate_get("/api/v1/query", query_string="query=up")
+    assert (answer.status_code, answer.json["errorType"]) == (401, "bad_data")
+    assert ask(served, "label/a%2Fb/values").status_code == 404
+
+
+def test_a_question_beyond_a_bound_says_which():
+    served = Served(settings=Settings(adapters=Adapters(query_samples_max=3)))
+    answer = ask(served, "query_range", query="vector(1)", start=0, end=10, step=1)
+    assert (answer.status_code, answer.json["errorType"]) == (422, "execution")
+    assert "query_samples_max" in answer.json["error"]
