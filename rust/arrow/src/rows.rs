@@ -87,7 +87,7 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
             Vec::new(),
             Some(texts(names, None, 0)),
         ),
-        map(batch.tags, rows),
+        map(batch.tags.by_row(), rows),
     ];
     let mut columns = batch.columns.into_iter().peekable();
     for (index, (_, field_type)) in schema.columns.iter().enumerate() {

@@ -1,8 +1,6 @@
 //! A hash over everything that a scan answers. It does not depend on the segments and blocks in
 //! which the rows are stored (`docs/format.md`, "Hash of answers").
 
-use std::ops::Range;
-
 use ring::digest::{SHA256, digest};
 
 use super::Reader;
@@ -10,9 +8,7 @@ use super::scan::RowStream;
 use crate::model::batch::FieldType;
 use crate::model::column_name;
 use crate::model::error::Result;
-use crate::query::scan::{
-    ScanBatch, ScanColumn, ScanRequest, ScanSchema, ScanValues, TagMaps, Texts,
-};
+use crate::query::scan::{ScanColumn, ScanRequest, ScanSchema, ScanValues, TagMaps};
 
 impl Reader {
     /// Returns the hash over everything that a scan answers if retention hides no row.
@@ -30,10 +26,14 @@ fn hash_of(mut stream: RowStream) -> Result<u64> {
     while let Some(batch) = stream.next_batch()? {
         let measurement = &keys.measurements[batch.measurement as usize];
         rows.clear();
-        rows.extend(batch.times_ns.iter().enumerate().map(|(row, time_ns)| {
-            let series = series.key_of(&batch, measurement, row);
-            mixed(series.wrapping_add(mixed(time_ns.cast_unsigned())))
-        }));
+        let mut times_ns = batch.times_ns.as_slice();
+        for (run, length) in batch.tags.lengths.iter().enumerate() {
+            let series = series.key_of(&batch.tags.maps, measurement, run);
+            let (of_run, rest) = times_ns.split_at(*length);
+            let hash = |time_ns: &i64| mixed(series.wrapping_add(mixed(time_ns.cast_unsigned())));
+            rows.extend(of_run.iter().map(hash));
+            times_ns = rest;
+        }
         for (index, column) in &batch.columns {
             sum = sum.wrapping_add(hash_of_column(column, keys.fields[*index], &rows));
         }
@@ -59,7 +59,7 @@ fn hash_of_column(column: &ScanColumn, field: u64, rows: &[u64]) -> u64 {
     let mut value_of = |row: usize| match &column.values {
         ScanValues::Float(values) => values[row].to_bits(),
         ScanValues::Bool(values) => u64::from(is_set(values, row)),
-        ScanValues::Text(values) => texts.key_of(text_of(values, row)),
+        ScanValues::Text(values) => texts.key_of(values.bytes_of(row)),
     };
     let present = (0..rows.len()).filter(has_value);
     present.map(|row| hash(rows[row], value_of(row))).fold(0, sum)
@@ -112,7 +112,7 @@ impl Keys {
     }
 }
 
-/// The series of the previous row: most rows have the same series as their predecessor.
+/// The series of the previous run: the first run of a batch often continues it.
 #[derive(Default)]
 struct Series {
     name: Vec<u8>,
@@ -121,18 +121,15 @@ struct Series {
 }
 
 impl Series {
-    /// Returns the key of the series of a row.
-    fn key_of(&mut self, batch: &ScanBatch, measurement: &[u8], row: usize) -> u64 {
-        if row > 0 && has_tags_of_row_before(&batch.tags, row) {
-            return self.key;
-        }
-        let entries = range_of(&batch.tags.offsets, row);
+    /// Returns the key of the series of a run of rows.
+    fn key_of(&mut self, tags: &TagMaps, measurement: &[u8], run: usize) -> u64 {
+        let entries = tags.entries_of(run);
         self.scratch.clear();
         self.scratch.extend(measurement);
         push_count(entries.len(), &mut self.scratch);
         for entry in entries {
-            push_text(text_of(&batch.tags.keys, entry), &mut self.scratch);
-            push_text(text_of(&batch.tags.values, entry), &mut self.scratch);
+            push_text(tags.keys.bytes_of(entry), &mut self.scratch);
+            push_text(tags.values.bytes_of(entry), &mut self.scratch);
         }
         if self.scratch != self.name {
             std::mem::swap(&mut self.scratch, &mut self.name);
@@ -140,18 +137,6 @@ impl Series {
         }
         self.key
     }
-}
-
-fn has_tags_of_row_before(tags: &TagMaps, row: usize) -> bool {
-    let (before, own) = (range_of(&tags.offsets, row - 1), range_of(&tags.offsets, row));
-    let is_same = |texts: &Texts| {
-        let offset = |entry: usize| offset_at(&texts.offsets, entry);
-        let bytes =
-            |entries: &Range<usize>| &texts.bytes[offset(entries.start)..offset(entries.end)];
-        let length = |entry: usize| texts.offsets[entry + 1] - texts.offsets[entry];
-        bytes(&before) == bytes(&own) && before.clone().map(length).eq(own.clone().map(length))
-    };
-    before.len() == own.len() && is_same(&tags.keys) && is_same(&tags.values)
 }
 
 /// The previous text and its key: texts of a column are often the same.
@@ -171,17 +156,4 @@ impl TextKeys {
             }
         }
     }
-}
-
-fn text_of(texts: &Texts, index: usize) -> &[u8] {
-    &texts.bytes[range_of(&texts.offsets, index)]
-}
-
-/// Returns the range from an offset to the next. Example: offsets 0, 3, 7 give 3..7 for index 1.
-fn range_of(offsets: &[i32], index: usize) -> Range<usize> {
-    offset_at(offsets, index)..offset_at(offsets, index + 1)
-}
-
-fn offset_at(offsets: &[i32], index: usize) -> usize {
-    usize::try_from(offsets[index]).expect("offsets are not negative")
 }

@@ -31,10 +31,34 @@ impl Texts {
         self.end();
     }
 
+    /// Returns the bytes of the text at `index`.
+    ///
+    /// # Panics
+    /// Panics if there is no such text.
+    #[must_use]
+    pub fn bytes_of(&self, index: usize) -> &[u8] {
+        &self.bytes[range_of(&self.offsets, index)]
+    }
+
+    /// Returns the number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
     /// Ends a text at the current end of the bytes.
     fn end(&mut self) {
         self.offsets.push(i32::try_from(self.bytes.len()).expect("a batch has less text"));
     }
+}
+
+/// Returns the range from an offset to the next. Example: offsets 0, 3, 7 give 3..7 for index 1.
+pub(super) fn range_of(offsets: &[i32], index: usize) -> Range<usize> {
+    range_between(offsets[index], offsets[index + 1])
+}
+
+pub(super) fn range_between(start: i32, end: i32) -> Range<usize> {
+    let at = |offset: i32| usize::try_from(offset).expect("offsets are not negative");
+    at(start)..at(end)
 }
 
 /// One column of a batch.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::arrays::{ScanColumn, column_of, gathered, whole_column};
 use super::schema::ScanSchema;
 use super::selection::ScanSelection;
-use super::tags::{TagMaps, name_of};
+use super::tags::{TagRuns, name_of};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -21,8 +21,8 @@ pub struct ScanBatch {
     pub times_ns: Vec<i64>,
     /// Index of the measurement in [`ScanSchema::measurements`].
     pub measurement: u32,
-    /// Tags of each row.
-    pub tags: TagMaps,
+    /// Tags of the rows.
+    pub tags: TagRuns,
     /// The columns in which a row has a value, each with its index in the schema, in order of the
     /// indices.
     pub columns: Vec<(usize, ScanColumn)>,
@@ -82,7 +82,7 @@ impl PendingRows {
         if row_count == self.table.row_count() {
             // Most tables are wanted whole. The batch then takes over their memory.
             let table = std::mem::take(&mut self.table);
-            tags = TagMaps::of(&table.series, catalog)?;
+            tags = TagRuns::of(&table.series, catalog)?;
             times_ns = table.times_ns;
             for column in table.columns {
                 if let Some(index) = schema.column_of(column.field) {
@@ -90,7 +90,7 @@ impl PendingRows {
                 }
             }
         } else {
-            tags = TagMaps::of(&gathered(&self.table.series, &rows, row_count), catalog)?;
+            tags = TagRuns::of(&gathered(&self.table.series, &rows, row_count), catalog)?;
             times_ns = gathered(&self.table.times_ns, &rows, row_count);
             for column in &self.table.columns {
                 if let Some(index) = schema.column_of(column.field) {

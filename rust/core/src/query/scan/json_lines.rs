@@ -3,6 +3,7 @@
 use super::arrays::{ScanColumn, ScanValues, Texts};
 use super::batch::ScanBatch;
 use super::schema::ScanSchema;
+use super::tags::TagRuns;
 use crate::model::column_name::field_of;
 use crate::model::json;
 
@@ -25,16 +26,24 @@ pub fn json_lines(batch: &ScanBatch, schema: &ScanSchema, start: usize) -> (Vec<
     head.extend_from_slice(b",\"time\":");
     let named = batch.columns.iter().map(|(index, column)| (&schema.columns[*index].0, column));
     let members: Vec<Member<'_>> = named.map(|(name, column)| Member::new(name, column)).collect();
-    let mut row = start;
+    let TagRuns { lengths, maps } = &batch.tags;
+    let (mut row, mut run, mut run_end) = (start, 0, 0);
+    let mut tags: Vec<u8> = Vec::new();
     while row < batch.row_count && out.len() < PIECE_BYTES {
+        while run_end <= row {
+            run_end += lengths[run];
+            run += 1;
+            tags.clear();
+        }
+        if tags.is_empty() {
+            let pair = |index| (maps.keys.text(index), maps.values.text(index));
+            tags.extend_from_slice(b",\"tags\":");
+            json::write_object_of_strings(&mut tags, maps.entries_of(run - 1).map(pair));
+            tags.extend_from_slice(b",\"fields\":");
+        }
         out.extend_from_slice(&head);
         json::write_time(&mut out, batch.times_ns[row]);
-        out.extend_from_slice(b",\"tags\":");
-        let (first, end) = (batch.tags.offsets[row], batch.tags.offsets[row + 1]);
-        let tags = (first..end).filter_map(|index| usize::try_from(index).ok());
-        let pair = |index| (batch.tags.keys.text(index), batch.tags.values.text(index));
-        json::write_object_of_strings(&mut out, tags.map(pair));
-        out.extend_from_slice(b",\"fields\":");
+        out.extend_from_slice(&tags);
         let mut before = b'{';
         for member in members.iter().filter(|member| member.column.has(row)) {
             out.push(before);
@@ -75,8 +84,7 @@ impl ScanColumn {
 impl Texts {
     /// Returns the text at an index. The bytes are always a text; otherwise it would be empty.
     fn text(&self, index: usize) -> &str {
-        let at = |index: usize| usize::try_from(self.offsets[index]).unwrap_or_default();
-        std::str::from_utf8(&self.bytes[at(index)..at(index + 1)]).unwrap_or_default()
+        std::str::from_utf8(self.bytes_of(index)).unwrap_or_default()
     }
 }
 
@@ -107,8 +115,9 @@ mod tests {
             (1, column(0b10, ScanValues::Bool(vec![0b10]))),
             (2, column(0b10, ScanValues::Text(texts(&["", "é\n"])))),
         ];
-        let tags =
+        let maps =
             TagMaps { offsets: vec![0, 0, 1], keys: texts(&["a"]), values: texts(&["\"b\""]) };
+        let tags = TagRuns { lengths: vec![1, 1], maps };
         let batch = ScanBatch { row_count: 2, times_ns: vec![0, 1], measurement: 0, tags, columns };
         let named = [
             ("x:float", FieldType::Float),

@@ -16,4 +16,4 @@ pub use batch::{PendingRows, ScanBatch};
 pub use json_lines::json_lines;
 pub use schema::ScanSchema;
 pub use selection::{ScanRequest, ScanSelection};
-pub use tags::TagMaps;
+pub use tags::{TagMaps, TagRuns};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::{Range, RangeInclusive};
 
+use crate::codec::TimeBounds;
 use crate::model::catalog::{Catalog, Field, MeasurementIndex, Series};
 use crate::model::names::SeriesId;
 
@@ -150,6 +151,12 @@ impl ScanSelection {
     /// The measurement of the table must be wanted.
     #[must_use]
     pub fn rows(&self, series: &[SeriesId], times_ns: &[i64]) -> Vec<Range<usize>> {
+        let is_within = |times: TimeBounds| {
+            self.times_ns.contains(&times.min_ns) && self.times_ns.contains(&times.max_ns)
+        };
+        if self.entities.is_none() && TimeBounds::of(times_ns).is_some_and(is_within) {
+            return std::iter::once(0..times_ns.len()).collect();
+        }
         let mut rows: Vec<Range<usize>> = Vec::new();
         let mut start = 0;
         for of_series in series.chunk_by(|a, b| a == b) {
