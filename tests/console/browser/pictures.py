@@ -17,8 +17,10 @@ from tests.console.fleet import fleet, terminals
 PNGQUANT = shutil.which("pngquant")
 WIDTHS = {"wide": (1280, 800), "narrow": (400, 800)}
 VIEWS = {
+    "overview": {},
     "tenants": {},
     "entities": {"tenant": "harbour"},
+    "map": {"tenant": "harbour", "measurement": "ship", "layout": "map", "field": "knots"},
     "channels": {"tenant": "harbour", "measurement": "link", "entity": "link-1"},
     "forecasts": {"tenant": "harbour", "measurement": "link", "entity": "link-1", "family": "snr"},
     "demand": {
@@ -28,6 +30,7 @@ VIEWS = {
         "family": "demand",
         "horizon": "60",
     },
+    "outlook": {"tenant": "harbour", "threshold": "21"},
     "storage": {},
     "processes": {},
     "refusals": {},
@@ -65,7 +68,7 @@ def take(folder: Path) -> None:
                 console.sign_in()
                 for view, parameters in VIEWS.items():
                     traffic(service)
-                    name = "forecasts" if view == "demand" else view
+                    name = {"demand": "forecasts", "map": "entities"}.get(view, view)
                     for width, size in WIDTHS.items():
                         console.resize(*size)
                         console.view(name, **parameters)
