@@ -158,10 +158,11 @@ fn batch_message(batch: &ScanBatch, schema: &ScanSchema) -> Vec<u8> {
     let index = batch.measurement.to_le_bytes();
     arrays.numbers(std::iter::repeat_n(index, rows));
     arrays.node(rows, 0, None);
-    arrays.numbers(batch.tags.offsets.iter().map(|offset| offset.to_le_bytes()));
-    arrays.node(batch.tags.keys.offsets.len() - 1, 0, None);
-    arrays.texts(&batch.tags.keys, None, 0);
-    arrays.texts(&batch.tags.values, None, 0);
+    let tags = batch.tags.by_row();
+    arrays.numbers(tags.offsets.iter().map(|offset| offset.to_le_bytes()));
+    arrays.node(tags.keys.offsets.len() - 1, 0, None);
+    arrays.texts(&tags.keys, None, 0);
+    arrays.texts(&tags.values, None, 0);
     let mut columns = batch.columns.iter().peekable();
     for (at, (_, field_type)) in schema.columns.iter().enumerate() {
         match columns.next_if(|(index, _)| *index == at) {

@@ -15,6 +15,7 @@ use fleetcast_core::model::clock::{self, Now};
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::query::SeriesRequest;
+use fleetcast_core::query::latest::EntityOrder;
 use fleetcast_core::wire::Precision;
 use fleetcast_service::serving::BatchBounds;
 
@@ -54,6 +55,16 @@ pub(crate) fn now(now_ns: Option<i64>) -> Now {
 /// Returns [`Error::Unavailable`] if the wall clock stands before 2020.
 pub(crate) fn ingest_ns(now_ns: Option<i64>) -> Result<i64> {
     now_ns.map_or_else(clock::ingest_ns, Ok)
+}
+
+/// Returns the order of a page of entities: `sort` is `id`, `time` or `field`.
+pub(crate) fn entity_order<'a>(sort: &str, field: &'a str) -> PyResult<EntityOrder<'a>> {
+    match sort {
+        "id" => Ok(EntityOrder::Name),
+        "time" => Ok(EntityOrder::Time),
+        "field" => Ok(EntityOrder::Field(field)),
+        _ => Err(PyValueError::new_err("sort is id, time or field")),
+    }
 }
 
 /// Bounds of a batch of `records_max` records. Keywords in `given` replace the defaults.

@@ -194,7 +194,7 @@ def test_the_fleet_is_filtered_and_sorted_by_the_service(console):
     console.find("th[data-sort='field:knots'] button").click()
     until(lambda: console.texts(ids)[0] == "ship-01")
     console.find("th[data-sort='field:knots'] button").click()
-    until(lambda: console.texts(ids)[0] == "ship-03")
+    assert until(lambda: (found := console.texts(ids))[0] == "ship-03" and found)[5] == "ship-41"
 
 
 def test_a_ship_on_the_map_is_named_and_opened(console):

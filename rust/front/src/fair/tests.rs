@@ -98,7 +98,9 @@ fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
 fn owners_take_turns_however_much_one_has_queued() {
     let turns = FairQueue::new(1);
     (0..1_000).for_each(|number| turns.put(lane("a"), format!("a{number}")));
-    ["b0", "b1"].map(|item| turns.put(lane("b"), item.to_owned()));
+    for item in ["b0", "b1"] {
+        turns.put(lane("b"), item.to_owned());
+    }
     assert_eq!(served(&turns, 5), ["a0", "b0", "a1", "b1", "a2"]);
     assert_eq!(turns.len(), 997);
 }
@@ -106,7 +108,9 @@ fn owners_take_turns_however_much_one_has_queued() {
 #[test]
 fn the_owner_that_has_used_least_cpu_time_is_served_next() {
     let turns = FairQueue::new(1);
-    turns.put_all((0..3).flat_map(|number| ["a", "b"].map(|name| (lane(name), (name, number)))));
+    for number in 0..3 {
+        ["a", "b"].map(|name| turns.put(lane(name), (name, number)));
+    }
     let mut next = turns.get();
     let mut order = Vec::new();
     while let Some((lane, (name, number))) = next {
@@ -132,7 +136,7 @@ fn an_owner_with_most_of_the_cpu_time_gets_a_thread_for_each_core() {
             turns.done_and_get(&first.owner, Duration::from_millis(milliseconds)).unwrap();
         turns.done(&idle.owner);
     }
-    turns.put_all((0..cores + 4).map(|number| (lane("a"), number)));
+    (0..cores + 4).for_each(|number| turns.put(lane("a"), number));
     (0..cores).for_each(|number| assert_eq!(turns.get(), Some((lane("a"), number))));
     assert_eq!(turns.try_get(), Turn::Wait);
     turns.put(lane("b"), 0);
@@ -183,7 +187,9 @@ impl Starts<&'static str, &'static str> for Gate {
 fn a_lane_that_may_not_start_waits_until_it_may() {
     let turns = FairQueue::with_starts(2, Gate(AtomicBool::new(false)));
     let of = |kind| Lane { owner: owner("a"), kind };
-    ["read 0", "read 1", "read 2"].map(|item| turns.put(of("read"), item));
+    for item in ["read 0", "read 1", "read 2"] {
+        turns.put(of("read"), item);
+    }
     turns.put(of("write"), "write");
     assert_eq!(served(&turns, 1), ["write"]);
     assert_eq!(turns.withdraw(&of("read"), |item| *item == "read 0"), ["read 0"]);

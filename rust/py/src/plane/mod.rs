@@ -8,7 +8,6 @@ use std::iter;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -19,7 +18,7 @@ use fleetcast_core::model::limits::{
 };
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::{self, Acknowledge, Due, Extent};
-use fleetcast_core::query::latest::{EntityChoice, EntityOrder, LatestPage, LatestView};
+use fleetcast_core::query::latest::{EntityChoice, LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
@@ -27,7 +26,7 @@ use fleetcast_docstrings::documented;
 use fleetcast_service::planes::OpenPlane;
 
 use crate::arguments::{
-    TagValues, bounds, chosen_tags, ingest_ns, now, precision_of, series_request,
+    TagValues, bounds, chosen_tags, entity_order, ingest_ns, now, precision_of, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
@@ -211,6 +210,7 @@ impl Plane {
         before_ns=i64::MAX, field=None, sort="id", sort_field="", descending=false, first=0,
         entities_max=200, bytes_max=4_194_304, now_ns=None,
     ))]
+    #[expect(clippy::needless_pass_by_value, reason = "texts of a tuple come owned")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_page(
         &self,
@@ -231,12 +231,6 @@ impl Plane {
         bytes_max: usize,
         #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<Vec<u8>> {
-        let order = match sort {
-            "id" => EntityOrder::Name,
-            "time" => EntityOrder::Time,
-            "field" => EntityOrder::Field(sort_field),
-            _ => return Err(PyValueError::new_err("sort is id, time or field")),
-        };
         let choice = EntityChoice {
             measurement,
             search,
@@ -244,7 +238,7 @@ impl Plane {
             tag: tag.as_ref().map(|(key, value)| (key.as_str(), value.as_str())),
             times_ns: after_ns..before_ns,
             field: field.as_ref().map(|(name, low, high)| (name.as_str(), *low..=*high)),
-            order,
+            order: entity_order(sort, sort_field)?,
             descending,
         };
         let page = LatestPage { choice, first, entities_max, bytes_max };

@@ -154,7 +154,7 @@ impl ScanSelection {
         let is_within = |times: TimeBounds| {
             self.times_ns.contains(&times.min_ns) && self.times_ns.contains(&times.max_ns)
         };
-        if self.entities.is_none() && TimeBounds::of(times_ns).is_some_and(is_within) {
+        if self.series.is_none() && TimeBounds::of(times_ns).is_some_and(is_within) {
             return std::iter::once(0..times_ns.len()).collect();
         }
         let mut rows: Vec<Range<usize>> = Vec::new();
