@@ -109,7 +109,9 @@ fn owners_take_turns_however_much_one_has_queued() {
 fn the_owner_that_has_used_least_cpu_time_is_served_next() {
     let turns = FairQueue::new(1);
     for number in 0..3 {
-        ["a", "b"].map(|name| turns.put(lane(name), (name, number)));
+        for name in ["a", "b"] {
+            turns.put(lane(name), (name, number));
+        }
     }
     let mut next = turns.get();
     let mut order = Vec::new();
