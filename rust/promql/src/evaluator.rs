@@ -1,5 +1,7 @@
 //! Evaluates an expression at the steps of a question, all steps of a series at once.
 
+use std::ops::RangeInclusive;
+
 use promql_parser::parser::{
     AggregateExpr, BinaryExpr, Call, Expr, LabelModifier, SubqueryExpr, VectorMatchCardinality,
     VectorSelector,
@@ -84,8 +86,8 @@ pub(crate) fn is_known(name: &str) -> bool {
 pub(crate) struct Evaluator<'q> {
     pub(crate) source: &'q dyn Source,
     pub(crate) budget: &'q Budget,
-    /// Steps of the whole question, which `start()` and `end()` name.
-    pub(crate) whole: Steps,
+    /// Start and end of the whole question, which `start()` and `end()` name.
+    pub(crate) whole_ms: RangeInclusive<i64>,
 }
 
 impl Evaluator<'_> {
@@ -150,7 +152,7 @@ impl Evaluator<'_> {
         steps: Steps,
         wants_time: bool,
     ) -> Result<Vec<Column>> {
-        let placed = Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole);
+        let placed = Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole_ms);
         let reading = (self.source, self.budget);
         let series = selected(selector, placed, LOOKBACK_MS, &steps, reading)?;
         newest(series, placed, &steps, wants_time, self.budget)
@@ -215,16 +217,7 @@ impl Evaluator<'_> {
             }
             (Value::Vector(left), Value::Vector(right)) => {
                 self.budget.take(steps.count.saturating_mul(left.len().max(right.len())))?;
-                let card = binary.modifier.as_ref().map(|modifier| &modifier.card);
-                let (cardinality, included) = match card {
-                    Some(VectorMatchCardinality::ManyToOne(labels)) => {
-                        (Cardinality::ManyToOne, labels.labels.clone())
-                    }
-                    Some(VectorMatchCardinality::OneToMany(labels)) => {
-                        (Cardinality::OneToMany, labels.labels.clone())
-                    }
-                    _ => (Cardinality::OneToOne, Vec::new()),
-                };
+                let (cardinality, included) = cardinality(binary);
                 let matching = Matching { operator, returns_bool, cardinality, choice, included };
                 matching.evaluated(left, right).map(Value::Vector)
             }
@@ -273,28 +266,7 @@ impl Evaluator<'_> {
                     changed(self.vector(other, steps)?, |step, _| seconds(steps.time_ms(step)))
                 }
             },
-            "round" => {
-                let multiples = arguments.get(1).map(|_| numbers(1)).transpose()?;
-                let multiple = |step: usize| multiples.as_ref().map_or(1.0, |each| each[step]);
-                changed(vector(0)?, |step, value| numbers::rounded(value, multiple(step)))
-            }
-            "clamp_min" => {
-                let min = numbers(1)?;
-                changed(vector(0)?, |step, value| numbers::larger(min[step], value))
-            }
-            "clamp_max" => {
-                let max = numbers(1)?;
-                changed(vector(0)?, |step, value| numbers::smaller(max[step], value))
-            }
-            "clamp" => {
-                let (min, max) = (numbers(1)?, numbers(2)?);
-                changed(vector(0)?, |step, value| {
-                    if max[step] < min[step] {
-                        return ABSENT;
-                    }
-                    numbers::larger(min[step], numbers::smaller(max[step], value))
-                })
-            }
+            "round" | "clamp" | "clamp_max" | "clamp_min" => self.bounded(name, arguments, steps),
             "sort" | "sort_desc" => {
                 Ok(Value::Vector(sorting::sorted(vector(0)?, name == "sort_desc")))
             }
@@ -306,20 +278,37 @@ impl Evaluator<'_> {
                 let columns = histogram_quantile(&numbers(0)?, vector(1)?);
                 joined(columns, SAME_LABELS).map(Value::Vector)
             }
-            "label_replace" => {
-                let mut columns = vector(0)?;
-                let text = |at| text(arguments, at);
-                let texts = [text(1)?, text(2)?, text(3)?, text(4)?];
-                relabel::label_replace(&mut columns, texts)?;
-                joined(columns, SAME_LABELS).map(Value::Vector)
+            "label_join" | "label_replace" => relabelled(name, vector(0)?, arguments),
+            other => Err(unknown(other)),
+        }
+    }
+
+    /// Evaluates `round` and `clamp*`.
+    fn bounded(&self, name: &str, arguments: &[&Expr], steps: Steps) -> Result<Value> {
+        let columns = self.vector(argument(arguments, 0)?, steps)?;
+        let numbers = |at: usize| self.numbers(argument(arguments, at)?, steps);
+        match name {
+            "round" => {
+                let multiples = arguments.get(1).map(|_| numbers(1)).transpose()?;
+                let multiple = |step: usize| multiples.as_ref().map_or(1.0, |each| each[step]);
+                changed(columns, |step, value| numbers::rounded(value, multiple(step)))
             }
-            "label_join" => {
-                let mut columns = vector(0)?;
-                let sources: Vec<&str> =
-                    (3..arguments.len()).map(|at| text(arguments, at)).collect::<Result<_>>()?;
-                let (target, separator) = (text(arguments, 1)?, text(arguments, 2)?);
-                relabel::label_join(&mut columns, target, separator, &sources)?;
-                joined(columns, SAME_LABELS).map(Value::Vector)
+            "clamp_min" => {
+                let min = numbers(1)?;
+                changed(columns, |step, value| numbers::larger(min[step], value))
+            }
+            "clamp_max" => {
+                let max = numbers(1)?;
+                changed(columns, |step, value| numbers::smaller(max[step], value))
+            }
+            "clamp" => {
+                let (min, max) = (numbers(1)?, numbers(2)?);
+                changed(columns, |step, value| {
+                    if max[step] < min[step] {
+                        return ABSENT;
+                    }
+                    numbers::larger(min[step], numbers::smaller(max[step], value))
+                })
             }
             other => Err(unknown(other)),
         }
@@ -374,7 +363,7 @@ impl Evaluator<'_> {
             Expr::MatrixSelector(matrix) => {
                 let selector = &matrix.vs;
                 let placed =
-                    Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole);
+                    Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole_ms);
                 let range_ms = milliseconds(matrix.range);
                 let reading = (self.source, self.budget);
                 let series = selected(selector, placed, range_ms, &steps, reading)?;
@@ -388,7 +377,7 @@ impl Evaluator<'_> {
 
     /// Evaluates the inner expression at multiples of the subquery's step.
     fn subquery(&self, subquery: &SubqueryExpr, steps: Steps) -> Result<Ranges> {
-        let placed = Placed::new(subquery.offset.as_ref(), subquery.at.as_ref(), &self.whole);
+        let placed = Placed::new(subquery.offset.as_ref(), subquery.at.as_ref(), &self.whole_ms);
         let range_ms = milliseconds(subquery.range);
         let step_ms = subquery.step.map_or(SUBQUERY_STEP_MS, milliseconds).max(1);
         let (start_ms, end_ms) = placed.reach(&steps);
@@ -409,6 +398,20 @@ impl Evaluator<'_> {
         let series = columns.into_iter().map(samples).collect();
         let Placed { offset_ms, at_ms } = placed;
         Ok(Ranges { series, range_ms, offset_ms, at_ms })
+    }
+}
+
+/// Returns how many series of each side may match, and the labels that a result takes from the
+/// side of which one series matches.
+fn cardinality(binary: &BinaryExpr) -> (Cardinality, Vec<String>) {
+    match binary.modifier.as_ref().map(|modifier| &modifier.card) {
+        Some(VectorMatchCardinality::ManyToOne(labels)) => {
+            (Cardinality::ManyToOne, labels.labels.clone())
+        }
+        Some(VectorMatchCardinality::OneToMany(labels)) => {
+            (Cardinality::OneToMany, labels.labels.clone())
+        }
+        _ => (Cardinality::OneToOne, Vec::new()),
     }
 }
 
@@ -468,6 +471,18 @@ fn with_numbers(
     };
     let columns = columns.into_iter().map(change);
     Ok(Value::Vector(columns.filter(|column| !column.is_empty()).collect()))
+}
+
+/// Evaluates `label_replace` and `label_join`.
+fn relabelled(name: &str, mut columns: Vec<Column>, arguments: &[&Expr]) -> Result<Value> {
+    let text = |at| text(arguments, at);
+    if name == "label_replace" {
+        relabel::label_replace(&mut columns, [text(1)?, text(2)?, text(3)?, text(4)?])?;
+    } else {
+        let sources = (3..arguments.len()).map(text).collect::<Result<Vec<&str>>>()?;
+        relabel::label_join(&mut columns, text(1)?, text(2)?, &sources)?;
+    }
+    joined(columns, SAME_LABELS).map(Value::Vector)
 }
 
 /// Returns the value of the only series at each step, or NaN if there is no series or several.

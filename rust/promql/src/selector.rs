@@ -1,5 +1,6 @@
 //! Selectors: conditions on labels, and the newest sample before each step.
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use promql_parser::label::{MatchOp, Matcher};
@@ -25,16 +26,20 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// Reads the modifiers of a selector in a question about `whole`.
-    pub(crate) fn new(offset: Option<&Offset>, at: Option<&AtModifier>, whole: &Steps) -> Self {
+    /// Reads the modifiers of a selector. `start()` and `end()` name the ends of `whole_ms`.
+    pub(crate) fn new(
+        offset: Option<&Offset>,
+        at: Option<&AtModifier>,
+        whole_ms: &RangeInclusive<i64>,
+    ) -> Self {
         let offset_ms = match offset {
             None => 0,
             Some(Offset::Pos(duration)) => milliseconds(*duration),
             Some(Offset::Neg(duration)) => -milliseconds(*duration),
         };
         let at_ms = at.map(|at| match at {
-            AtModifier::Start => whole.start_ms,
-            AtModifier::End => whole.end_ms(),
+            AtModifier::Start => *whole_ms.start(),
+            AtModifier::End => *whole_ms.end(),
             AtModifier::At(time) => since_1970_ms(*time),
         });
         Self { offset_ms, at_ms }

@@ -96,15 +96,13 @@ impl Source for PlaneSource<'_> {
         for series in found {
             let labels = series.labels;
             let samples = series.times_ns.into_iter().zip(series.values);
-            match all.last_mut().filter(|last| last.labels == labels) {
+            if let Some(last) = all.last_mut().filter(|last| last.labels == labels) {
                 // Two fields, or two series, whose names become the same labels.
-                Some(last) => last.mix(samples),
-                None => {
-                    let (times_ms, values) = (Vec::new(), Vec::new());
-                    let mut new = SampledSeries { labels, times_ms, values };
-                    new.extend(samples);
-                    all.push(new);
-                }
+                last.mix(samples);
+            } else {
+                let mut new = SampledSeries { labels, times_ms: Vec::new(), values: Vec::new() };
+                new.extend(samples);
+                all.push(new);
             }
         }
         Ok(all)

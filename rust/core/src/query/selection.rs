@@ -38,6 +38,8 @@ pub struct Selection {
     /// A bit for each series id, so that most rows are skipped without a hash.
     wanted: Vec<u64>,
     fields: Fields,
+    /// True if rows without a value of a wanted field may be left out.
+    needs_values: bool,
     times_ns: Range<i64>,
     measurement: Option<MeasurementIndex>,
     entity_count: usize,
@@ -66,6 +68,7 @@ impl Selection {
             sorted: Vec::new(),
             wanted: Vec::new(),
             fields: Fields::AllNumeric,
+            needs_values: false,
             hidden: hidden(query, entity_ids, &times_ns, tombstones),
             times_ns,
         };
@@ -124,6 +127,7 @@ impl Selection {
             sorted: Vec::new(),
             wanted: Vec::new(),
             fields: Fields::Some(fields),
+            needs_values: true,
             hidden,
             times_ns,
         };
@@ -316,6 +320,9 @@ impl Selection {
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
+        if self.needs_values && !table.head().columns.iter().any(|each| self.wants(each.field)) {
+            return Ok(());
+        }
         let wanted: Vec<RowRun> = table
             .runs()
             .iter()
@@ -356,6 +363,9 @@ impl Selection {
         times_ns: &Range<i64>,
         collector: &mut impl Collector,
     ) {
+        if self.needs_values && !table.columns.iter().any(|column| self.wants(column.field)) {
+            return;
+        }
         let mut wanted: Vec<RowRun> = Vec::new();
         let series = table.series.as_slice();
         if let Some(index) = index {

@@ -52,7 +52,7 @@ impl Fold {
 
     #[inline]
     fn add(self, state: &mut State, value: f64) {
-        if state.count == 1.0 {
+        if state.count < 2.0 {
             let is_spread = matches!(self, Self::Stddev | Self::Stdvar);
             *state = State { count: 1.0, value: if is_spread { 0.0 } else { value }, mean: value };
             return;

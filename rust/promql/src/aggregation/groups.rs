@@ -20,12 +20,11 @@ pub(super) fn groups(columns: &[Column], choice: &Choice) -> Vec<Group> {
     let mut index_of: HashMap<Labels, usize, RandomState> = HashMap::default();
     for (at, column) in columns.iter().enumerate() {
         let labels = choice.of(&column.labels);
-        match index_of.get(&labels) {
-            Some(group) => groups[*group].members.push(at),
-            None => {
-                index_of.insert(labels.clone(), groups.len());
-                groups.push(Group { labels, members: vec![at] });
-            }
+        if let Some(group) = index_of.get(&labels) {
+            groups[*group].members.push(at);
+        } else {
+            index_of.insert(labels.clone(), groups.len());
+            groups.push(Group { labels, members: vec![at] });
         }
     }
     groups

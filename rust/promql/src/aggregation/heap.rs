@@ -1,6 +1,6 @@
 //! `topk` and `bottomk`: the largest or smallest values of a group at each step.
 //!
-//! Of equal values Prometheus keeps those that its heap keeps, so this is the heap of Go's
+//! Prometheus keeps of equal values those that its heap keeps, so this is the heap of Go's
 //! `container/heap`.
 
 /// A value, and the index of its series.

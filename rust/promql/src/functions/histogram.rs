@@ -1,5 +1,6 @@
 //! `histogram_quantile` over buckets with an upper bound in the label `le`.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use fleetcast_core::query::labelled::Labels;
@@ -18,10 +19,13 @@ struct Bucket {
     count: f64,
 }
 
+/// Buckets of a histogram: upper bound, and a count at each step.
+type Buckets = Vec<(f64, Vec<f64>)>;
+
 /// Returns the quantile of each histogram at each step. Columns without a bound are left out.
 pub(crate) fn histogram_quantile(fractions: &[f64], columns: Vec<Column>) -> Vec<Column> {
     // Histograms are told apart by all other labels, the name of the metric among them.
-    let mut histograms: Vec<(Labels, Vec<(f64, Vec<f64>)>)> = Vec::new();
+    let mut histograms: Vec<(Labels, Buckets)> = Vec::new();
     let mut index_of: HashMap<Labels, usize, RandomState> = HashMap::default();
     for Column { mut labels, values } in columns {
         let Ok(upper) = labels::value(&labels, BOUND).parse::<f64>() else { continue };
@@ -67,8 +71,9 @@ fn quantile(fraction: f64, buckets: Vec<Bucket>) -> f64 {
         return f64::NAN;
     }
     let mut rank = fraction * highest.count;
-    // As a search by halves finds it: the counts may be NaN.
-    let at = rest.partition_point(|bucket| !(bucket.count >= rank));
+    // As a search by halves finds it: NaN is no match.
+    let at = rest
+        .partition_point(|bucket| !bucket.count.partial_cmp(&rank).is_some_and(Ordering::is_ge));
     let Some(bucket) = rest.get(at) else { return rest[rest.len() - 1].upper };
     let Some(below) = at.checked_sub(1).map(|below| rest[below]) else {
         return if bucket.upper <= 0.0 {

@@ -8,8 +8,9 @@ pub(crate) mod over_time;
 pub(crate) mod rate;
 pub(crate) mod regression;
 
-pub(crate) mod calendar;
 pub(crate) mod numbers;
+
+pub(crate) mod calendar;
 
 pub(crate) mod absent;
 pub(crate) mod histogram;

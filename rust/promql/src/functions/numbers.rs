@@ -1,7 +1,10 @@
 //! Functions of one number.
 
+/// A function of one number.
+pub(crate) type NumberFunction = fn(f64) -> f64;
+
 /// Functions by name.
-pub(crate) const FUNCTIONS: [(&str, fn(f64) -> f64); 9] = [
+pub(crate) const FUNCTIONS: [(&str, NumberFunction); 9] = [
     ("abs", f64::abs),
     ("ceil", f64::ceil),
     ("exp", f64::exp),

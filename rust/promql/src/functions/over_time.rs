@@ -4,12 +4,14 @@ use super::quantile::quantile;
 use super::sums::CompensatedSum;
 use crate::window::Window;
 
+#[expect(clippy::unnecessary_wraps, reason = "a range function")]
 pub(crate) fn sum(window: &Window<'_>) -> Option<f64> {
     let mut sum = CompensatedSum::default();
     window.values.iter().for_each(|value| sum.add(*value));
     Some(if sum.sum.is_infinite() { sum.sum } else { sum.total() })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a range function")]
 pub(crate) fn avg(window: &Window<'_>) -> Option<f64> {
     let mut mean = CompensatedSum::default();
     let mut count = 0.0;
@@ -47,6 +49,7 @@ pub(crate) fn min(window: &Window<'_>) -> Option<f64> {
     window.values.iter().copied().reduce(smaller)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "a range function")]
 pub(crate) fn stdvar(window: &Window<'_>) -> Option<f64> {
     let (mut mean, mut squares) = (CompensatedSum::default(), CompensatedSum::default());
     let mut count = 0.0;

@@ -29,7 +29,7 @@ pub(super) fn query(
     let time_ms = given.time_ms("time")?.unwrap_or(now_ms);
     let expression = language::read(given.text("query").unwrap_or_default())?;
     let steps = Steps::at(time_ms);
-    let evaluator = Evaluator { source, budget, whole: steps };
+    let evaluator = Evaluator { source, budget, whole_ms: time_ms..=time_ms };
     let mut out = Vec::new();
     if let Expr::MatrixSelector(_) | Expr::Subquery(_) = peeled(&expression) {
         let samples = evaluator.samples(&expression, time_ms)?;
@@ -77,6 +77,44 @@ pub(super) fn query_range(
     given: &Parameters,
     (source, budget): (&dyn Source, &Budget),
 ) -> Result<Vec<u8>> {
+    let (start_ms, end_ms, steps) = range(given)?;
+    let expression = language::read(given.text("query").unwrap_or_default())?;
+    let kind = match expression.value_type() {
+        ValueType::Matrix => Some("range vector"),
+        ValueType::String => Some("string"),
+        ValueType::Scalar | ValueType::Vector => None,
+    };
+    if let Some(kind) = kind {
+        return Err(invalid(
+            "query",
+            &format!(
+                "invalid expression type {kind:?} for range query, must be Scalar or instant Vector"
+            ),
+        ));
+    }
+    let evaluator = Evaluator { source, budget, whole_ms: start_ms..=end_ms };
+    let mut columns = match evaluator.evaluated(&expression, steps)? {
+        Value::Scalar(values) => vec![Column { labels: Vec::new(), values }],
+        Value::Vector(columns) => columns,
+        Value::Text(_) => return Err(bad_data("a text has no range")),
+    };
+    columns.sort_by(|one, other| one.labels.cmp(&other.labels));
+    budget.take(columns.len().saturating_mul(steps.count).saturating_mul(SAMPLES_PER_POINT))?;
+    let mut out = Vec::new();
+    put_head(&mut out, "matrix");
+    put_matrix(
+        &mut out,
+        columns.iter().map(|column| {
+            let points = steps.times_ms().zip(column.values.iter().copied());
+            (&column.labels, points.filter(|(_, value)| !is_absent(*value)))
+        }),
+    );
+    out.push(b'}');
+    Ok(out)
+}
+
+/// Returns start, end and steps of a range.
+fn range(given: &Parameters) -> Result<(i64, i64, Steps)> {
     let missing = |name| invalid(name, "cannot parse \"\" to a valid timestamp");
     let start_ms = given.time_ms("start")?.ok_or_else(|| missing("start"))?;
     let end_ms = given.time_ms("end")?.ok_or_else(|| missing("end"))?;
@@ -99,39 +137,7 @@ pub(super) fn query_range(
              query resolution (?step=XX)"
         )));
     }
-    let expression = language::read(given.text("query").unwrap_or_default())?;
-    let kind = match expression.value_type() {
-        ValueType::Matrix => Some("range vector"),
-        ValueType::String => Some("string"),
-        ValueType::Scalar | ValueType::Vector => None,
-    };
-    if let Some(kind) = kind {
-        return Err(invalid(
-            "query",
-            &format!(
-                "invalid expression type {kind:?} for range query, must be Scalar or instant Vector"
-            ),
-        ));
-    }
-    let evaluator = Evaluator { source, budget, whole: steps };
-    let mut columns = match evaluator.evaluated(&expression, steps)? {
-        Value::Scalar(values) => vec![Column { labels: Vec::new(), values }],
-        Value::Vector(columns) => columns,
-        Value::Text(_) => return Err(bad_data("a text has no range")),
-    };
-    columns.sort_by(|one, other| one.labels.cmp(&other.labels));
-    budget.take(columns.len().saturating_mul(steps.count).saturating_mul(SAMPLES_PER_POINT))?;
-    let mut out = Vec::new();
-    put_head(&mut out, "matrix");
-    put_matrix(
-        &mut out,
-        columns.iter().map(|column| {
-            let points = steps.times_ms().zip(column.values.iter().copied());
-            (&column.labels, points.filter(|(_, value)| !is_absent(*value)))
-        }),
-    );
-    out.push(b'}');
-    Ok(out)
+    Ok((start_ms, end_ms, steps))
 }
 
 fn points(series: &SampledSeries) -> impl Iterator<Item = (i64, f64)> {

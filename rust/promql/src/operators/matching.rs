@@ -142,7 +142,9 @@ impl Matching {
             match &self.choice {
                 Choice::Only(_) => result = self.choice.of(&result),
                 Choice::AllBut(names) => {
-                    names.iter().for_each(|name| labels::set(&mut result, name, ""));
+                    for name in names {
+                        labels::set(&mut result, name, "");
+                    }
                 }
             }
         }

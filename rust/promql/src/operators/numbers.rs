@@ -86,7 +86,7 @@ impl Operator {
         let result = self.of(left, right);
         if !self.compares() || returns_bool {
             result
-        } else if result == 1.0 {
+        } else if result > 0.0 {
             kept
         } else {
             ABSENT

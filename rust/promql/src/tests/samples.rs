@@ -71,10 +71,10 @@ pub(super) fn samples(lines: &str) -> Samples {
 
 /// Evaluates a question, and writes its value: a line for each series, with a value for each step.
 pub(super) fn asked(source: &dyn Source, question: &str, steps: Steps) -> Result<String> {
-    let budget = Budget::new(1_000_000, std::time::Duration::from_secs(3_600));
+    let budget = Budget::new(1_000_000, std::time::Duration::from_hours(1));
     let expression = language::read(question)?;
-    let value =
-        Evaluator { source, budget: &budget, whole: steps }.evaluated(&expression, steps)?;
+    let whole_ms = steps.start_ms..=steps.end_ms();
+    let value = Evaluator { source, budget: &budget, whole_ms }.evaluated(&expression, steps)?;
     let number = |value: &f64| if is_absent(*value) { "_".to_owned() } else { value.to_string() };
     let numbers = |values: &[f64]| values.iter().map(number).collect::<Vec<_>>().join(" ");
     Ok(match value {

@@ -53,7 +53,7 @@ fn questions_have_the_answers_of_prometheus() {
         ),
         (r#"avg_over_time(temp{room="hall"}[1m])"#, r#"{room="hall"} 21"#),
         (r#"quantile_over_time(0.5, temp{room="hall"}[1m])"#, r#"{room="hall"} 21"#),
-        (r#"max_over_time(sum(temp)[2m:30s])"#, "{} 21"),
+        ("max_over_time(sum(temp)[2m:30s])", "{} 21"),
         (r#"last_over_time(temp{room="lab"}[1m])"#, r#"{__name__="temp", room="lab"} -1"#),
         // Aggregation.
         ("sum(temp)", "{} 21"),

@@ -71,7 +71,7 @@ pub(super) fn value_of<'n>(name: NameRef<'n>, wanted: &str) -> &'n str {
 }
 
 /// Visits the labels of a series. If two tags become one label, the first of them counts.
-fn each_label<'n>(name: NameRef<'n>) -> impl Iterator<Item = (Cow<'n, str>, &'n str)> {
+fn each_label(name: NameRef<'_>) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
     let remote = name.remote_entity();
     let measurement = remote.is_none().then(|| (Cow::Borrowed(MEASUREMENT), name.measurement()));
     let labels = name.tags().map(move |(tag, value)| {

@@ -1,0 +1,1 @@
+"""PromQL of the service beside Prometheus: the same samples, the same queries, the same answers."""
