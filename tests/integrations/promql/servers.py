@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
@@ -37,6 +37,9 @@ class Server:
         answer = self._wire.getresponse()
         return answer.status, answer.read()
 
+    def close(self) -> None:
+        self._wire.close()
+
     def write(self, body: bytes) -> None:
         assert self._post("/api/v1/write", body, MESSAGE) == (204, b"")
 
@@ -67,9 +70,9 @@ def prometheus(program: str, folder: Path) -> Iterator[Server]:
         )
     try:
         until(lambda: answers(port))
-        server = Server(f"http://127.0.0.1:{port}", {}, process.pid)
-        until(lambda: server.ask("/api/v1/query", query="1")["status"] == "success")
-        yield server
+        with closing(Server(f"http://127.0.0.1:{port}", {}, process.pid)) as server:
+            until(lambda: server.ask("/api/v1/query", query="1")["status"] == "success")
+            yield server
     finally:
         process.terminate()
         process.wait()
@@ -80,7 +83,9 @@ def service(folder: Path) -> Iterator[Server]:
     key = prepare(folder)
     running = start(folder, key, *LISTENER)
     try:
-        yield Server(running.ready["adapters"], {"x-api-key": key}, running.process.pid)
+        address, headers = running.ready["adapters"], {"x-api-key": key}
+        with closing(Server(address, headers, running.process.pid)) as server:
+            yield server
     finally:
         running.stop()
 
