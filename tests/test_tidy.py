@@ -10,11 +10,13 @@ from tests.tidy import english, prose, python, rust, silenced, words
 from tests.tidy.assertions import without_assertion
 from tests.tidy.files import ROOT, files
 from tests.tidy.graph import circles
+from tests.tidy.nouns import is_noun
 from tests.tidy.python import imports
 
 LINES_MAX = 600
 LARGEST_SHOWN = 10
 FUNCTION_LINES_MAX = 50
+TYPES_MIN = 300
 
 # Library -> the only places below python/fleetcast that import it.
 IMPORTERS = {
@@ -149,12 +151,19 @@ def test_functions_fit_a_screen(language):
     assert [f for f in language.functions() if f[1] > FUNCTION_LINES_MAX] == []
 
 
-def test_a_name_of_a_class_is_there_once():
+@pytest.mark.parametrize("types", [python.classes, rust.types])
+def test_a_name_of_a_type_is_there_once(types):
+    """In Rust less the classes of Python, which have the names of the types that they wrap."""
     homes = defaultdict(list)
-    for name, file in python.classes():
+    for name, file in types():
         homes[name].append(file)
+    assert len(homes) >= TYPES_MIN
     doubled = {name: found for name, found in homes.items() if len(found) > 1}
     assert doubled == {}
+
+
+def test_a_type_of_rust_is_a_noun():
+    assert [(name, file) for name, file in rust.types() if not is_noun(name)] == []
 
 
 def test_prose_begins_with_a_noun_or_a_verb():

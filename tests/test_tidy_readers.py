@@ -6,6 +6,7 @@ import pytest
 
 from tests.tidy import prose, rust, silenced
 from tests.tidy.graph import circles
+from tests.tidy.nouns import is_noun
 
 SOURCES = {
     "lib.rs": """
@@ -75,3 +76,32 @@ def test_a_silenced_checker_without_a_reason_is_found(tmp_path, text, lines):
     path = tmp_path / "a.py"
     path.write_text(text)
     assert [line for line, _ in silenced.without_reason_of(path)] == lines
+
+
+def test_types_are_found_and_classes_of_python_are_not(tmp_path):
+    path = tmp_path / "a.rs"
+    path.write_text("""
+pub(crate) struct Page;
+type Pages = Vec<Page>; // struct Comment
+#[derive(Debug)]
+enum Step { Kind }
+#[pyclass(frozen, name = "Plane")]
+#[derive(Clone)]
+pub(crate) struct Plane;
+impl Iterator for Pages {
+    type Item = Page;
+}
+#[cfg(test)]
+mod tests { struct Test; }
+""")
+    assert rust.types_of(path) == {"Page", "Pages", "Step"}
+
+
+@pytest.mark.parametrize("name", ["Held", "RowsKept", "Filling", "SealedTagged", "Lone", "Now"])
+def test_a_participle_or_an_adverb_is_no_noun(name):
+    assert not is_noun(name)
+
+
+@pytest.mark.parametrize("name", ["HeldLock", "Ring", "BodyFraming", "Seed", "SHA256", "OpenPlane"])
+def test_a_noun_may_have_a_participle_before_it(name):
+    assert is_noun(name)

@@ -24,10 +24,20 @@ _USE = re.compile(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([^;]+);")
 _PATH = re.compile(r"(?<![\w:$])(\w+)((?:::\w+)+)")
 _MOD = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+);", re.MULTILINE)
 _FN = re.compile(r"\bfn\s+(\w+)")
-_TYPE = re.compile(r"\b(?:struct|enum|union|trait)\s+(\w+)")
+# An indented `type` belongs to a trait or an implementation.
+_TYPE = re.compile(
+    r"\b(?:struct|enum|union|trait)\s+(\w+)|^(?:pub\S*\s+)?type\s+(\w+)", re.MULTILINE
+)
+_CLASS = re.compile(
+    r"#\[(?:pyo3::)?pyclass\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\S*\s+)?(?:struct|enum)\s+(\w+)"
+)
 _DEFINED = re.compile(
     r"\b(?:struct|enum|union|trait|fn|const|static|type|macro_rules!)\s+(?:mut\s+)?(\w+)"
 )
+
+
+# Crates that are no part of the product.
+TOOLS = {"faults", "fuzz"}
 
 
 class Use(NamedTuple):
@@ -215,6 +225,13 @@ def functions() -> Iterator[tuple[str, int]]:
 
 
 def types() -> Iterator[tuple[str, str]]:
-    """Name and file of each struct, enum and trait of the product."""
+    """Name and file of each type of the product: struct, enum, trait or alias."""
     for path in compiled():
-        yield from ((name, short(path)) for name in _TYPE.findall(code(path)))
+        if not TOOLS & set(path.relative_to(ROOT).parts):
+            yield from ((name, short(path)) for name in types_of(path))
+
+
+def types_of(path: Path) -> set[str]:
+    """Names of the types of one file, less those that are classes of Python."""
+    text = code(path)
+    return {"".join(names) for names in _TYPE.findall(text)} - set(_CLASS.findall(text))

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REPLACED = {
-    *("brief", "chore", "chores", "company", "intake", "leader", "leaders", "spelling"),
-    *("spellings", "stranger", "strangers", "survey", "told", "trail", "vitals", "widest"),
+    *("books", "brief", "chore", "chores", "company", "door", "intake", "leader", "leaders"),
+    *("spelling", "spellings", "stranger", "strangers", "survey", "told", "trail", "vitals"),
+    *("widest",),
 }
 _PART = re.compile(r"[A-Z]?[a-z]+")
 
