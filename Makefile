@@ -4,7 +4,7 @@
 # what changed. pip and cargo take their settings from where they always do.
 #
 # The release profile is what runs; cargo's tests use the dev profile (debug assertions, no link-time optimisation), and
-# the linters share its build scripts. The door, rust/py, is tested from Python only, so pyo3 is never built for cargo's
+# the linters share its build scripts. The binding, rust/py, is tested from Python only, so pyo3 is never built for cargo's
 # tests. maturin asks for an extension module through the environment, not through a feature of pyo3.
 
 .DEFAULT_GOAL := help

@@ -23,7 +23,7 @@ from typing import (
 from fleetcast.grpc.front import FrontOptions, WriteRules
 from fleetcast.http.rules import ListenerRules
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.metrics.surfaces import Books
+from fleetcast.metrics.surfaces import EngineAccounting
 
 EntitySort: TypeAlias = Literal["id", "time", "field"]
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
@@ -704,7 +704,7 @@ class Service:
 class Serving:
     """Lets a front decide about requests, and serve reads and writes of telemetry."""
 
-    def __new__(cls, renew: Callable[[], Service], books: Books) -> Self:
+    def __new__(cls, renew: Callable[[], Service], accounting: EngineAccounting) -> Self:
         """`renew` returns the service for the settings in force. Raises `OSError`."""
 
 @final
@@ -719,7 +719,7 @@ class GrpcFront:
         authenticator: Authenticator,
         planes: OpenPlanes,
         rules: Callable[[], WriteRules],
-        books: Books,
+        accounting: EngineAccounting,
         options: FrontOptions,
     ) -> Self:
         """`rules` returns the rules of the settings in force.

@@ -177,7 +177,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
         edits: &[edit(
             STORE,
             "⟦self.segments.sync_names()?⟧;",
-            "{ drop(self.log.trim(log::Taken { compacted, cursors: log_end })); self.segments.sync_names()? }",
+            "{ drop(self.log.trim(log::CompactedLog { compacted, cursors: log_end })); self.segments.sync_names()? }",
         )],
     },
     // The content of a segment is synced.
@@ -289,7 +289,7 @@ pub(crate) const FLAWS: [Flaw; 47] = [
         edits: &[edit(
             SEGMENT_FILES,
             "Err(TryLockError::WouldBlock) => ⟦Ok(None)⟧,",
-            "if name == COMPACTION_LOCK { Ok(Some(Lock::held(file))) } else { Ok(None) }",
+            "if name == COMPACTION_LOCK { Ok(Some(FileLock::held(file))) } else { Ok(None) }",
         )],
     },
     // A manifest replaces the manifest that it was made from.

@@ -27,8 +27,8 @@ def raised_codes():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "refused":
                 parts = ast.walk(node.args[0])
                 yield from (part.value for part in parts if isinstance(part, ast.Constant))
-    door = (ROOT / "rust" / "py" / "src" / "errors.rs").read_text()
-    for found in re.finditer(r'(?:^ +|=> |\(\()"(\w+)"', door, re.MULTILINE):
+    binding = (ROOT / "rust" / "py" / "src" / "errors.rs").read_text()
+    for found in re.finditer(r'(?:^ +|=> |\(\()"(\w+)"', binding, re.MULTILINE):
         yield found[1]
     calls = "".join(path.read_text() for path in (ROOT / "rust" / "grpc" / "src").glob("*.rs"))
     refusal = r'(?:CallRefusal::(?:new|fault)\(\s*|code: )"(\w+)"'

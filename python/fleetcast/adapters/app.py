@@ -25,7 +25,7 @@ from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
 from fleetcast.http.routes import ADAPTER_ROUTES
 from fleetcast.http.writing import Writing
-from fleetcast.surface.stores import TenantStores
+from fleetcast.surface.planes import TenantPlanes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +47,7 @@ def create_app(services: HttpServices) -> App:
     for path in ADAPTER_ROUTES:
         app.add_route(path, resources[path])
     backend = services.settings.store.backend
-    handle_errors(app, middleware, TenantStores(services), backend, _put_body)
+    handle_errors(app, middleware, TenantPlanes(services), backend, _put_body)
     return app
 
 

@@ -22,8 +22,8 @@ from fleetcast.console.tenant_reads import TenantReads
 from fleetcast.extras import is_installed
 from fleetcast.logs import audit
 from fleetcast.metrics import Counters
+from fleetcast.surface.planes import TenantPlanes
 from fleetcast.surface.services import SurfaceServices
-from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:
     import threading
@@ -71,7 +71,7 @@ def console_application(
     services = ConsoleServices(
         control=stores.control,
         sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
-        stores=TenantStores(surface),
+        stores=TenantPlanes(surface),
         reads=TenantReads(),
         stats=gauges.stats,
         records=records,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fleetcast.engine import Stats
     from fleetcast.forecast.serving.hindsight import Hindsight
     from fleetcast.metrics import Totals
-    from fleetcast.surface.stores import TenantStores
+    from fleetcast.surface.planes import TenantPlanes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class ConsoleServices:
 
     control: ControlStore
     sessions: Sessions
-    stores: TenantStores
+    stores: TenantPlanes
     reads: TenantReads
     stats: Callable[[], Mapping[str, Stats | None]]
     """Counts of each tenant's store by name; `None` for a store that cannot be read."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.engine import GrpcFront
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
 from fleetcast.grpc.reflection import reflects
-from fleetcast.metrics import Counters, Requests, Writes, engine_books
+from fleetcast.metrics import Counters, Requests, Writes, engine_accounting
 from fleetcast.surface.error_codes import ERROR_CODES
-from fleetcast.surface.stores import write_limits
+from fleetcast.surface.planes import write_limits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ def open_front(services: GrpcServices, listener: Listener, backend: Path) -> Grp
         services.authenticator,
         services.engine.open_planes,
         rules,
-        engine_books(counters.shared, "grpc", requests, writes),
+        engine_accounting(counters.shared, "grpc", requests, writes),
         FrontOptions(
             listener=listener.descriptor,
             settings=services.settings_descriptor,

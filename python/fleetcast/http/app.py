@@ -17,7 +17,7 @@ from fleetcast.http.resources.telemetry import TelemetryResource
 from fleetcast.http.resources.topology import LatestResource, SeriesResource
 from fleetcast.http.routes import ROUTES
 from fleetcast.http.writing import Writing
-from fleetcast.surface.stores import TenantStores
+from fleetcast.surface.planes import TenantPlanes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def create_app(services: HttpServices) -> App:
     resources = _resources(services)
     for path in ROUTES:
         app.add_route(path, resources[path])
-    handle_errors(app, middleware, TenantStores(services), services.settings.store.backend)
+    handle_errors(app, middleware, TenantPlanes(services), services.settings.store.backend)
     return app
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fleetcast.http.middleware import Middleware
     from fleetcast.http.request_state import RequestState
     from fleetcast.http.routes import Route
-    from fleetcast.surface.stores import TenantStores
+    from fleetcast.surface.planes import TenantPlanes
 
     App = falcon.App[falcon.Request, falcon.Response]
 
@@ -29,7 +29,7 @@ def put_json(response: falcon.Response, _route: Route, answer: ErrorResponse) ->
 def handle_errors(
     app: App,
     middleware: Middleware,
-    stores: TenantStores,
+    stores: TenantPlanes,
     backend: str,
     put_body: Callable[[falcon.Response, Route, ErrorResponse], None] = put_json,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import LimiterFile
 from fleetcast.surface.error_codes import ERROR_CODES
-from fleetcast.surface.stores import write_limits
+from fleetcast.surface.planes import write_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ALIVE_SECONDS = 10.0
 """Seconds for which a node counts as alive after a beat; the database has the same number."""
-_CLAIM_SECONDS = ALIVE_SECONDS + 1.0
+_TAKE_SECONDS = ALIVE_SECONDS + 1.0
 _RETRY_SECONDS = 0.5
 _CLOCK_WARNING_SECONDS = 0.5
 CLOCK_SECONDS_MAX = 5.0
@@ -42,13 +42,13 @@ class ClusterNode:
         self._alive: list[str] = []
         self._warned_at = float("-inf")
 
-    def claim(self) -> None:
+    def take_node_id(self) -> None:
         """Takes the node's id, if no other process serves with it.
 
         Waits for an id whose process has died. Raises `StoreError`, and `OperatorError` if another
         process goes on with the id.
         """
-        until = time.monotonic() + _CLAIM_SECONDS
+        until = time.monotonic() + _TAKE_SECONDS
         while not self._noted():
             if time.monotonic() >= until:
                 message = (

@@ -121,12 +121,12 @@ class ClusterStores:
         self.cluster.probe_writes(self._directory.node_id())
         self._node.check()
 
-    def claim(self) -> None:
+    def take_node_id(self) -> None:
         """Takes this node's id when the service begins to serve.
 
         Raises `StoreError`, and `OperatorError` if another process serves with the id.
         """
-        self._node.claim()
+        self._node.take_node_id()
 
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""

@@ -79,7 +79,7 @@ class EmbeddedStores:
         """Raises `OSError` if the disk is full, which stops writes but not reads."""
         check_room(self._directory.planes)
 
-    def claim(self) -> None:
+    def take_node_id(self) -> None:
         """Does no work: the lock of the data directory keeps a second service out."""
 
     def beat(self) -> None:

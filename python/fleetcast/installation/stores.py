@@ -68,7 +68,7 @@ class Stores(Protocol):
     def probe_writes(self) -> None:
         """Raises if no plane can be written."""
 
-    def claim(self) -> None:
+    def take_node_id(self) -> None:
         """Takes this node's id when the service begins to serve.
 
         Raises `StoreError`, and `OperatorError` if another process serves with the id.

@@ -3,19 +3,25 @@
 from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.exposition import exposition, sample
 from fleetcast.metrics.shared import Shared, make_shared_memory
-from fleetcast.metrics.surfaces import AccountRequests, Books, Requests, Writes, engine_books
+from fleetcast.metrics.surfaces import (
+    AccountRequests,
+    EngineAccounting,
+    Requests,
+    Writes,
+    engine_accounting,
+)
 from fleetcast.metrics.totals import Totals
 
 __all__ = [
     "AccountRequests",
-    "Books",
     "Counters",
+    "EngineAccounting",
     "Histogram",
     "Requests",
     "Shared",
     "Totals",
     "Writes",
-    "engine_books",
+    "engine_accounting",
     "exposition",
     "label",
     "make_shared_memory",

@@ -41,7 +41,7 @@ class WriteIndexes(NamedTuple):
     commit_seconds: Histogram
 
 
-class Books(NamedTuple):
+class EngineAccounting(NamedTuple):
     """Everything that the engine needs to count and log the requests of one process."""
 
     process: str
@@ -59,12 +59,12 @@ class Books(NamedTuple):
     """Index of the counter of all requests that the engine answered, if there is one."""
 
 
-def engine_books(
+def engine_accounting(
     shared: Shared, process: str, requests: Requests, writes: Writes, answered: int | None = None
-) -> Books:
-    """Returns books for the engine. `requests` and `writes` must use a row for themselves."""
+) -> EngineAccounting:
+    """Returns the engine's accounting. `requests` and `writes` must use a row for themselves."""
     memory = shared.descriptor, shared.rows_bytes
-    return Books(
+    return EngineAccounting(
         process, *memory, BUCKETS_SECONDS, requests.indexes, writes.indexes, requests.cpu, answered
     )
 

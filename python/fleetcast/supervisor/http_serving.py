@@ -12,7 +12,7 @@ from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
-from fleetcast.metrics import Counters, Requests, Shared, Writes, engine_books, sample
+from fleetcast.metrics import Counters, Requests, Shared, Writes, engine_accounting, sample
 from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def _serving(served: Live[HttpParts], shared: Shared, process: str) -> Serving:
     counters = Counters(shared)  # a row for the engine, which adds without our lock
     requests, writes = Requests(counters, "http"), Writes(counters, process)
     answered = counters.counter("fleetcast_http_answered_by_front_total")
-    books = engine_books(shared, process, requests, writes, answered)
-    return Serving(lambda: served.current().service, books)
+    accounting = engine_accounting(shared, process, requests, writes, answered)
+    return Serving(lambda: served.current().service, accounting)
 
 
 def _current(served: Live[HttpParts]) -> WSGIApplication:

@@ -62,7 +62,7 @@ def serve(
         stores = stack.enter_context(closing(stores_of(directory, settings, master_key)))
         stores.prepare()
         lock = stack.enter_context(exclusive(directory.lock))
-        stores.claim()
+        stores.take_node_id()
         state = _State(lock)
         signals = stack.enter_context(Signals.caught())
         _raise_descriptor_limit()

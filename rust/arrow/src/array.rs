@@ -11,14 +11,14 @@ use crate::interface::{ArrowArray, int};
 /// Memory that an array owns.
 #[derive(Default)]
 struct ArrayPrivate {
-    memory: Vec<Buffer>,
+    memory: Vec<ArrayBuffer>,
     buffers: Vec<*const c_void>,
     children: Vec<*mut ArrowArray>,
     dictionary: Option<*mut ArrowArray>,
 }
 
 /// Memory of one buffer.
-pub(crate) enum Buffer {
+pub(crate) enum ArrayBuffer {
     Bytes(Vec<u8>),
     Ints(Vec<i64>),
     Offsets(Vec<i32>),
@@ -37,12 +37,12 @@ pub(crate) fn batch(frame: &Frame) -> ArrowArray {
 fn array_of(column: &FrameColumn) -> ArrowArray {
     match column {
         FrameColumn::TimeNs(times) => {
-            array(times.len(), 0, vec![None, Some(Buffer::Ints(times.clone()))], Vec::new())
+            array(times.len(), 0, vec![None, Some(ArrayBuffer::Ints(times.clone()))], Vec::new())
         }
         FrameColumn::Float(values) => {
             let (validity, nulls) = bitmap(values.iter().map(|value| !value.is_nan()));
             let rows = values.len();
-            let values = Buffer::Floats(values.clone());
+            let values = ArrayBuffer::Floats(values.clone());
             array(rows, nulls, vec![Some(validity), Some(values)], Vec::new())
         }
         FrameColumn::Bool(values) => {
@@ -58,8 +58,11 @@ fn array_of(column: &FrameColumn) -> ArrowArray {
                 bytes.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
                 offsets.push(int(bytes.len()));
             }
-            let buffers =
-                vec![Some(validity), Some(Buffer::Ints(offsets)), Some(Buffer::Bytes(bytes))];
+            let buffers = vec![
+                Some(validity),
+                Some(ArrayBuffer::Ints(offsets)),
+                Some(ArrayBuffer::Bytes(bytes)),
+            ];
             array(values.len(), nulls, buffers, Vec::new())
         }
     }
@@ -67,7 +70,7 @@ fn array_of(column: &FrameColumn) -> ArrowArray {
 
 /// Returns one bit for each item, least significant first, and the count of clear bits. Example:
 /// `[true, false, true]` gives the byte 0b101 and 1.
-fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (Buffer, usize) {
+fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (ArrayBuffer, usize) {
     let mut bytes = vec![0_u8; items.len().div_ceil(8)];
     let mut clear = 0;
     for (at, is_set) in items.enumerate() {
@@ -77,13 +80,13 @@ fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (Buffer, usize) {
             clear += 1;
         }
     }
-    (Buffer::Bytes(bytes), clear)
+    (ArrayBuffer::Bytes(bytes), clear)
 }
 
 pub(crate) fn array(
     rows: usize,
     nulls: usize,
-    buffers: Vec<Option<Buffer>>,
+    buffers: Vec<Option<ArrayBuffer>>,
     children: Vec<ArrowArray>,
 ) -> ArrowArray {
     with_dictionary(rows, nulls, buffers, children, None)
@@ -93,7 +96,7 @@ pub(crate) fn array(
 pub(crate) fn with_dictionary(
     rows: usize,
     nulls: usize,
-    buffers: Vec<Option<Buffer>>,
+    buffers: Vec<Option<ArrayBuffer>>,
     children: Vec<ArrowArray>,
     dictionary: Option<ArrowArray>,
 ) -> ArrowArray {
@@ -102,11 +105,11 @@ pub(crate) fn with_dictionary(
         // The memory of a Vec stays where it is when the Vec itself is moved into `memory`.
         let pointer = match &buffer {
             None => ptr::null(),
-            Some(Buffer::Bytes(bytes)) => bytes.as_ptr().cast::<c_void>(),
-            Some(Buffer::Ints(ints)) => ints.as_ptr().cast(),
-            Some(Buffer::Offsets(offsets)) => offsets.as_ptr().cast(),
-            Some(Buffer::Zeros(zeros)) => zeros.as_ptr().cast(),
-            Some(Buffer::Floats(floats)) => floats.as_ptr().cast(),
+            Some(ArrayBuffer::Bytes(bytes)) => bytes.as_ptr().cast::<c_void>(),
+            Some(ArrayBuffer::Ints(ints)) => ints.as_ptr().cast(),
+            Some(ArrayBuffer::Offsets(offsets)) => offsets.as_ptr().cast(),
+            Some(ArrayBuffer::Zeros(zeros)) => zeros.as_ptr().cast(),
+            Some(ArrayBuffer::Floats(floats)) => floats.as_ptr().cast(),
         };
         private.buffers.push(pointer);
         private.memory.extend(buffer);

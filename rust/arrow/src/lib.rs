@@ -23,7 +23,7 @@ mod ipc;
 
 mod import;
 
-pub use import::{Mapping, MeasurementFrom, RowReader};
+pub use import::{ColumnMapping, MeasurementFrom, RowReader};
 pub use interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
 pub use ipc::RowMessages;
 pub use owned_schema::OwnedSchema;

@@ -7,7 +7,7 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::plane::RowStream;
 use fleetcast_core::query::scan::{ScanBatch, ScanColumn, ScanSchema, ScanValues, TagMaps, Texts};
 
-use crate::array::{Buffer, array, with_dictionary};
+use crate::array::{ArrayBuffer, array, with_dictionary};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::schema::{dictionary_of_texts, map_of_texts, required, schema};
 use crate::stream::Batches;
@@ -79,11 +79,11 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
     schema.measurements.iter().for_each(|name| names.push(name));
     let indices = vec![batch.measurement.cast_signed(); rows];
     let mut children = vec![
-        array(rows, 0, vec![None, Some(Buffer::Ints(batch.times_ns))], Vec::new()),
+        array(rows, 0, vec![None, Some(ArrayBuffer::Ints(batch.times_ns))], Vec::new()),
         with_dictionary(
             rows,
             0,
-            vec![None, Some(Buffer::Offsets(indices))],
+            vec![None, Some(ArrayBuffer::Offsets(indices))],
             Vec::new(),
             Some(texts(names, None, 0)),
         ),
@@ -101,19 +101,22 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
 
 fn values(column: ScanColumn, rows: usize) -> ArrowArray {
     let ScanColumn { validity, null_count, values } = column;
-    let validity = validity.map(Buffer::Bytes);
+    let validity = validity.map(ArrayBuffer::Bytes);
     let values = match values {
-        ScanValues::Float(values) => Buffer::Floats(values),
-        ScanValues::Bool(bits) => Buffer::Bytes(bits),
+        ScanValues::Float(values) => ArrayBuffer::Floats(values),
+        ScanValues::Bool(bits) => ArrayBuffer::Bytes(bits),
         ScanValues::Text(values) => return texts(values, validity, null_count),
     };
     array(rows, null_count, vec![validity, Some(values)], Vec::new())
 }
 
-fn texts(texts: Texts, validity: Option<Buffer>, null_count: usize) -> ArrowArray {
+fn texts(texts: Texts, validity: Option<ArrayBuffer>, null_count: usize) -> ArrowArray {
     let rows = texts.offsets.len() - 1;
-    let buffers =
-        vec![validity, Some(Buffer::Offsets(texts.offsets)), Some(Buffer::Bytes(texts.bytes))];
+    let buffers = vec![
+        validity,
+        Some(ArrayBuffer::Offsets(texts.offsets)),
+        Some(ArrayBuffer::Bytes(texts.bytes)),
+    ];
     array(rows, null_count, buffers, Vec::new())
 }
 
@@ -121,12 +124,12 @@ fn map(tags: TagMaps, rows: usize) -> ArrowArray {
     let entry_count = tags.keys.offsets.len() - 1;
     let children = vec![texts(tags.keys, None, 0), texts(tags.values, None, 0)];
     let entries = array(entry_count, 0, vec![None], children);
-    array(rows, 0, vec![None, Some(Buffer::Offsets(tags.offsets))], vec![entries])
+    array(rows, 0, vec![None, Some(ArrayBuffer::Offsets(tags.offsets))], vec![entries])
 }
 
 /// Makes a column without values, which needs no memory of its own.
 fn empty(field_type: FieldType, rows: usize, zeros: &Arc<Vec<u64>>) -> ArrowArray {
     let buffers = if field_type == FieldType::Text { 3 } else { 2 };
-    let buffers = (0..buffers).map(|_| Some(Buffer::Zeros(Arc::clone(zeros)))).collect();
+    let buffers = (0..buffers).map(|_| Some(ArrayBuffer::Zeros(Arc::clone(zeros)))).collect();
     array(rows, rows, buffers, Vec::new())
 }

@@ -27,12 +27,12 @@ pub enum Durability {
 }
 
 /// The hosts of a database, each with its complete connection settings.
-pub(crate) struct Address {
+pub(crate) struct DatabaseAddress {
     pub(crate) hosts: Vec<Config>,
     pub(crate) tls: MakeRustlsConnect,
 }
 
-impl Address {
+impl DatabaseAddress {
     /// Parses `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE`. Servers are verified by
     /// the certificates of this machine, or by the certificates of `sslrootcert`. `sslmode=disable`
     /// turns TLS off, and so does a loopback address if the URL does not say.
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn each_host_is_asked_by_itself_and_verified_unless_it_is_this_one() {
         let url = "postgresql://fleet:secret@127.0.0.1:5001,db.example:5002/fleet?target_session_attrs=read-write";
-        let address = Address::parse(url).unwrap();
+        let address = DatabaseAddress::parse(url).unwrap();
         let [local, remote] = &address.hosts[..] else { panic!("{}", address.hosts.len()) };
         assert_eq!((local.get_ports(), remote.get_ports()), (&[5001][..], &[5002][..]));
         assert_eq!(local.get_ssl_mode(), SslMode::Disable);
@@ -173,7 +173,7 @@ mod tests {
             "postgresql:///fleet?user=secret",
         ];
         for url in urls {
-            let message = Address::parse(url).err().unwrap().to_string();
+            let message = DatabaseAddress::parse(url).err().unwrap().to_string();
             assert!(
                 message.starts_with("store.database") && !message.contains("secret"),
                 "{message}"

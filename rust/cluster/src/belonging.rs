@@ -24,7 +24,7 @@ const NOTE: &str =
 const FORGET: &str = "DELETE FROM record WHERE store = 'objects' AND value = $1";
 
 /// The id in the database; plane and id of a segment.
-type Noted = (Option<Id>, Option<(Id, Id)>);
+type NotedIds = (Option<Id>, Option<(Id, Id)>);
 
 impl Cluster {
     /// Returns the objects, once it is certain that they belong to this installation. The first
@@ -102,7 +102,7 @@ impl Cluster {
         }
     }
 
-    fn noted(&self) -> Result<Noted> {
+    fn noted(&self) -> Result<NotedIds> {
         let rows = self.read(WHAT, FIND, &[])?;
         let Some(row) = rows.first() else { return Ok((None, None)) };
         let id = |row: &Row| -> Option<Id> {

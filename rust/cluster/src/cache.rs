@@ -19,14 +19,14 @@ pub(crate) const PIECE_BYTES: u64 = 1 << 20;
 
 const SUM_BYTES: usize = 4;
 
-pub(crate) struct Cache {
+pub(crate) struct ObjectCache {
     directory: PathBuf,
     bytes_max: u64,
     /// Bytes that this process has written since it last looked for pieces to remove.
     written: AtomicU64,
 }
 
-impl Cache {
+impl ObjectCache {
     /// Makes a cache in `directory`, and creates the directory.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ mod tests {
     fn a_folder_that_was_removed_comes_back() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("cache");
-        let cache = Cache::new(&folder, 1 << 30).unwrap();
+        let cache = ObjectCache::new(&folder, 1 << 30).unwrap();
         fs::remove_dir(&folder).unwrap();
         cache.put(Id([1; 16]), 0, b"content");
         assert_eq!(cache.get(Id([1; 16]), 0).as_deref(), Some(b"content".as_slice()));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_spoilt_piece_counts_as_absent() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::new(directory.path(), 1 << 30).unwrap();
+        let cache = ObjectCache::new(directory.path(), 1 << 30).unwrap();
         cache.put(Id([1; 16]), 0, b"content");
         assert_eq!(cache.get(Id([1; 16]), 0).as_deref(), Some(b"content".as_slice()));
         let path = cache.path(Id([1; 16]), 0);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn pieces_used_longest_ago_make_room() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::new(directory.path(), 1_000).unwrap();
+        let cache = ObjectCache::new(directory.path(), 1_000).unwrap();
         for piece in 0..8 {
             cache.put(Id([1; 16]), piece, &[7; 200]);
             assert!(cache.get(Id([1; 16]), 0).is_some(), "it was just used");

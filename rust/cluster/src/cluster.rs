@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::address::{Address, Durability};
-use crate::cache::Cache;
+use crate::address::{DatabaseAddress, Durability};
+use crate::cache::ObjectCache;
 use crate::connection::CONNECT_TIMEOUT;
-use crate::failure::{self, Failure};
-use crate::lone::Lone;
+use crate::failure::{self, StatementFailure};
+use crate::lone::LoneSession;
 use crate::objects::Objects;
 use crate::pool::Pool;
 use crate::process::OwnRuntime;
@@ -56,18 +56,18 @@ pub struct Settings {
 /// does. A process that forks after the first use must make another value in the child.
 pub struct Cluster {
     settings: Settings,
-    open: OnceLock<Open>,
+    open: OnceLock<ClusterRuntime>,
 }
 
 /// Parts that do not survive a fork.
-struct Open {
+struct ClusterRuntime {
     runtime: OwnRuntime,
-    lone: Lone,
+    lone: LoneSession,
     pool: Arc<Pool>,
     objects: Option<Objects>,
     /// True once the objects are known to belong to this installation.
     knows_objects: AtomicBool,
-    cache: Option<Arc<Cache>>,
+    cache: Option<Arc<ObjectCache>>,
 }
 
 impl Cluster {
@@ -76,12 +76,12 @@ impl Cluster {
     /// # Errors
     /// Returns [`Error::Invalid`] if an address is malformed.
     pub fn new(settings: Settings) -> Result<Self> {
-        Address::parse(&settings.database)?;
+        DatabaseAddress::parse(&settings.database)?;
         settings.objects.as_deref().map(Objects::parse).transpose()?;
         Ok(Self { settings, open: OnceLock::new() })
     }
 
-    fn open(&self) -> Result<&Open> {
+    fn open(&self) -> Result<&ClusterRuntime> {
         let open = if let Some(open) = self.open.get() {
             open
         } else {
@@ -91,18 +91,19 @@ impl Cluster {
         if open.runtime.is_ours() { Ok(open) } else { Err(Error::Forked) }
     }
 
-    fn opened(&self) -> Result<Open> {
+    fn opened(&self) -> Result<ClusterRuntime> {
         let Settings { database, connections, durability, objects, cache } = &self.settings;
         let objects = objects.as_deref().map(Objects::parse).transpose()?;
-        let cache = cache.as_ref().map(|(directory, bytes)| Cache::new(directory, *bytes));
+        let cache = cache.as_ref().map(|(directory, bytes)| ObjectCache::new(directory, *bytes));
         let cache = cache.transpose()?.map(Arc::new);
-        let pool = Arc::new(Pool::new(Address::parse(database)?, *durability, *connections));
+        let pool =
+            Arc::new(Pool::new(DatabaseAddress::parse(database)?, *durability, *connections));
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(1).thread_name("cluster");
-        let (runtime, lone) = (OwnRuntime::of(threads)?, Lone::new()?);
+        let (runtime, lone) = (OwnRuntime::of(threads)?, LoneSession::new()?);
         runtime.spawn(watch(Arc::clone(&pool)));
         let knows_objects = AtomicBool::new(false);
-        Ok(Open { runtime, lone, pool, objects, knows_objects, cache })
+        Ok(ClusterRuntime { runtime, lone, pool, objects, knows_objects, cache })
     }
 
     /// Runs `work` on this thread.
@@ -131,7 +132,7 @@ impl Cluster {
         what: &'static str,
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Result<Vec<Row>, Failure>> {
+    ) -> Result<Result<Vec<Row>, StatementFailure>> {
         self.wait(|pool| async move { repeated(&pool, what, sql, parameters).await })
     }
 
@@ -174,11 +175,11 @@ impl Cluster {
         Ok(())
     }
 
-    pub(crate) fn cache(&self) -> Option<&Cache> {
+    pub(crate) fn cache(&self) -> Option<&ObjectCache> {
         self.open().ok()?.cache.as_deref()
     }
 
-    pub(crate) fn shared_cache(&self) -> Option<Arc<Cache>> {
+    pub(crate) fn shared_cache(&self) -> Option<Arc<ObjectCache>> {
         self.open().ok()?.cache.clone()
     }
 
@@ -246,12 +247,12 @@ pub(crate) async fn change(
     what: &'static str,
     sql: &'static str,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Result<Vec<Row>, Failure>> {
+) -> Result<Result<Vec<Row>, StatementFailure>> {
     let connection = pool.own().await?;
     let changing = answered(pool, connection.change(what, sql, parameters));
     let changing = timeout(CHANGE_TIMEOUT, changing).await;
-    let outcome = changing.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
-    if !matches!(outcome, Err(Failure::Lost(_))) {
+    let outcome = changing.unwrap_or_else(|_| Err(StatementFailure::Lost(LATE.to_owned())));
+    if !matches!(outcome, Err(StatementFailure::Lost(_))) {
         connection.keep();
     }
     Ok(outcome)
@@ -267,12 +268,12 @@ async fn repeated(
     what: &'static str,
     sql: &'static str,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Result<Vec<Row>, Failure>> {
+) -> Result<Result<Vec<Row>, StatementFailure>> {
     let deadline = Instant::now() + CHANGE_TIMEOUT;
     let mut lost: Option<String> = None;
     loop {
         let cause = match change(pool, what, sql, parameters).await {
-            Ok(Err(Failure::Lost(cause))) => cause,
+            Ok(Err(StatementFailure::Lost(cause))) => cause,
             Ok(outcome) if lost.is_none() => return Ok(outcome),
             Ok(Ok(rows)) => {
                 settle(pool, what).await?;
@@ -283,7 +284,7 @@ async fn repeated(
             Err(error) => error.to_string(),
         };
         if Instant::now() >= deadline {
-            return Ok(Err(Failure::Lost(cause)));
+            return Ok(Err(StatementFailure::Lost(cause)));
         }
         lost = Some(cause);
         sleep(PAUSE).await;

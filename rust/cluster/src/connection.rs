@@ -30,9 +30,9 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 
-use crate::address::{Address, Durability};
-use crate::failure::{self, Failure};
-use crate::seen::{Seen, now_us};
+use crate::address::{DatabaseAddress, Durability};
+use crate::failure::{self, StatementFailure};
+use crate::seen::{ClusterFacts, now_us};
 
 /// Time for the whole handshake with a host. A request that waits for it is answered within two
 /// seconds.
@@ -57,10 +57,10 @@ const KEEPS_PROMISES: &str = "SELECT current_setting('fsync') = 'on' \
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrier')";
 
 /// A session on the primary.
-pub(crate) struct Connection {
+pub(crate) struct Session {
     client: Client,
     driver: AbortHandle,
-    seen: Arc<Seen>,
+    seen: Arc<ClusterFacts>,
     /// The timeline of the server. It stays the same for as long as the session lives.
     timeline: u32,
     is_managed: bool,
@@ -71,22 +71,22 @@ pub(crate) struct Connection {
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
 
-impl Drop for Connection {
+impl Drop for Session {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-impl Connection {
+impl Session {
     /// Opens a session on the primary, and checks the primary's promises. It waits for a standby as
     /// long as the caller does.
     ///
     /// # Errors
     /// Returns [`Error::Unavailable`].
     pub(crate) async fn open(
-        address: &Address,
+        address: &DatabaseAddress,
         durability: Durability,
-        seen: &Arc<Seen>,
+        seen: &Arc<ClusterFacts>,
     ) -> Result<Self> {
         let (mut connection, facts) = primary(address, seen).await?;
         if facts.timeline < seen.timeline() {
@@ -114,7 +114,7 @@ impl Connection {
         what: &'static str,
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, StatementFailure> {
         let statement = self.prepared(what, sql).await?;
         self.in_good_standing(what, self.client.query(&statement, parameters)).await
     }
@@ -126,13 +126,13 @@ impl Connection {
         what: &'static str,
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, StatementFailure> {
         let rows = self.query(what, sql, parameters).await;
         self.is_replicated(rows)
     }
 
     /// Runs a text of several statements, or a statement that cannot be prepared.
-    pub(crate) async fn run(&self, what: &'static str, sql: &str) -> Result<(), Failure> {
+    pub(crate) async fn run(&self, what: &'static str, sql: &str) -> Result<(), StatementFailure> {
         let done = self.in_good_standing(what, self.client.batch_execute(sql)).await;
         self.is_replicated(done)
     }
@@ -143,7 +143,7 @@ impl Connection {
         &self,
         what: &'static str,
         statement: impl Future<Output = Result<R, tokio_postgres::Error>>,
-    ) -> Result<R, Failure> {
+    ) -> Result<R, StatementFailure> {
         let check = self.prepared(what, KEEPS_PROMISES).await?;
         let parameters: [&(dyn ToSql + Sync); 1] = [&self.is_managed];
         let (answer, check) = join(statement, self.client.query_one(&check, &parameters)).await;
@@ -151,27 +151,36 @@ impl Connection {
         let keeps_promises: bool = check.map_err(|error| failure::of(what, &error))?.get(0);
         if !keeps_promises {
             self.give_up();
-            return Err(Failure::Lost("its settings do not keep acknowledged rows".to_owned()));
+            return Err(StatementFailure::Lost(
+                "its settings do not keep acknowledged rows".to_owned(),
+            ));
         }
         if self.is_replaced() {
-            return Err(Failure::Lost("a standby has replaced it".to_owned()));
+            return Err(StatementFailure::Lost("a standby has replaced it".to_owned()));
         }
         Ok(answer)
     }
 
     /// Turns a success with a warning into a loss: an administrator can cut a wait for standbys
     /// short, and the server then reports success with a warning.
-    fn is_replicated<R>(&self, outcome: Result<R, Failure>) -> Result<R, Failure> {
+    fn is_replicated<R>(
+        &self,
+        outcome: Result<R, StatementFailure>,
+    ) -> Result<R, StatementFailure> {
         let is_cut_short = self.is_cut_short.swap(false, Ordering::AcqRel);
         match outcome {
             Ok(_) if is_cut_short => {
-                Err(Failure::Lost("a wait for standbys was cut short".to_owned()))
+                Err(StatementFailure::Lost("a wait for standbys was cut short".to_owned()))
             }
             other => other,
         }
     }
 
-    async fn prepared(&self, what: &'static str, sql: &'static str) -> Result<Statement, Failure> {
+    async fn prepared(
+        &self,
+        what: &'static str,
+        sql: &'static str,
+    ) -> Result<Statement, StatementFailure> {
         if let Some(statement) = self.lock_statements().get(sql) {
             return Ok(statement.clone());
         }
@@ -204,7 +213,7 @@ impl Connection {
 const CONNECTING: &str = "connect";
 
 /// Answers of a host.
-struct Facts {
+struct HostFacts {
     is_standby: bool,
     timeline: u32,
     /// Values of [`CHECKED`].
@@ -216,8 +225,8 @@ struct Facts {
 /// Settings that must both be on, or an acknowledged row could be lost.
 const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
 
-impl Facts {
-    async fn ask(client: &Client) -> Result<Self, Failure> {
+impl HostFacts {
+    async fn ask(client: &Client) -> Result<Self, StatementFailure> {
         let before_us = now_us();
         let row = client.query_one(FACTS, &[]).await;
         let row = row.map_err(|error| failure::of(CONNECTING, &error))?;
@@ -249,16 +258,19 @@ impl Facts {
 }
 
 /// Returns the primary with the highest timeline among the hosts that answer in time.
-async fn primary(address: &Address, seen: &Arc<Seen>) -> Result<(Connection, Facts)> {
+async fn primary(
+    address: &DatabaseAddress,
+    seen: &Arc<ClusterFacts>,
+) -> Result<(Session, HostFacts)> {
     let asked = address.hosts.iter().enumerate().map(|(at, host)| async move {
         let answer = timeout(CONNECT_TIMEOUT, answering(address, host, seen)).await;
         if let Ok(Ok((_, facts))) = &answer {
             seen.note_timeline(facts.timeline, at);
         }
-        answer.unwrap_or_else(|_| Err(Failure::Lost("no answer in time".to_owned())))
+        answer.unwrap_or_else(|_| Err(StatementFailure::Lost("no answer in time".to_owned())))
     });
     let mut asked: FuturesUnordered<_> = asked.collect();
-    let mut best: Option<(Connection, Facts)> = None;
+    let mut best: Option<(Session, HostFacts)> = None;
     let mut cause = "all hosts are standbys".to_owned();
     let mut until = Instant::now() + CONNECT_TIMEOUT + OTHERS_TIMEOUT;
     while let Ok(Some(answer)) = timeout_at(until, asked.next()).await {
@@ -270,7 +282,7 @@ async fn primary(address: &Address, seen: &Arc<Seen>) -> Result<(Connection, Fac
                     best = Some((connection, facts));
                 }
             }
-            Err(Failure::Lost(text)) => cause = text,
+            Err(StatementFailure::Lost(text)) => cause = text,
             Err(other) => cause = other.of_read(CONNECTING).to_string(),
         }
     }
@@ -278,15 +290,15 @@ async fn primary(address: &Address, seen: &Arc<Seen>) -> Result<(Connection, Fac
 }
 
 async fn answering(
-    address: &Address,
+    address: &DatabaseAddress,
     host: &Config,
-    seen: &Arc<Seen>,
-) -> Result<(Connection, Facts), Failure> {
+    seen: &Arc<ClusterFacts>,
+) -> Result<(Session, HostFacts), StatementFailure> {
     let connected = host.connect(address.tls.clone()).await;
     let (client, link) = connected.map_err(|error| failure::of(CONNECTING, &error))?;
     let is_cut_short = Arc::new(AtomicBool::new(false));
     let driver = tokio::spawn(drive(link, Arc::clone(&is_cut_short))).abort_handle();
-    let connection = Connection {
+    let connection = Session {
         client,
         driver,
         seen: Arc::clone(seen),
@@ -296,7 +308,7 @@ async fn answering(
         is_given_up: AtomicBool::new(false),
         statements: Mutex::default(),
     };
-    let facts = Facts::ask(&connection.client).await?;
+    let facts = HostFacts::ask(&connection.client).await?;
     Ok((connection, facts))
 }
 

@@ -9,7 +9,7 @@ use tokio_postgres::types::WrongType;
 
 /// Failure of a statement.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum StatementFailure {
     /// The database refused the statement, which had no effect.
     Refused(Error),
     /// A row of the statement exists already.
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     Lost(String),
 }
 
-impl Failure {
+impl StatementFailure {
     /// Returns the error of a statement that changes no data, or whose loss changes no data.
     pub(crate) fn of_read(self, what: &'static str) -> Error {
         match self {
@@ -55,25 +55,25 @@ pub(crate) fn refused(what: &'static str, message: &str) -> Error {
 }
 
 /// Returns the failure of the statement that `error` answers.
-pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
+pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> StatementFailure {
     let Some(answer) = error.as_db_error() else {
         // The statement was not sent.
         if error.source().is_some_and(<dyn std::error::Error>::is::<WrongType>) {
-            return Failure::Refused(Error::Internal { message: error.to_string() });
+            return StatementFailure::Refused(Error::Internal { message: error.to_string() });
         }
-        return Failure::Lost(cause_of(error));
+        return StatementFailure::Lost(cause_of(error));
     };
     let is_end = matches!(answer.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     // A session that ends while its commit waits for standbys has committed.
     if is_end || answer.code().code().starts_with("57P") {
-        return Failure::Lost(answer.message().to_owned());
+        return StatementFailure::Lost(answer.message().to_owned());
     }
     match *answer.code() {
-        SqlState::UNIQUE_VIOLATION => Failure::Duplicate,
+        SqlState::UNIQUE_VIOLATION => StatementFailure::Duplicate,
         // A check violation without a constraint's name means that no partition fits the row.
-        SqlState::CHECK_VIOLATION if answer.constraint().is_none() => Failure::NoPartition,
-        SqlState::DISK_FULL => Failure::Refused(Error::DiskFull),
-        _ => Failure::Refused(refused(what, answer.message())),
+        SqlState::CHECK_VIOLATION if answer.constraint().is_none() => StatementFailure::NoPartition,
+        SqlState::DISK_FULL => StatementFailure::Refused(Error::DiskFull),
+        _ => StatementFailure::Refused(refused(what, answer.message())),
     }
 }
 

@@ -7,7 +7,7 @@ use fleetcast_core::model::error::{Error, Result};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use tokio_postgres::Row;
 
-use crate::connection::Connection;
+use crate::connection::Session;
 use crate::identity::Id;
 use crate::objects::Objects;
 
@@ -50,7 +50,7 @@ pub(crate) async fn planes_lacking(objects: &Objects, segments: &[Row]) -> Resul
 }
 
 /// Keeps the entries that these planes have in the hour `slot`.
-pub(crate) async fn hold(connection: &Connection, slot: i32, planes: &[Id]) -> Result<()> {
+pub(crate) async fn hold(connection: &Session, slot: i32, planes: &[Id]) -> Result<()> {
     if planes.is_empty() {
         return Ok(());
     }
@@ -61,9 +61,9 @@ pub(crate) async fn hold(connection: &Connection, slot: i32, planes: &[Id]) -> R
 
 /// Removes the entries of planes whose segments are all in the object store again, and of planes
 /// that were destroyed. Returns the other planes that have entries here.
-pub(crate) async fn release(connection: &Connection, objects: &Objects) -> Result<Vec<Id>> {
+pub(crate) async fn release(connection: &Session, objects: &Objects) -> Result<Vec<Id>> {
     let read = |rows: Result<Vec<Row>, _>| {
-        rows.map_err(|failure: crate::failure::Failure| failure.of_read(WHAT))
+        rows.map_err(|failure: crate::failure::StatementFailure| failure.of_read(WHAT))
     };
     let held = read(connection.query(WHAT, HELD, &[]).await)?;
     let held: Vec<Id> = held.iter().map(|row| row.get(0)).collect();

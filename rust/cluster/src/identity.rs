@@ -4,7 +4,7 @@ use fleetcast_core::model::error::{Error, Result};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checked};
 
-type Fault = Box<dyn std::error::Error + Sync + Send>;
+type SqlError = Box<dyn std::error::Error + Sync + Send>;
 
 /// An id of 16 bytes without structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +43,7 @@ impl Id {
 }
 
 impl ToSql for Id {
-    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Fault> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, SqlError> {
         out.extend_from_slice(&self.0);
         Ok(IsNull::No)
     }
@@ -53,7 +53,7 @@ impl ToSql for Id {
 }
 
 impl<'a> FromSql<'a> for Id {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Fault> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, SqlError> {
         Ok(Self(raw.try_into()?))
     }
 

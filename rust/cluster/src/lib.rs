@@ -42,9 +42,9 @@ mod sweep;
 
 pub use address::Durability;
 pub use cluster::{Cluster, Settings};
-pub use nodes::{Facts, Node, Permissions};
+pub use nodes::{Node, Permissions, PrimaryFacts};
 pub use planes::ClusterPlanes;
-pub use records::Records;
+pub use records::ClusterRecords;
 pub use replica::Replica;
-pub use schema::Installed;
-pub use sweep::Swept;
+pub use schema::InstallOutcome;
+pub use sweep::SweepCounts;

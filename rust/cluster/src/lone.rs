@@ -11,17 +11,17 @@ use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::connection::Connection;
-use crate::failure::{self, Failure};
+use crate::connection::Session;
+use crate::failure::{self, StatementFailure};
 use crate::pool::Pool;
 use crate::process::OwnRuntime;
 
-pub(crate) struct Lone {
+pub(crate) struct LoneSession {
     runtime: OwnRuntime,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<Option<Session>>,
 }
 
-impl Lone {
+impl LoneSession {
     pub(crate) fn new() -> Result<Self> {
         let runtime = OwnRuntime::of(Builder::new_current_thread())?;
         Ok(Self { runtime, connection: Mutex::default() })
@@ -39,8 +39,8 @@ impl Lone {
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Option<Result<Vec<Row>>> {
-        let mut connection = self.claim()?;
-        if !connection.as_ref().is_some_and(Connection::is_alive) {
+        let mut connection = self.try_lock()?;
+        if !connection.as_ref().is_some_and(Session::is_alive) {
             *connection = None;
             match self.connect(pool, deadline, what) {
                 Err(_) if pool.has_shared() => return None,
@@ -52,7 +52,7 @@ impl Lone {
         let reading = async { timeout_at(deadline, session.query(what, sql, parameters)).await };
         match self.runtime.block_on(reading) {
             Ok(Ok(rows)) => Some(Ok(rows)),
-            Ok(Err(Failure::Lost(_))) => {
+            Ok(Err(StatementFailure::Lost(_))) => {
                 *connection = None;
                 None
             }
@@ -65,13 +65,13 @@ impl Lone {
         }
     }
 
-    fn connect(&self, pool: &Pool, deadline: Instant, what: &'static str) -> Result<Connection> {
+    fn connect(&self, pool: &Pool, deadline: Instant, what: &'static str) -> Result<Session> {
         let connecting = async { timeout_at(deadline, pool.connect()).await };
         self.runtime.block_on(connecting).map_err(|_| late(what))?
     }
 
     /// Returns the connection if no other thread reads.
-    fn claim(&self) -> Option<MutexGuard<'_, Option<Connection>>> {
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Session>>> {
         match self.connection.try_lock() {
             Ok(connection) => Some(connection),
             Err(TryLockError::WouldBlock) => None,

@@ -4,7 +4,7 @@ use fleetcast_core::model::error::Result;
 use tokio::time::timeout;
 
 use crate::cluster::{Cluster, READ_TIMEOUT};
-use crate::failure::Failure;
+use crate::failure::StatementFailure;
 use crate::identity::Id;
 use crate::watch::timelines;
 
@@ -57,7 +57,7 @@ pub struct Permissions {
 }
 
 /// Answers of the primary about itself.
-pub struct Facts {
+pub struct PrimaryFacts {
     /// Version of PostgreSQL.
     pub version: String,
     /// Standbys that a commit waits for, as the settings name them.
@@ -111,8 +111,10 @@ impl Cluster {
         self.wait(|pool| async move {
             let connection = pool.own().await?;
             let probed = timeout(READ_TIMEOUT, connection.run(WHAT, &sql)).await;
-            match probed.unwrap_or_else(|_| Err(Failure::Lost("no answer in time".to_owned()))) {
-                Ok(()) | Err(Failure::Duplicate) => {
+            match probed
+                .unwrap_or_else(|_| Err(StatementFailure::Lost("no answer in time".to_owned())))
+            {
+                Ok(()) | Err(StatementFailure::Duplicate) => {
                     connection.keep();
                     Ok(())
                 }
@@ -154,9 +156,9 @@ impl Cluster {
     ///
     /// # Errors
     /// Returns the errors of [`Self::beat`].
-    pub fn facts(&self) -> Result<Option<Facts>> {
+    pub fn facts(&self) -> Result<Option<PrimaryFacts>> {
         let rows = self.read("ask the database about itself", FACTS, &[])?;
-        Ok(rows.first().map(|row| Facts {
+        Ok(rows.first().map(|row| PrimaryFacts {
             version: row.get(0),
             standbys_wanted: row.get(1),
             standbys: row.get(2),

@@ -5,8 +5,8 @@ use fleetcast_core::model::error::Result;
 
 use tokio_postgres::Row;
 
-use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::connection::Session;
+use crate::failure::StatementFailure;
 
 const US_PER_SLOT: i64 = 3_600_000_000;
 
@@ -20,7 +20,7 @@ pub(crate) fn slot_of(us: i64) -> i32 {
 
 /// Makes the partition of an hour if it is missing. The table is created apart and then attached,
 /// for which no writer waits.
-pub(crate) async fn make(connection: &Connection, slot: i32) -> Result<()> {
+pub(crate) async fn make(connection: &Session, slot: i32) -> Result<()> {
     let sql = format!(
         "DO $$ BEGIN \
             PERFORM pg_advisory_xact_lock(hashtextextended('fleetcast partitions', 0)); \
@@ -39,7 +39,7 @@ const LIST: &str = "SELECT c.relname::text, i.inhrelid IS NOT NULL, coalesce(i.i
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname ~ '^log_[0-9]+$'";
 
 /// The table of an hour.
-pub(crate) struct Hour {
+pub(crate) struct HourPartition {
     pub(crate) slot: i32,
     /// False if a process died while it removed the table.
     pub(crate) is_attached: bool,
@@ -48,22 +48,22 @@ pub(crate) struct Hour {
 }
 
 /// Returns all hours that have a table.
-pub(crate) async fn all(connection: &Connection) -> Result<Vec<Hour>> {
+pub(crate) async fn all(connection: &Session) -> Result<Vec<HourPartition>> {
     let rows = connection.query(REMOVING, LIST, &[]).await;
     let rows = rows.map_err(|failure| failure.of_read(REMOVING))?;
     let hour = |row: &Row| {
         let name: &str = row.get(0);
         let slot = name.strip_prefix("log_")?.parse().ok()?;
-        Some(Hour { slot, is_attached: row.get(1), is_pending: row.get(2) })
+        Some(HourPartition { slot, is_attached: row.get(1), is_pending: row.get(2) })
     };
     Ok(rows.iter().filter_map(hour).collect())
 }
 
 const REMOVING: &str = "remove an hour of the log";
 
-impl Hour {
+impl HourPartition {
     /// Returns true while a plane has an entry in this hour that is in no segment.
-    pub(crate) async fn is_needed(&self, connection: &Connection) -> Result<bool> {
+    pub(crate) async fn is_needed(&self, connection: &Session) -> Result<bool> {
         let sql = format!(
             "DO $$ BEGIN IF EXISTS (SELECT FROM log_{} l JOIN plane p USING (plane) JOIN head USING (plane) \
             WHERE l.seq > p.compacted) THEN RAISE unique_violation; END IF; END $$",
@@ -71,13 +71,13 @@ impl Hour {
         );
         match connection.run(REMOVING, &sql).await {
             Ok(()) => Ok(false),
-            Err(Failure::Duplicate) => Ok(true),
+            Err(StatementFailure::Duplicate) => Ok(true),
             Err(failure) => Err(failure.of_read(REMOVING)),
         }
     }
 
     /// Removes the table. Writers of other hours do not wait for it.
-    pub(crate) async fn remove(&self, connection: &Connection) -> Result<()> {
+    pub(crate) async fn remove(&self, connection: &Session) -> Result<()> {
         let slot = self.slot;
         if self.is_attached {
             let how = if self.is_pending { "FINALIZE" } else { "CONCURRENTLY" };
@@ -87,6 +87,6 @@ impl Hour {
     }
 }
 
-async fn run(connection: &Connection, sql: &str) -> Result<()> {
+async fn run(connection: &Session, sql: &str) -> Result<()> {
     connection.run(REMOVING, sql).await.map_err(|failure| failure.of_change(REMOVING))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::{Peeked, Planes, Store};
+use fleetcast_core::storage::store::{PeekedCounts, Planes, Store};
 
 use crate::cluster::Cluster;
 use crate::identity::Id;
@@ -88,9 +88,9 @@ impl Planes for ClusterPlanes {
         self.cluster.change(DESTROYING, DESTROY, &[&Id::of_plane(plane)?]).map(drop)
     }
 
-    fn counts(&self, plane: &str) -> Result<Peeked> {
+    fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         let numbers = self.store(Id::of_plane(plane)?).numbers()?;
-        Ok(Peeked {
+        Ok(PeekedCounts {
             counts: numbers.counts,
             generation: numbers.generation,
             series: numbers.series,

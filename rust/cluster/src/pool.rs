@@ -9,10 +9,10 @@ use fleetcast_core::model::error::{Error, Result};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::address::{Address, Durability};
-use crate::connection::{CONNECT_TIMEOUT, Connection};
+use crate::address::{DatabaseAddress, Durability};
+use crate::connection::{CONNECT_TIMEOUT, Session};
 use crate::failure;
-use crate::seen::Seen;
+use crate::seen::ClusterFacts;
 
 /// Time after a failed connect for which all callers fail at once. Then one caller tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
@@ -30,11 +30,11 @@ const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 const OF_READERS: usize = 2;
 
 pub(crate) struct Pool {
-    pub(crate) address: Address,
+    pub(crate) address: DatabaseAddress,
     pub(crate) durability: Durability,
-    pub(crate) seen: Arc<Seen>,
-    shared: AsyncMutex<Option<Arc<Connection>>>,
-    idle: Arc<Mutex<Vec<Connection>>>,
+    pub(crate) seen: Arc<ClusterFacts>,
+    shared: AsyncMutex<Option<Arc<Session>>>,
+    idle: Arc<Mutex<Vec<Session>>>,
     own: Arc<Semaphore>,
     /// Held while one caller connects. `failed` has the instant and the error of the last connect,
     /// if that failed.
@@ -42,26 +42,27 @@ pub(crate) struct Pool {
     failed: Mutex<Option<(Instant, Error)>>,
 }
 
-/// A connection with one user. It is closed after its use, unless [`Own::keep`] gives it back.
-pub(crate) struct Own {
-    connection: Option<Connection>,
-    idle: Arc<Mutex<Vec<Connection>>>,
+/// A connection with one user. It is closed after its use, unless [`PooledSession::keep`] gives it
+/// back.
+pub(crate) struct PooledSession {
+    connection: Option<Session>,
+    idle: Arc<Mutex<Vec<Session>>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Own {
+impl PooledSession {
     /// Gives the connection back to the pool. No statement may be under way.
     pub(crate) fn keep(mut self) {
-        if let Some(connection) = self.connection.take().filter(Connection::is_alive) {
+        if let Some(connection) = self.connection.take().filter(Session::is_alive) {
             lock(&self.idle).push(connection);
         }
     }
 }
 
-impl Deref for Own {
-    type Target = Connection;
+impl Deref for PooledSession {
+    type Target = Session;
 
-    fn deref(&self) -> &Connection {
+    fn deref(&self) -> &Session {
         self.connection.as_ref().expect("it goes with `keep`, which takes the whole")
     }
 }
@@ -69,7 +70,7 @@ impl Deref for Own {
 impl Pool {
     /// Makes a pool of `size` connections, of which at least two are for changes. Example: of 8
     /// connections 6 are for changes.
-    pub(crate) fn new(address: Address, durability: Durability, size: usize) -> Self {
+    pub(crate) fn new(address: DatabaseAddress, durability: Durability, size: usize) -> Self {
         Self {
             address,
             durability,
@@ -83,7 +84,7 @@ impl Pool {
     }
 
     /// Returns the connection that all readers share.
-    pub(crate) async fn shared(&self) -> Result<Arc<Connection>> {
+    pub(crate) async fn shared(&self) -> Result<Arc<Session>> {
         let mut slot = self.shared.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| connection.is_alive()) {
             return Ok(Arc::clone(connection));
@@ -106,12 +107,12 @@ impl Pool {
     }
 
     /// Returns a connection for a change or a transaction.
-    pub(crate) async fn own(&self) -> Result<Own> {
+    pub(crate) async fn own(&self) -> Result<PooledSession> {
         let found = timeout(FOUND_TIMEOUT, self.found()).await;
         found.unwrap_or_else(|_| Err(failure::unavailable("connect", "all connections are in use")))
     }
 
-    async fn found(&self) -> Result<Own> {
+    async fn found(&self) -> Result<PooledSession> {
         let permit = if let Ok(permit) = Arc::clone(&self.own).try_acquire_owned() {
             permit
         } else {
@@ -124,12 +125,16 @@ impl Pool {
             let found = lock(&self.idle).pop();
             match found {
                 Some(connection) if connection.is_alive() => {
-                    return Ok(Own { connection: Some(connection), idle, _permit: permit });
+                    return Ok(PooledSession {
+                        connection: Some(connection),
+                        idle,
+                        _permit: permit,
+                    });
                 }
                 Some(_) => {}
                 None => {
                     let connection = Some(self.connect().await?);
-                    return Ok(Own { connection, idle, _permit: permit });
+                    return Ok(PooledSession { connection, idle, _permit: permit });
                 }
             }
         }
@@ -138,7 +143,7 @@ impl Pool {
     /// Opens a connection for the caller. One caller at a time tries. While the last try has
     /// failed, other callers do not wait for the next try, or requests would gather behind a
     /// database that hangs.
-    pub(crate) async fn connect(&self) -> Result<Connection> {
+    pub(crate) async fn connect(&self) -> Result<Session> {
         self.fail_within(FAILING_FOR)?;
         let _connecting = if let Ok(connecting) = self.connecting.try_lock() {
             connecting
@@ -147,7 +152,7 @@ impl Pool {
             self.connecting.lock().await
         };
         self.fail_within(FAILING_FOR)?;
-        let opening = Connection::open(&self.address, self.durability, &self.seen);
+        let opening = Session::open(&self.address, self.durability, &self.seen);
         let connected = timeout(CONNECT_TIMEOUT, opening).await;
         let connected =
             connected.unwrap_or_else(|_| Err(failure::unavailable("connect", "no answer in time")));

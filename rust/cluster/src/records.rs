@@ -8,14 +8,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::records::{Changes, Item, RecordStore, Snapshot, State, only_reads};
+use fleetcast_core::storage::records::{
+    Changes, Item, RecordSnapshot, RecordStore, RecordsVersion, only_reads,
+};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
-use crate::failure::Failure;
-use crate::pool::Own;
+use crate::failure::StatementFailure;
+use crate::pool::PooledSession;
 
 /// The name without the address, which may hold a password.
 pub(crate) const PLACE: &str = "PostgreSQL";
@@ -46,12 +48,12 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
 /// A store of records, read and written in the database with each use.
-pub struct Records {
+pub struct ClusterRecords {
     cluster: Arc<Cluster>,
     name: String,
 }
 
-impl Records {
+impl ClusterRecords {
     /// Opens the store of this name, which may have no records.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str) -> Self {
@@ -63,14 +65,15 @@ impl Records {
     ///
     /// # Errors
     /// Returns an error if the database cannot be used.
-    pub(crate) fn newer(&self, version: Option<u64>) -> Result<Option<State>> {
+    pub(crate) fn newer(&self, version: Option<u64>) -> Result<Option<RecordsVersion>> {
         let version = version.map_or(-1, u64::cast_signed);
         let rows = self.cluster.read(READING, NEWER, &[&self.name, &version])?;
         let found: i64 = rows.first().map_or(0, |row| row.get(0));
         if found == version {
             return Ok(None);
         }
-        let mut state = State { version: found.cast_unsigned(), ..State::default() };
+        let mut state =
+            RecordsVersion { version: found.cast_unsigned(), ..RecordsVersion::default() };
         for row in &rows {
             if let Some(space) = row.get::<_, Option<String>>(1) {
                 state.spaces.entry(space).or_default().insert(row.get(2), row.get(3));
@@ -88,7 +91,7 @@ impl Records {
         let connection = self.cluster.wait(|pool| async move {
             let connection = pool.own().await?;
             let begun = timeout(READ_TIMEOUT, connection.run(WRITING, begin)).await;
-            let begun = begun.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
+            let begun = begun.unwrap_or_else(|_| Err(StatementFailure::Lost(LATE.to_owned())));
             begun.map_err(|failure| failure.of_read(WRITING))?;
             Ok(connection)
         })?;
@@ -101,12 +104,12 @@ impl Records {
     }
 }
 
-impl RecordStore for Records {
+impl RecordStore for ClusterRecords {
     fn place(&self) -> String {
         PLACE.to_owned()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
         Ok(Box::new(self.transaction(writes)?))
     }
 }
@@ -116,12 +119,12 @@ pub(crate) struct Transaction {
     cluster: Arc<Cluster>,
     name: String,
     /// `None` once the transaction has ended.
-    connection: Option<Own>,
+    connection: Option<PooledSession>,
     version: i64,
     writes: bool,
 }
 
-impl Snapshot for Transaction {
+impl RecordSnapshot for Transaction {
     fn version(&self) -> u64 {
         self.version.cast_unsigned()
     }
@@ -186,20 +189,20 @@ impl Transaction {
         // If the session ends within a transaction, the database undoes the transaction.
         let rows = self.cluster.wait(|_| async {
             let answer = timeout(CHANGE_TIMEOUT, connection.query(WRITING, sql, &parameters)).await;
-            let answer = answer.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
+            let answer = answer.unwrap_or_else(|_| Err(StatementFailure::Lost(LATE.to_owned())));
             answer.map_err(|failure| failure.of_read(WRITING))
         })?;
         self.connection = Some(connection);
         Ok(rows)
     }
 
-    fn run(&mut self, sql: &'static str) -> Result<(), Failure> {
-        let connection = self.connection.take().ok_or(Failure::Refused(Error::Closed))?;
+    fn run(&mut self, sql: &'static str) -> Result<(), StatementFailure> {
+        let connection = self.connection.take().ok_or(StatementFailure::Refused(Error::Closed))?;
         let ran = self.cluster.wait(|_| async {
             let ran = timeout(CHANGE_TIMEOUT, connection.run(WRITING, sql)).await;
-            Ok(ran.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned()))))
+            Ok(ran.unwrap_or_else(|_| Err(StatementFailure::Lost(LATE.to_owned()))))
         });
-        ran.unwrap_or_else(|error| Err(Failure::Refused(error)))?;
+        ran.unwrap_or_else(|error| Err(StatementFailure::Refused(error)))?;
         connection.keep();
         Ok(())
     }

@@ -8,32 +8,34 @@ use std::thread;
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Result, catching};
-use fleetcast_core::storage::records::{Commit, RecordStore, Snapshot, State, StateSnapshot};
+use fleetcast_core::storage::records::{
+    CommitFn, RecordSnapshot, RecordStore, RecordsVersion, StateSnapshot,
+};
 
 use crate::cluster::Cluster;
-use crate::records::{PLACE, Records};
+use crate::records::{ClusterRecords, PLACE};
 
 /// Pause between questions. With the round trip and the read, a change is known within a second.
 const ROUND: Duration = Duration::from_millis(500);
 
 /// The records of a store, in memory.
 pub struct Replica {
-    copy: Arc<Copy>,
+    copy: Arc<ReplicaState>,
     /// If true, a thread asks for news; else each transaction does.
     follows: bool,
     /// The thread that asks for news, while it runs.
-    following: Mutex<Option<Arc<Following>>>,
+    following: Mutex<Option<Arc<FollowerThread>>>,
 }
 
-struct Copy {
-    records: Records,
+struct ReplicaState {
+    records: ClusterRecords,
     /// Locked while the database is asked.
     asks: Mutex<()>,
-    state: Mutex<Option<Arc<State>>>,
+    state: Mutex<Option<Arc<RecordsVersion>>>,
 }
 
 #[derive(Default)]
-struct Following {
+struct FollowerThread {
     is_over: Mutex<bool>,
     ends: Condvar,
 }
@@ -44,14 +46,15 @@ impl Replica {
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str, follows: bool) -> Self {
         let (asks, state) = (Mutex::default(), Mutex::default());
-        let copy = Arc::new(Copy { records: Records::new(cluster, name), asks, state });
+        let copy =
+            Arc::new(ReplicaState { records: ClusterRecords::new(cluster, name), asks, state });
         Self { copy, follows, following: Mutex::default() }
     }
 
     fn follow(&self) {
         let mut following = locked(&self.following);
         if following.is_none() {
-            let begun = Arc::new(Following::default());
+            let begun = Arc::new(FollowerThread::default());
             let (copy, run) = (Arc::downgrade(&self.copy), Arc::clone(&begun));
             let named = thread::Builder::new().name("replica".to_owned());
             // Without the thread, records are as old as the last refusal or change.
@@ -62,8 +65,8 @@ impl Replica {
     }
 }
 
-impl Following {
-    fn run(&self, copy: &Weak<Copy>) {
+impl FollowerThread {
+    fn run(&self, copy: &Weak<ReplicaState>) {
         loop {
             let waited = self.ends.wait_timeout_while(locked(&self.is_over), ROUND, |over| !*over);
             if *waited.unwrap_or_else(PoisonError::into_inner).0 {
@@ -76,9 +79,9 @@ impl Following {
     }
 }
 
-impl Copy {
+impl ReplicaState {
     /// Returns the records that are in the database now.
-    fn refresh(&self) -> Result<Arc<State>> {
+    fn refresh(&self) -> Result<Arc<RecordsVersion>> {
         let _asks = locked(&self.asks);
         let state = self.state();
         match self.records.newer(state.as_ref().map(|state| state.version))? {
@@ -92,7 +95,7 @@ impl Copy {
     }
 
     /// Returns the records that this process knows.
-    fn state(&self) -> Option<Arc<State>> {
+    fn state(&self) -> Option<Arc<RecordsVersion>> {
         locked(&self.state).clone()
     }
 }
@@ -102,7 +105,7 @@ impl RecordStore for Replica {
         PLACE.to_owned()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
         if self.follows {
             self.follow();
         }
@@ -111,7 +114,7 @@ impl RecordStore for Replica {
         let known = self.copy.state().filter(|_| self.follows && !writes);
         let state = known.map_or_else(|| self.copy.refresh(), Ok)?;
         let copy = Arc::clone(&self.copy);
-        let commit = transaction.map(|transaction| -> Commit {
+        let commit = transaction.map(|transaction| -> CommitFn {
             Box::new(move |changes| {
                 Box::new(transaction).commit(changes)?;
                 // The change is stored; the next read asks again.

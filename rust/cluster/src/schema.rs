@@ -12,7 +12,7 @@ const WHAT: &str = "make the tables";
 
 /// Outcome of [`Cluster::install`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Installed {
+pub enum InstallOutcome {
     /// The tables were made.
     New,
     /// An installation with the same environment and master key existed.
@@ -76,7 +76,7 @@ impl Cluster {
     /// # Errors
     /// Returns [`Error::Invalid`] for another installation, or an error if the database cannot be
     /// used.
-    pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<Installed> {
+    pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<InstallOutcome> {
         self.wait(|pool| async move {
             let connection = pool.own().await?;
             let outcome = connection.run(WHAT, TABLES).await;
@@ -90,7 +90,7 @@ impl Cluster {
         })?;
         let rows = self.change(WHAT, INSTALL, &[&VERSION, &environment, &master_key_check])?;
         self.check(environment, master_key_check)?;
-        Ok(if rows.is_empty() { Installed::Joined } else { Installed::New })
+        Ok(if rows.is_empty() { InstallOutcome::Joined } else { InstallOutcome::New })
     }
 
     /// Checks that the installation has this environment and master key, and the objects if the

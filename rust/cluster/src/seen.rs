@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The newest timeline, and the lead of the database's clock.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct ClusterFacts {
     /// The newest timeline of a primary in the upper half, the position of its host in the lower. A
     /// primary with an older timeline was replaced by a standby.
     newest: AtomicU64,
@@ -13,7 +13,7 @@ pub(crate) struct Seen {
     clock_lead_us: AtomicI64,
 }
 
-impl Seen {
+impl ClusterFacts {
     /// Notes the timeline of the primary at position `host` of the address; 0 is a standby's.
     pub(crate) fn note_timeline(&self, timeline: u32, host: usize) {
         let newest = u64::from(timeline) << 32 | u64::from(u32::try_from(host).unwrap_or(u32::MAX));

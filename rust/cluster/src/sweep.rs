@@ -9,11 +9,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::cluster::Cluster;
-use crate::connection::Connection;
+use crate::connection::Session;
 use crate::held;
 use crate::identity::Id;
 use crate::objects::Objects;
-use crate::partitions::{self, Hour};
+use crate::partitions::{self, HourPartition};
 use crate::pool::Pool;
 
 const WHAT: &str = "sweep";
@@ -38,7 +38,7 @@ const MADE_SINCE: &str = "SELECT plane, id, bytes FROM segment \
 
 /// The removed data of a sweep, and the damage that it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepCounts {
     /// Count of removed hours of the log.
     pub hours: u32,
     /// Count of removed objects.
@@ -57,7 +57,7 @@ impl Cluster {
     ///
     /// # Errors
     /// Returns the errors of a database or objects that cannot be used.
-    pub fn sweep(&self, keep: Duration) -> Result<Swept> {
+    pub fn sweep(&self, keep: Duration) -> Result<SweepCounts> {
         let objects = self.objects()?;
         self.wait(|pool| async move {
             let connection = pool.own().await?;
@@ -65,7 +65,7 @@ impl Cluster {
                 connection.query(WHAT, LOCK, &[]).await.map_err(|failure| failure.of_read(WHAT))?;
             if !rows.first().is_some_and(|row| row.get(0)) {
                 connection.keep();
-                return Ok(Swept::default());
+                return Ok(SweepCounts::default());
             }
             let swept = sweep(&pool, &connection, objects, keep).await;
             if connection.query(WHAT, UNLOCK, &[]).await.is_ok() {
@@ -78,10 +78,10 @@ impl Cluster {
 
 async fn sweep(
     pool: &Pool,
-    connection: &Connection,
+    connection: &Session,
     objects: &Objects,
     keep: Duration,
-) -> Result<Swept> {
+) -> Result<SweepCounts> {
     let now = partitions::slot_of(pool.seen.database_now_us());
     for slot in now..=now + partitions::AHEAD {
         partitions::make(connection, slot).await?;
@@ -97,18 +97,18 @@ async fn sweep(
         }
     }
     let damaged = held::release(connection, objects).await?.into_iter().map(Id::hyphenated);
-    Ok(Swept { hours, objects: removed, damaged: damaged.collect() })
+    Ok(SweepCounts { hours, objects: removed, damaged: damaged.collect() })
 }
 
 async fn change(
-    connection: &Connection,
+    connection: &Session,
     sql: &'static str,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>> {
     connection.change(WHAT, sql, parameters).await.map_err(|failure| failure.of_change(WHAT))
 }
 
-async fn delete_retired(connection: &Connection, objects: &Objects, keep: Duration) -> Result<u32> {
+async fn delete_retired(connection: &Session, objects: &Objects, keep: Duration) -> Result<u32> {
     let rows = change(connection, RETIRED, &[&keep.as_secs_f64()]).await?;
     let retired: Vec<(Id, Id)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     let deletes = retired.iter().map(|(plane, id)| objects.delete(*plane, *id));
@@ -119,7 +119,7 @@ async fn delete_retired(connection: &Connection, objects: &Objects, keep: Durati
     Ok(u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 
-async fn drop_hour(connection: &Connection, objects: &Objects, hour: Hour) -> Result<bool> {
+async fn drop_hour(connection: &Session, objects: &Objects, hour: HourPartition) -> Result<bool> {
     if hour.is_attached {
         if hour.is_needed(connection).await? {
             return Ok(false);

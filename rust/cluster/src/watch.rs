@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
-use crate::address::Address;
+use crate::address::DatabaseAddress;
 use crate::connection::CONNECT_TIMEOUT;
 use crate::pool::Pool;
-use crate::seen::Seen;
+use crate::seen::ClusterFacts;
 
 /// Time between two questions to a host. What a process acknowledges or reads on a primary that was
 /// replaced is bounded by this time and a round trip.
@@ -31,7 +31,7 @@ pub(crate) async fn watch(pool: Arc<Pool>) {
     join_all(hosts.map(|host| watch_host(address, host, seen))).await;
 }
 
-async fn watch_host(address: &Address, host: usize, seen: &Seen) {
+async fn watch_host(address: &DatabaseAddress, host: usize, seen: &ClusterFacts) {
     let mut session = None;
     loop {
         // The pool's own sessions are on the primary of the newest timeline.
@@ -47,7 +47,7 @@ async fn watch_host(address: &Address, host: usize, seen: &Seen) {
 
 /// Returns the name of each host, with the timeline of a primary, 0 of a standby, or `None` without
 /// an answer.
-pub(crate) async fn timelines(address: &Address) -> Vec<(String, Option<u32>)> {
+pub(crate) async fn timelines(address: &DatabaseAddress) -> Vec<(String, Option<u32>)> {
     let asked = address.hosts.iter().map(|host| async move {
         let answer =
             timeout(CONNECT_TIMEOUT, async { timeline_of(&opened(address, host).await?).await });
@@ -67,7 +67,12 @@ fn name_of(host: &Config) -> String {
 
 /// Asks a host for its timeline, by a session that stays open. Returns `None` if the host does not
 /// answer.
-async fn ask(address: &Address, host: usize, known: Option<Client>, seen: &Seen) -> Option<Client> {
+async fn ask(
+    address: &DatabaseAddress,
+    host: usize,
+    known: Option<Client>,
+    seen: &ClusterFacts,
+) -> Option<Client> {
     let client = match known {
         Some(client) => client,
         None => opened(address, &address.hosts[host]).await?,
@@ -83,7 +88,7 @@ async fn timeline_of(client: &Client) -> Option<u32> {
     Some(timeline.and_then(|text| u32::from_str_radix(text, 16).ok()).unwrap_or(0))
 }
 
-async fn opened(address: &Address, host: &Config) -> Option<Client> {
+async fn opened(address: &DatabaseAddress, host: &Config) -> Option<Client> {
     let (client, link) = host.connect(address.tls.clone()).await.ok()?;
     // It ends with the client.
     tokio::spawn(link);

@@ -9,8 +9,8 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::codec::{BlockReader, Effort, decode_block, encode_block};
-use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
-use fleetcast_core::storage::seal::{DataKey, Kind, Sealer};
+use fleetcast_core::model::batch::{Block, Column, RowSet, Table, Values};
+use fleetcast_core::storage::seal::{BlobKind, DataKey, Sealer};
 
 const FIELDS: [&str; 5] =
     ["azimuth_deg", "elevation_deg", "slant_range_km", "snr_db", "utilization"];
@@ -90,7 +90,7 @@ fn fleet(entities: u32, steps: u32, spacing_ms: f64) -> Block {
     }
     table.columns = (1..)
         .zip(columns)
-        .map(|(field, values)| Column { field, rows: Rows::All, values: Values::Float(values) })
+        .map(|(field, values)| Column { field, rows: RowSet::All, values: Values::Float(values) })
         .collect();
     Block { ingest_ns: 1_790_000_100_123_456_789, tables: vec![table] }
 }
@@ -127,7 +127,7 @@ fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
 fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
     let sealer = Sealer::new(&DataKey::from_bytes(&[1; 32]), [2; 16]);
     let bytes = encode_block(block, Effort::High).expect("a block within its bounds");
-    let sealed = sealer.seal(Kind::LogBlock, &bytes).expect("randomness");
+    let sealed = sealer.seal(BlobKind::LogBlock, &bytes).expect("randomness");
     print_sizes(name, block, sealed.len());
 
     let mut group: BenchmarkGroup<'_, _> = criterion.benchmark_group(name);
@@ -143,10 +143,10 @@ fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
         bencher.iter(|| decode_block(black_box(&bytes)));
     });
     group.bench_function("seal", |bencher| {
-        bencher.iter(|| sealer.seal(Kind::LogBlock, black_box(&bytes)));
+        bencher.iter(|| sealer.seal(BlobKind::LogBlock, black_box(&bytes)));
     });
     group.bench_function("open", |bencher| {
-        bencher.iter(|| sealer.open(Kind::LogBlock, black_box(&sealed)));
+        bencher.iter(|| sealer.open(BlobKind::LogBlock, black_box(&sealed)));
     });
     let decoded = vec![1_u8; rows * (FIELDS.len() * 8 + 12)];
     group.bench_function("memcpy", |bencher| {

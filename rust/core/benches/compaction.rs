@@ -18,8 +18,8 @@ use std::path::Path;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
-use fleetcast_core::plane::{Acknowledge, Compacted, Due, Plane};
-use fleetcast_core::storage::store::Directory;
+use fleetcast_core::plane::{Acknowledgement, CompactionReport, CompactionTrigger, Plane};
+use fleetcast_core::storage::store::DirectoryPlanes;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
@@ -27,7 +27,7 @@ use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const DUE: Due = Due::LargeOrAged { age_ns: 3_600 * SECOND_NS };
+const DUE: CompactionTrigger = CompactionTrigger::LargeOrAged { age_ns: 3_600 * SECOND_NS };
 const MASTER_KEY: [u8; 32] = [7; 32];
 /// Bodies between two looks of the maintenance process: it looks once a second.
 const BODIES_PER_LOOK: u64 = 500;
@@ -125,7 +125,7 @@ fn in_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 }
 
 /// CPU seconds and device bytes of a compaction, and the segments that it wrote.
-fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, Compacted) {
+fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, CompactionReport) {
     in_a_thread(|| {
         let (start, bytes) = (cpu_seconds(), device_bytes());
         let done = plane.compact(DUE, now_ns).expect("room").expect("nobody else");
@@ -136,7 +136,7 @@ fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, Compacted) {
 fn run(name: &str, rows: u64, (work, is_past): (Work, bool), mut body: impl FnMut(u64) -> Vec<u8>) {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let planes = Directory::new(folder.path());
+    let planes = DirectoryPlanes::new(folder.path());
     Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
     let plane = Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("just made");
     let (mut writing, mut compacting) = (0.0, 0.0);
@@ -152,7 +152,7 @@ fn run(name: &str, rows: u64, (work, is_past): (Work, bool), mut body: impl FnMu
             START_NS + i64::try_from(number + 1).expect("small") * 10 * SECOND_NS
         };
         let (start, bytes) = (cpu_seconds(), device_bytes());
-        plane.write(Format::Json, &body, &limits, now_ns, Acknowledge::Durable).expect("valid");
+        plane.write(Format::Json, &body, &limits, now_ns, Acknowledgement::Durable).expect("valid");
         let end = cpu_seconds();
         writing += end - start;
         written += device_bytes() - bytes;

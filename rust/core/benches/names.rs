@@ -15,8 +15,8 @@ use std::path::Path;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::SECOND_NS;
-use fleetcast_core::plane::{Acknowledge, Plane};
-use fleetcast_core::storage::store::Directory;
+use fleetcast_core::plane::{Acknowledgement, Plane};
+use fleetcast_core::storage::store::DirectoryPlanes;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
@@ -80,14 +80,15 @@ fn main() {
     let rows = bodies.len() * BODY_RECORDS as usize;
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let planes = Directory::new(folder.path());
+    let planes = DirectoryPlanes::new(folder.path());
     Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
     let open = || Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("it is sound");
     let plane = open();
     let limits = WriteLimits::default();
     let write = |bodies: &[Vec<u8>]| {
         for body in bodies {
-            let written = plane.write(Format::Json, body, &limits, INGEST_NS, Acknowledge::Durable);
+            let written =
+                plane.write(Format::Json, body, &limits, INGEST_NS, Acknowledgement::Durable);
             written.expect("a valid body");
         }
     };

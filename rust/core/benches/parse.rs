@@ -11,7 +11,9 @@ use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use fleetcast_core::wire::{Adapter, Mapping, ParseContext, Protocol, parse_json, parse_protobuf};
+use fleetcast_core::wire::{
+    Adapter, NameRules, ParseContext, Protocol, parse_json, parse_protobuf,
+};
 
 const RECORD_COUNT: u64 = 1_000;
 const PROTOBUF_RECORD_COUNT: u64 = 10_000;
@@ -255,7 +257,7 @@ fn metrics(c: &mut Criterion) {
         ("otlp", Protocol::Otlp, otlp(["core", "mode", "zone"])),
         ("otlp_unsorted", Protocol::Otlp, otlp(["zone", "core", "mode"])),
     ];
-    let (mapping, catalog) = (Mapping::default(), Catalog::default());
+    let (mapping, catalog) = (NameRules::default(), Catalog::default());
     let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
     for (name, protocol, body) in bodies {
         let read = |names: &RawKeyCache| {

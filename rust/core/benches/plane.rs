@@ -12,9 +12,9 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
-use fleetcast_core::plane::{Acknowledge, Due, Plane, Written};
+use fleetcast_core::plane::{Acknowledgement, CompactionTrigger, Plane, WriteReport};
 use fleetcast_core::query::{AnswerBounds, SeriesLimits, SeriesQuery};
-use fleetcast_core::storage::store::Directory;
+use fleetcast_core::storage::store::DirectoryPlanes;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Fleet, START_NS, entity_id};
@@ -27,9 +27,11 @@ fn hour() -> impl Iterator<Item = Vec<u8>> {
     (0..360).map(move |step| fleet.body(START_NS + step * 10 * SECOND_NS))
 }
 
-fn write(plane: &Plane, body: &[u8]) -> Written {
+fn write(plane: &Plane, body: &[u8]) -> WriteReport {
     let limits = WriteLimits::default();
-    plane.write(Format::Json, body, &limits, INGEST_NS, Acknowledge::Durable).expect("a valid body")
+    plane
+        .write(Format::Json, body, &limits, INGEST_NS, Acknowledgement::Durable)
+        .expect("a valid body")
 }
 
 fn write_all(plane: &Plane, bodies: impl Iterator<Item = Vec<u8>>) {
@@ -42,7 +44,7 @@ fn writes(criterion: &mut Criterion) {
     let bodies: Vec<Vec<u8>> = hour().take(16).collect();
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let planes = Directory::new(folder.path());
+    let planes = DirectoryPlanes::new(folder.path());
     Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
     let durable = Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("just made");
     let memory = Plane::in_memory("bench").expect("randomness");
@@ -140,13 +142,13 @@ fn wide(criterion: &mut Criterion) {
         };
         group.bench_function(format!("compact, {name}"), |bencher| {
             let compacted = |plane: Plane| {
-                plane.compact(Due::Now, INGEST_NS).expect("memory");
+                plane.compact(CompactionTrigger::Now, INGEST_NS).expect("memory");
                 plane
             };
             bencher.iter_batched(written, compacted, BatchSize::PerIteration);
         });
         let plane = written();
-        plane.compact(Due::Now, INGEST_NS).expect("memory");
+        plane.compact(CompactionTrigger::Now, INGEST_NS).expect("memory");
         group.bench_function(format!("series, {name}"), |bencher| {
             bencher.iter(|| plane.series(query(), bounds, INGEST_NS).expect("memory"));
         });

@@ -11,13 +11,13 @@ const DIGITS_MAX: u8 = 12;
 
 /// Reason for which a body is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ChunkFault {
     Malformed,
     TooLong,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Inside the size of a chunk, after this many digits.
     Size(u8),
     Extension,
@@ -38,37 +38,37 @@ enum State {
 
 /// Progress in a body in chunks.
 #[derive(Debug)]
-pub(crate) struct Chunks {
-    state: State,
+pub(crate) struct ChunkedBody {
+    state: ChunkState,
     /// Bytes of the current chunk that have not arrived.
     left: u64,
     bytes_max: u64,
     aside_bytes: usize,
 }
 
-impl Chunks {
+impl ChunkedBody {
     /// Starts a body that may have at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { state: State::Size(0), left: 0, bytes_max, aside_bytes: 0 }
+        Self { state: ChunkState::Size(0), left: 0, bytes_max, aside_bytes: 0 }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.state == State::Done
+        self.state == ChunkState::Done
     }
 
     /// Appends the data in `input` to `body`. Returns the count of the bytes of `input` that belong
     /// to the body's encoding.
-    pub(crate) fn take(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, Fault> {
+    pub(crate) fn take(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, ChunkFault> {
         let mut at = 0;
         while let Some(&byte) = input.get(at).filter(|_| !self.is_done()) {
-            if self.state == State::Data {
+            if self.state == ChunkState::Data {
                 let come = input.get(at..).unwrap_or_default();
                 let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(come.len());
                 body.extend_from_slice(come.get(..count).unwrap_or_default());
                 at += count;
                 self.left -= count as u64;
                 if self.left == 0 {
-                    self.state = State::DataEnd(b"\r\n");
+                    self.state = ChunkState::DataEnd(b"\r\n");
                 }
             } else {
                 at += 1;
@@ -79,42 +79,38 @@ impl Chunks {
     }
 
     /// Returns the state after a byte that is not data, when the body has `body_bytes` so far.
-    fn after(&mut self, byte: u8, body_bytes: u64) -> Result<State, Fault> {
+    fn after(&mut self, byte: u8, body_bytes: u64) -> Result<ChunkState, ChunkFault> {
         Ok(match (self.state, byte) {
-            (State::Size(digits), _) if byte.is_ascii_hexdigit() && digits < DIGITS_MAX => {
+            (ChunkState::Size(digits), _) if byte.is_ascii_hexdigit() && digits < DIGITS_MAX => {
                 let digit = char::from(byte).to_digit(16).unwrap_or(0);
                 self.left = self.left << 4 | u64::from(digit);
-                State::Size(digits + 1)
+                ChunkState::Size(digits + 1)
             }
-            (State::Size(1..) | State::Extension, b'\r') => State::SizeEnd,
-            (State::Size(1..), b';' | b' ' | b'\t') => State::Extension,
-            (State::SizeEnd, b'\n') if self.left == 0 => State::TrailerStart,
-            (State::SizeEnd, b'\n') if body_bytes + self.left > self.bytes_max => {
-                return Err(Fault::TooLong);
+            (ChunkState::Size(1..) | ChunkState::Extension, b'\r') => ChunkState::SizeEnd,
+            (ChunkState::Size(1..), b';' | b' ' | b'\t') => ChunkState::Extension,
+            (ChunkState::SizeEnd, b'\n') if self.left == 0 => ChunkState::TrailerStart,
+            (ChunkState::SizeEnd, b'\n') if body_bytes + self.left > self.bytes_max => {
+                return Err(ChunkFault::TooLong);
             }
-            (State::SizeEnd, b'\n') => State::Data,
-            (State::DataEnd([expected, rest @ ..]), _) if byte == *expected => {
-                if rest.is_empty() {
-                    State::Size(0)
-                } else {
-                    State::DataEnd(rest)
-                }
+            (ChunkState::SizeEnd, b'\n') => ChunkState::Data,
+            (ChunkState::DataEnd([expected, rest @ ..]), _) if byte == *expected => {
+                if rest.is_empty() { ChunkState::Size(0) } else { ChunkState::DataEnd(rest) }
             }
-            (State::TrailerStart, b'\r') => State::LastEnd,
-            (State::TrailerLine, b'\r') => State::TrailerEnd,
-            (State::TrailerEnd, b'\n') => State::TrailerStart,
-            (State::LastEnd, b'\n') => State::Done,
-            (State::Extension, _) if byte != b'\n' => self.aside(State::Extension)?,
-            (State::TrailerStart | State::TrailerLine, _) if byte != b'\n' => {
-                self.aside(State::TrailerLine)?
+            (ChunkState::TrailerStart, b'\r') => ChunkState::LastEnd,
+            (ChunkState::TrailerLine, b'\r') => ChunkState::TrailerEnd,
+            (ChunkState::TrailerEnd, b'\n') => ChunkState::TrailerStart,
+            (ChunkState::LastEnd, b'\n') => ChunkState::Done,
+            (ChunkState::Extension, _) if byte != b'\n' => self.aside(ChunkState::Extension)?,
+            (ChunkState::TrailerStart | ChunkState::TrailerLine, _) if byte != b'\n' => {
+                self.aside(ChunkState::TrailerLine)?
             }
-            _ => return Err(Fault::Malformed),
+            _ => return Err(ChunkFault::Malformed),
         })
     }
 
-    fn aside(&mut self, state: State) -> Result<State, Fault> {
+    fn aside(&mut self, state: ChunkState) -> Result<ChunkState, ChunkFault> {
         self.aside_bytes += 1;
-        if self.aside_bytes > ASIDE_BYTES_MAX { Err(Fault::Malformed) } else { Ok(state) }
+        if self.aside_bytes > ASIDE_BYTES_MAX { Err(ChunkFault::Malformed) } else { Ok(state) }
     }
 }
 
@@ -124,8 +120,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Returns the body, the input after the body, and true if the body is whole.
-    fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bool), Fault> {
-        let (mut chunks, mut body, mut after) = (Chunks::new(100), Vec::new(), Vec::new());
+    fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bool), ChunkFault> {
+        let (mut chunks, mut body, mut after) = (ChunkedBody::new(100), Vec::new(), Vec::new());
         for piece in pieces {
             let used = chunks.take(piece, &mut body)?;
             after.extend_from_slice(&piece[used..]);
@@ -156,17 +152,17 @@ mod tests {
             b"0000000000001\r\n",
         ];
         for input in inputs {
-            assert_eq!(read(&[input]), Err(Fault::Malformed), "{}", input.escape_ascii());
+            assert_eq!(read(&[input]), Err(ChunkFault::Malformed), "{}", input.escape_ascii());
         }
         let long = [b"1;".to_vec(), vec![b'x'; ASIDE_BYTES_MAX + 1]].concat();
-        assert_eq!(read(&[&long]), Err(Fault::Malformed));
+        assert_eq!(read(&[&long]), Err(ChunkFault::Malformed));
     }
 
     #[test]
     fn a_body_is_refused_before_it_is_too_long() {
-        assert_eq!(read(&[b"65\r\n"]), Err(Fault::TooLong));
-        assert_eq!(read(&[b"64\r\n", &[b'x'; 100], b"\r\n1\r\n"]), Err(Fault::TooLong));
-        assert_eq!(read(&[b"ffffffffffff\r\n"]), Err(Fault::TooLong));
+        assert_eq!(read(&[b"65\r\n"]), Err(ChunkFault::TooLong));
+        assert_eq!(read(&[b"64\r\n", &[b'x'; 100], b"\r\n1\r\n"]), Err(ChunkFault::TooLong));
+        assert_eq!(read(&[b"ffffffffffff\r\n"]), Err(ChunkFault::TooLong));
         let longest = [&b"64\r\n"[..], &[b'x'; 100], b"\r\n0\r\n\r\n"];
         assert_eq!(read(&longest).map(|read| read.0.len()), Ok(100));
     }

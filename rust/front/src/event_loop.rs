@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::connection::{Connection, Step};
+use crate::connection::{Connection, Need};
 use crate::fair::Owner;
 use crate::poll::{Interest, quiet};
-use crate::registry::Registry;
+use crate::registry::ConnectionTable;
 use crate::requests::RequestQueue;
-use crate::shared::{Amount, Shared, Wish};
+use crate::shared::{Amount, ConnectionWish, WorkerState};
 use crate::socket::{Listener, Peer, Socket};
 
 /// Time for which a client may take no bytes while other answers wait for room.
@@ -44,7 +44,7 @@ const WATCHED: u64 = u64::MAX - 1;
 /// token this high.
 const LISTENER: u64 = u64::MAX - 2;
 
-struct Accepting {
+struct Acceptor {
     listener: Listener,
     /// Instant of the next look at the listener; `None` while it is armed.
     due: Option<Instant>,
@@ -55,11 +55,11 @@ struct Accepting {
 
 /// Owns every socket of one worker.
 pub(crate) struct EventLoop {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     requests: Arc<RequestQueue>,
-    listeners: Vec<Accepting>,
+    listeners: Vec<Acceptor>,
     watched: Option<OwnedFd>,
-    connections: Registry,
+    connections: ConnectionTable,
     /// Events that arrived and are not yet handled.
     events: Vec<libc::epoll_event>,
     scratch: Vec<u8>,
@@ -79,14 +79,14 @@ impl EventLoop {
         for (descriptor, token) in listeners.into_iter().zip((0..=LISTENER).rev()) {
             let listener = Listener::new(descriptor)?;
             shared.poll.add(&listener, token, Interest::ReadOnce)?;
-            accepting.push(Accepting { listener, due: None, is_shut: false });
+            accepting.push(Acceptor { listener, due: None, is_shut: false });
         }
         Ok(Self {
             shared,
             requests: Arc::clone(requests),
             listeners: accepting,
             watched: None,
-            connections: Registry::default(),
+            connections: ConnectionTable::default(),
             events: Vec::with_capacity(EVENTS_MAX),
             scratch: vec![0; READ_BYTES],
             next_sweep: Instant::now(),
@@ -137,8 +137,8 @@ impl EventLoop {
         let is_over = self.handle(now);
         for (token, wish) in self.shared.wishes() {
             match wish {
-                Wish::Close => self.close(token),
-                Wish::Resume => self.advance(token, now),
+                ConnectionWish::Close => self.close(token),
+                ConnectionWish::Resume => self.advance(token, now),
             }
         }
         self.accept_due(now)?;
@@ -231,7 +231,7 @@ impl EventLoop {
         Ok(())
     }
 
-    fn accept(&mut self, accepting: &mut Accepting, now: Instant) -> bool {
+    fn accept(&mut self, accepting: &mut Acceptor, now: Instant) -> bool {
         let (socket, peer) = match accepting.listener.accept() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
@@ -277,14 +277,14 @@ impl EventLoop {
             // A panic in one connection must never end the other connections.
             let (step, deadline) = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
                 self.failures.push(message(&*panic));
-                (Step::Close, None)
+                (Need::Close, None)
             });
             match step {
-                Step::Read | Step::Write => return self.due(deadline),
-                Step::Serve(message) => return self.requests.put(connection, message),
-                Step::GoOn(long) => return self.requests.put_long(connection, *long),
-                Step::Close => return self.close(token),
-                Step::Resume => {}
+                Need::Read | Need::Write => return self.due(deadline),
+                Need::Serve(message) => return self.requests.put(connection, message),
+                Need::GoOn(long) => return self.requests.put_long(connection, *long),
+                Need::Close => return self.close(token),
+                Need::Resume => {}
             }
         }
     }

@@ -9,27 +9,27 @@ use std::time::Duration;
 use crate::event_loop::EventLoop;
 use crate::fair::Owner;
 use crate::limits::ConnectionLimits;
-use crate::request::{Request, Turn};
+use crate::request::{Request, ServeTurn};
 use crate::requests::RequestQueue;
-use crate::shared::{Amount, Shared};
+use crate::shared::{Amount, WorkerState};
 
 /// Result of an attempt to serve a request without the application.
-pub enum Served {
+pub enum ServeOutcome {
     /// The application must serve the request.
     HandOn(Request),
     /// The request is answered, or will be, and the thread has no more to do for it.
-    Done(Turn),
+    Done(ServeTurn),
 }
 
 /// Serves some requests without the application.
-pub trait Fast: Send + Sync {
+pub trait FastPath: Send + Sync {
     /// Serves `request`, or hands it on unchanged. The thread whose turn it is calls it.
     ///
     /// If the body has not arrived, [`Request::await_body`] receives it, and the request comes here
     /// again with its body. An answer may come later, from another thread; [`Request::end_turn`]
     /// then frees this thread. A request that fails after that is put back, and is not served here
     /// again.
-    fn serve(&self, request: Request) -> Served;
+    fn serve(&self, request: Request) -> ServeOutcome;
 
     /// Notes the CPU time of a turn, for the account or address whose turn it was.
     fn note_used(&self, _owner: &Owner, _used: Duration) {}
@@ -40,7 +40,7 @@ pub trait Fast: Send + Sync {
 
 /// Counts of a worker's state and work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Held {
+pub struct WorkerCounts {
     /// Open connections.
     pub connections: usize,
     /// Requests that wait for a thread.
@@ -57,10 +57,10 @@ pub struct Held {
 /// ([`Self::threads_max`]) ask for the [`Self::next_request`]. Example: with `threads` 8, there are
 /// 16 threads, and one tenant gets at most 8 of them.
 pub struct Front {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     requests: Arc<RequestQueue>,
     looping: Mutex<EventLoop>,
-    fast: OnceLock<Arc<dyn Fast>>,
+    fast: OnceLock<Arc<dyn FastPath>>,
 }
 
 impl Front {
@@ -77,7 +77,7 @@ impl Front {
         key_fields: &[String],
         settings: Option<&OwnedFd>,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(limits, settings)?);
+        let shared = Arc::new(WorkerState::new(limits, settings)?);
         let requests = RequestQueue::new(threads, &shared, key_fields);
         let looping = Mutex::new(EventLoop::new(&requests, listeners)?);
         Ok(Self { shared, requests, looping, fast: OnceLock::new() })
@@ -90,7 +90,7 @@ impl Front {
     }
 
     /// Lets `fast` serve the requests that it can serve. Call it once, before the threads begin.
-    pub fn set_fast(&self, fast: Arc<dyn Fast>) {
+    pub fn set_fast(&self, fast: Arc<dyn FastPath>) {
         let _ = self.fast.set(fast);
     }
 
@@ -135,14 +135,14 @@ impl Front {
 
     /// Ends the thread's last turn, if it had a turn. Waits for the next request that the
     /// application must serve. Returns `None` if the thread must end.
-    pub fn next_request(&self, mut last: Option<Turn>) -> Option<Request> {
+    pub fn next_request(&self, mut last: Option<ServeTurn>) -> Option<Request> {
         loop {
             let note_used = |owner: &Owner, used| {
                 if let Some(fast) = self.fast.get() {
                     fast.note_used(owner, used);
                 }
             };
-            let request = Turn::next(&self.requests, last, note_used)?;
+            let request = ServeTurn::next(&self.requests, last, note_used)?;
             if request.has_begun() {
                 last = Some(request.send_part(Vec::new()));
                 continue;
@@ -150,8 +150,8 @@ impl Front {
             let fast = self.fast.get().filter(|_| !request.has_failed());
             let Some(fast) = fast else { return Some(request) };
             match fast.serve(request) {
-                Served::HandOn(request) => return Some(request),
-                Served::Done(turn) => last = Some(turn),
+                ServeOutcome::HandOn(request) => return Some(request),
+                ServeOutcome::Done(turn) => last = Some(turn),
             }
         }
     }
@@ -174,8 +174,8 @@ impl Front {
 
     /// Returns the current counts.
     #[must_use]
-    pub fn held(&self) -> Held {
-        Held {
+    pub fn held(&self) -> WorkerCounts {
+        WorkerCounts {
             connections: self.shared.connections.load(Ordering::Relaxed),
             queued: self.requests.len(),
             unsent_bytes: self.shared.share(Amount::Unsent).total(),

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use crate::fair::Owner;
-use crate::shared::{Amount, Shared};
+use crate::shared::{Amount, WorkerState};
 
 /// A part of an amount that an owner holds. It is given back when dropped.
-pub(crate) struct Holding {
-    shared: Arc<Shared>,
+pub(crate) struct SharePermit {
+    shared: Arc<WorkerState>,
     amount: Amount,
     owner: Owner,
     held: u64,
 }
 
-impl Holding {
+impl SharePermit {
     /// Counts an amount that is held already, without a check of the owner's share.
-    pub(crate) fn add(shared: &Arc<Shared>, amount: Amount, owner: &Owner, held: u64) -> Self {
+    pub(crate) fn add(shared: &Arc<WorkerState>, amount: Amount, owner: &Owner, held: u64) -> Self {
         shared.share(amount).add(owner, held);
         Self { shared: Arc::clone(shared), amount, owner: owner.clone(), held }
     }
 
     /// Takes the amount if the owner's share of `bound` allows it.
     pub(crate) fn take(
-        shared: &Arc<Shared>,
+        shared: &Arc<WorkerState>,
         amount: Amount,
         owner: &Owner,
         held: u64,
@@ -69,7 +69,7 @@ impl Holding {
     }
 }
 
-impl Drop for Holding {
+impl Drop for SharePermit {
     fn drop(&mut self) {
         self.give(self.held);
     }

@@ -39,10 +39,10 @@ mod front;
 mod tests;
 
 pub use answer_head::{BodyLength, LineBreak, answer_head};
-pub use connection::{Answer, Body, Piece, Rest};
-pub use front::{Fast, Front, Held, Served};
+pub use connection::{Answer, AnswerRest, OutgoingBody, Piece};
+pub use front::{FastPath, Front, ServeOutcome, WorkerCounts};
 pub use limits::ConnectionLimits;
-pub use message::{Asked, Decision, Failure};
-pub use request::{Request, Turn};
+pub use message::{AnyDecision, BoxError, ParsedRequest};
+pub use request::{Request, ServeTurn};
 pub use settings::SettingsVersion;
 pub use socket::Peer;

@@ -5,26 +5,26 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use crate::chunks::{Chunks, Fault};
+use crate::chunks::{ChunkFault, ChunkedBody};
 use crate::fair::Owner;
-use crate::head::{BodyFraming, Refusal, RequestHead};
-use crate::holding::Holding;
+use crate::head::{BodyFraming, HeadFault, RequestHead};
+use crate::holding::SharePermit;
 use crate::limits::ConnectionLimits;
-use crate::shared::{Amount, Shared};
+use crate::shared::{Amount, WorkerState};
 use crate::socket::Socket;
 
 /// Bound on the bytes of chunks that one call receives.
 const CHUNKS_BYTES: usize = 16 << 10;
 
 /// Error that a server of requests met.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The decision about a request. The front does not know its type.
-pub type Decision = Box<dyn Any + Send>;
+pub type AnyDecision = Box<dyn Any + Send>;
 
 /// A client's request, as the parser read it.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ParsedRequest {
     /// A request whose head is whole and well-formed.
     Whole {
         /// The head.
@@ -33,15 +33,15 @@ pub enum Asked {
         framing: BodyFraming,
     },
     /// A head that the parser refused. Its answer ends the connection.
-    Malformed(Refusal),
+    Malformed(HeadFault),
 }
 
 /// A request between its connection and its thread.
-pub(crate) struct Message {
-    pub(crate) asked: Asked,
+pub(crate) struct IncomingRequest {
+    pub(crate) asked: ParsedRequest,
     pub(crate) body: Vec<u8>,
     /// Progress in a body that comes in chunks.
-    chunks: Option<Chunks>,
+    chunks: Option<ChunkedBody>,
     /// Bytes of the body that have not arrived.
     missing_bytes: usize,
     /// True while the body has not arrived and has not been asked for.
@@ -53,21 +53,21 @@ pub(crate) struct Message {
     pub(crate) over_share: bool,
     /// The account or address that the request counts for.
     pub(crate) owner: Owner,
-    pub(crate) body_held: Option<Holding>,
-    pub(crate) decision: Option<Decision>,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) body_held: Option<SharePermit>,
+    pub(crate) decision: Option<AnyDecision>,
+    pub(crate) failure: Option<BoxError>,
     /// The limits that were in force when the head began.
     pub(crate) limits: Arc<ConnectionLimits>,
 }
 
-impl Message {
+impl IncomingRequest {
     pub(crate) fn new(
-        asked: Asked,
+        asked: ParsedRequest,
         body: Vec<u8>,
         address: &Owner,
         limits: &Arc<ConnectionLimits>,
     ) -> Self {
-        if let Asked::Whole { framing: BodyFraming { is_chunked: true, .. }, .. } = &asked {
+        if let ParsedRequest::Whole { framing: BodyFraming { is_chunked: true, .. }, .. } = &asked {
             return Self::in_chunks(asked, &body, address, limits);
         }
         let missing_bytes = body_bytes(&asked) - body.len();
@@ -76,7 +76,7 @@ impl Message {
 
     /// Makes a message of which `body` has arrived and `missing_bytes` have not.
     fn begun(
-        asked: Asked,
+        asked: ParsedRequest,
         body: Vec<u8>,
         missing_bytes: usize,
         address: &Owner,
@@ -100,13 +100,13 @@ impl Message {
 
     /// Makes a request whose body comes in chunks. `come` holds the chunks that have arrived.
     fn in_chunks(
-        asked: Asked,
+        asked: ParsedRequest,
         come: &[u8],
         address: &Owner,
         limits: &Arc<ConnectionLimits>,
     ) -> Self {
         let mut message = Self::begun(asked, Vec::new(), 1, address, limits);
-        message.chunks = Some(Chunks::new(limits.body_bytes_max));
+        message.chunks = Some(ChunkedBody::new(limits.body_bytes_max));
         message.take_chunks(come);
         message.body_due = message.missing_bytes > 0;
         message
@@ -120,19 +120,19 @@ impl Message {
         self.missing_bytes = usize::from(taken.is_ok() && !chunks.is_done());
         match (taken, &mut self.asked) {
             (Ok(used), _) if used == come.len() => {}
-            (Ok(_), Asked::Whole { framing, .. }) => framing.is_reusable = false,
-            (Err(Fault::TooLong), Asked::Whole { framing, .. }) => {
+            (Ok(_), ParsedRequest::Whole { framing, .. }) => framing.is_reusable = false,
+            (Err(ChunkFault::TooLong), ParsedRequest::Whole { framing, .. }) => {
                 (framing.is_oversized, framing.is_reusable) = (true, false);
                 self.body = Vec::new();
             }
-            (_, asked) => *asked = Asked::Malformed(Refusal::BadRequest),
+            (_, asked) => *asked = ParsedRequest::Malformed(HeadFault::BadRequest),
         }
     }
 
     pub(crate) fn head(&self) -> Option<&RequestHead> {
         match &self.asked {
-            Asked::Whole { head, .. } => Some(head),
-            Asked::Malformed(_) => None,
+            ParsedRequest::Whole { head, .. } => Some(head),
+            ParsedRequest::Malformed(_) => None,
         }
     }
 
@@ -151,9 +151,9 @@ impl Message {
 
     /// Counts the body for its owner. Returns false if the body exceeds the owner's share; the
     /// request is then to be refused.
-    pub(crate) fn count_body(&mut self, shared: &Arc<Shared>) -> bool {
+    pub(crate) fn count_body(&mut self, shared: &Arc<WorkerState>) -> bool {
         let (bytes, bound) = (self.counted_bytes(), self.limits.body_bytes_under_way_max);
-        self.body_held = Holding::take(shared, Amount::Bodies, &self.owner, bytes, bound);
+        self.body_held = SharePermit::take(shared, Amount::Bodies, &self.owner, bytes, bound);
         self.over_share = self.body_held.is_none();
         !self.over_share
     }
@@ -167,7 +167,7 @@ impl Message {
         }
         self.over_share = true;
         (self.body, self.body_held, self.missing_bytes) = (Vec::new(), None, 0);
-        if let Asked::Whole { framing, .. } = &mut self.asked {
+        if let ParsedRequest::Whole { framing, .. } = &mut self.asked {
             framing.is_reusable = false;
         }
     }
@@ -187,7 +187,7 @@ impl Message {
             let count = socket.receive(&mut come)?;
             self.take_chunks(come.get(..count).unwrap_or_default());
             if count == 0 {
-                self.asked = Asked::Malformed(Refusal::BadRequest); // it ends early
+                self.asked = ParsedRequest::Malformed(HeadFault::BadRequest); // it ends early
             }
             self.count_growth();
             return Ok(count);
@@ -200,7 +200,7 @@ impl Message {
 
     /// Returns true if another request may follow on the connection.
     pub(crate) fn is_reusable(&self) -> bool {
-        let Asked::Whole { head, framing } = &self.asked else { return false };
+        let ParsedRequest::Whole { head, framing } = &self.asked else { return false };
         let is_clear = if self.body_due {
             self.chunks.is_none() && !head.expects_continue() // else the body may not come
         } else {
@@ -210,9 +210,9 @@ impl Message {
     }
 }
 
-fn body_bytes(asked: &Asked) -> usize {
+fn body_bytes(asked: &ParsedRequest) -> usize {
     match asked {
-        Asked::Whole { framing, .. } if framing.is_buffered => {
+        ParsedRequest::Whole { framing, .. } if framing.is_buffered => {
             usize::try_from(framing.body_bytes).unwrap_or(usize::MAX)
         }
         _ => 0,

@@ -9,15 +9,15 @@ use crate::fair::Owner;
 
 /// A slot for a connection. The generation keeps events of an earlier connection from the next.
 #[derive(Default)]
-struct Slot {
+struct ConnectionSlot {
     generation: u32,
     connection: Option<Arc<Connection>>,
 }
 
 /// The connections of one worker.
 #[derive(Default)]
-pub(crate) struct Registry {
-    slots: Vec<Slot>,
+pub(crate) struct ConnectionTable {
+    slots: Vec<ConnectionSlot>,
     free: Vec<u32>,
     /// Slots of each address, with the oldest connection first.
     addresses: HashMap<Owner, BTreeMap<u64, u32>, foldhash::fast::RandomState>,
@@ -26,7 +26,7 @@ pub(crate) struct Registry {
     next_arrival: u64,
 }
 
-impl Registry {
+impl ConnectionTable {
     /// Open connections.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -35,7 +35,7 @@ impl Registry {
     /// The token of the next connection.
     pub(crate) fn next_token(&mut self) -> u64 {
         let index = self.free.last().copied().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(ConnectionSlot::default());
             self.arrivals.push(0);
             let index = u32::try_from(self.slots.len() - 1).expect("descriptors are fewer");
             self.free.push(index);

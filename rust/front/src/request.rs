@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::answer_head::{BodyLength, LineBreak, answer_head};
-use crate::connection::{Answer, Body, Connection, Long, LongBody, Rest, Step};
+use crate::connection::{
+    Answer, AnswerRest, Connection, LongBody, LongRequest, Need, OutgoingBody,
+};
 use crate::fair::{Owner, thread_time};
 use crate::head::RequestHead;
-use crate::message::{Asked, Decision, Failure, Message};
-use crate::requests::{Lane, RequestQueue, Waiting};
-use crate::shared::Wish;
+use crate::message::{AnyDecision, BoxError, IncomingRequest, ParsedRequest};
+use crate::requests::{RequestLane, RequestQueue, WaitingRequest};
+use crate::shared::ConnectionWish;
 use crate::socket::Peer;
 
 /// One request. Its owner does the next step of serving it. A request that is dropped without an
@@ -18,18 +20,18 @@ use crate::socket::Peer;
 pub struct Request {
     queue: Arc<RequestQueue>,
     /// `None` once the request is answered.
-    waiting: Option<Waiting>,
-    turn: Turn,
+    waiting: Option<WaitingRequest>,
+    turn: ServeTurn,
     keep: Option<bool>,
 }
 
 /// A thread's share in serving one request. When it is dropped, another request may start.
-pub struct Turn {
+pub struct ServeTurn {
     queue: Arc<RequestQueue>,
-    lane: Option<Lane>,
+    lane: Option<RequestLane>,
 }
 
-impl Turn {
+impl ServeTurn {
     /// Waits for the next request, which takes over this turn. Returns `None` if the thread must
     /// end. `used` learns the CPU time that the last turn took, for its owner.
     pub(crate) fn next(
@@ -56,7 +58,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ServeTurn {
     fn drop(&mut self) {
         if let Some(lane) = self.lane.take() {
             self.queue.done(&lane);
@@ -67,7 +69,7 @@ impl Drop for Turn {
 impl Request {
     /// The client's request, as the parser read it.
     #[must_use]
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &ParsedRequest {
         &self.message().asked
     }
 
@@ -114,19 +116,19 @@ impl Request {
     }
 
     /// Stores the decision about the request, for the code that serves it.
-    pub fn decide(&mut self, decision: Decision) {
+    pub fn decide(&mut self, decision: AnyDecision) {
         self.message_mut().decision = Some(decision);
     }
 
     /// Takes the decision about the request out.
     #[must_use]
-    pub fn take_decision(&mut self) -> Option<Decision> {
+    pub fn take_decision(&mut self) -> Option<AnyDecision> {
         self.message_mut().decision.take()
     }
 
     /// Stores the error of an attempt to serve the request. The attempt may have had effects all
     /// the same.
-    pub fn fail(&mut self, failure: Failure) {
+    pub fn fail(&mut self, failure: BoxError) {
         self.message_mut().failure = Some(failure);
     }
 
@@ -145,7 +147,7 @@ impl Request {
 
     /// Takes the error of the attempt out.
     #[must_use]
-    pub fn take_failure(&mut self) -> Option<Failure> {
+    pub fn take_failure(&mut self) -> Option<BoxError> {
         self.message_mut().failure.take()
     }
 
@@ -164,7 +166,7 @@ impl Request {
     /// Returns true if the body is longer than was allowed when the head arrived; it is not read.
     #[must_use]
     pub fn is_oversized(&self) -> bool {
-        matches!(self.asked(), Asked::Whole { framing, .. } if framing.is_oversized)
+        matches!(self.asked(), ParsedRequest::Whole { framing, .. } if framing.is_oversized)
     }
 
     /// Returns true if the connection goes on after the answer, which must say the same. A second
@@ -193,7 +195,7 @@ impl Request {
     /// Ends the thread's part before the answer. The thread may take its next turn, while the
     /// holder of this request answers later.
     #[must_use = "the next request of the thread is asked for with it"]
-    pub fn end_turn(&mut self) -> Turn {
+    pub fn end_turn(&mut self) -> ServeTurn {
         self.turn.take()
     }
 
@@ -202,7 +204,7 @@ impl Request {
     /// # Errors
     /// Returns the request at once, admitted and over its share, if the body exceeds the owner's
     /// share.
-    pub fn await_body(mut self) -> Result<Turn, Box<Self>> {
+    pub fn await_body(mut self) -> Result<ServeTurn, Box<Self>> {
         let shared = Arc::clone(self.queue.shared());
         let message = self.message_mut();
         message.admitted = true;
@@ -211,7 +213,7 @@ impl Request {
         }
         message.body_due = false;
         if let Some(waiting) = self.waiting.take() {
-            let Waiting { connection, message, .. } = waiting;
+            let WaitingRequest { connection, message, .. } = waiting;
             let step = connection.await_body(&shared, message, Instant::now());
             self.proceed(&connection, &step);
         }
@@ -227,18 +229,18 @@ impl Request {
         &mut self,
         status: &[u8],
         fields: impl IntoIterator<Item = (&'f [u8], &'f [u8])>,
-        body: Body,
+        body: OutgoingBody,
     ) -> Result<Answer, LineBreak> {
         let knows_chunks = self.head().is_some_and(|head| head.minor_version() > 0);
         let is_bodiless = self.head().is_some_and(|head| head.method() == "HEAD")
             || [&b"204"[..], b"304"].iter().any(|code| status.starts_with(code));
         let length = match &body {
-            Body::Pieces(_) if is_bodiless => BodyLength::Unsaid,
-            Body::Pieces(pieces) => {
+            OutgoingBody::Pieces(_) if is_bodiless => BodyLength::Unsaid,
+            OutgoingBody::Pieces(pieces) => {
                 BodyLength::Bytes(pieces.iter().map(|piece| (**piece).as_ref().len()).sum())
             }
-            Body::Rest(_) if knows_chunks => BodyLength::Chunked,
-            Body::Rest(_) => {
+            OutgoingBody::Rest(_) if knows_chunks => BodyLength::Chunked,
+            OutgoingBody::Rest(_) => {
                 self.end_connection(); // its end is the end of the body
                 BodyLength::Unsaid
             }
@@ -246,9 +248,9 @@ impl Request {
         let head = answer_head(status, self.keeps(), fields, length)?;
         let mut answer = Answer { head, ..Answer::default() };
         match body {
-            Body::Rest(rest) => answer.rest = Some(rest),
-            Body::Pieces(_) if is_bodiless => {}
-            Body::Pieces(pieces) => pieces.into_iter().for_each(|piece| answer.push(piece)),
+            OutgoingBody::Rest(rest) => answer.rest = Some(rest),
+            OutgoingBody::Pieces(_) if is_bodiless => {}
+            OutgoingBody::Pieces(pieces) => pieces.into_iter().for_each(|piece| answer.push(piece)),
         }
         Ok(answer)
     }
@@ -257,14 +259,14 @@ impl Request {
     /// of a long answer is taken, any thread makes the next part. The connection goes on afterwards
     /// if [`Self::keeps`] has returned true.
     #[must_use = "the next request of the thread is asked for with it"]
-    pub fn answer(mut self, mut answer: Answer) -> Turn {
+    pub fn answer(mut self, mut answer: Answer) -> ServeTurn {
         let keep = self.keeps();
         if let Some(rest) = answer.rest.take() {
             return self.begin(answer.head, rest, keep);
         }
         if let Some(mut waiting) = self.waiting.take() {
             self.queue.note_size(&mut waiting, answer.len() as u64);
-            let Waiting { connection, message, under_way, unsent_held, .. } = waiting;
+            let WaitingRequest { connection, message, under_way, unsent_held, .. } = waiting;
             let owner = message.owner.clone();
             drop(message);
             let held = (&owner, unsent_held);
@@ -276,7 +278,7 @@ impl Request {
     }
 
     /// Sends the head of a long answer, and the first part of its body.
-    fn begin(mut self, head: Vec<u8>, rest: Box<dyn Rest>, keep: bool) -> Turn {
+    fn begin(mut self, head: Vec<u8>, rest: Box<dyn AnswerRest>, keep: bool) -> ServeTurn {
         if let Some(waiting) = &mut self.waiting {
             let is_chunked = waiting.message.head().is_some_and(|head| head.minor_version() > 0);
             let body = LongBody::new(rest, is_chunked, keep, Instant::now());
@@ -293,10 +295,10 @@ impl Request {
 
     /// Makes the next part of a long answer, and sends it after `head`. A panic drops the request,
     /// which ends the connection.
-    pub(crate) fn send_part(mut self, head: Vec<u8>) -> Turn {
+    pub(crate) fn send_part(mut self, head: Vec<u8>) -> ServeTurn {
         let body = self.waiting.as_mut().and_then(|waiting| waiting.long.as_mut());
         let part = body.and_then(|body| body.next(head));
-        let Some(Waiting { connection, message, under_way, unsent_held, long, .. }) =
+        let Some(WaitingRequest { connection, message, under_way, unsent_held, long, .. }) =
             self.waiting.take()
         else {
             return self.end_turn();
@@ -304,7 +306,7 @@ impl Request {
         let (shared, now) = (self.queue.shared(), Instant::now());
         let step = match (part, long) {
             (Some(part), Some(body)) => {
-                let long = Box::new(Long { message, under_way, unsent_held, body: *body });
+                let long = Box::new(LongRequest { message, under_way, unsent_held, body: *body });
                 connection.answer_in_part(shared, part, long, now)
             }
             (_, Some(body)) => {
@@ -313,11 +315,11 @@ impl Request {
                 drop((message, under_way));
                 connection.answer(shared, end, keep, (&owner, unsent_held), now)
             }
-            (_, None) => Step::Close,
+            (_, None) => Need::Close,
         };
         match step {
             // Other requests have their turns in between.
-            Step::GoOn(long) => self.queue.put_long(connection, *long),
+            Need::GoOn(long) => self.queue.put_long(connection, *long),
             step => self.proceed(&connection, &step),
         }
         self.end_turn()
@@ -325,7 +327,7 @@ impl Request {
 
     /// Receives the missing body if the whole body has arrived.
     fn receive_if_come(&mut self) {
-        if let Some(Waiting { connection, message, .. }) = &mut self.waiting
+        if let Some(WaitingRequest { connection, message, .. }) = &mut self.waiting
             && message.body_due
         {
             // If the peer is gone, sending the answer shows it.
@@ -334,25 +336,25 @@ impl Request {
         }
     }
 
-    fn proceed(&self, connection: &Connection, step: &Step) {
+    fn proceed(&self, connection: &Connection, step: &Need) {
         let wish = match step {
-            Step::Close => Wish::Close,
-            Step::Resume => Wish::Resume,
+            Need::Close => ConnectionWish::Close,
+            Need::Resume => ConnectionWish::Resume,
             // The connection is armed. Connections give no requests to a thread directly.
-            Step::Read | Step::Write | Step::Serve(_) | Step::GoOn(_) => return,
+            Need::Read | Need::Write | Need::Serve(_) | Need::GoOn(_) => return,
         };
         self.queue.shared().wish(connection.token, wish);
     }
 
-    fn waiting(&self) -> &Waiting {
+    fn waiting(&self) -> &WaitingRequest {
         self.waiting.as_ref().expect("an answer takes the request")
     }
 
-    fn message(&self) -> &Message {
+    fn message(&self) -> &IncomingRequest {
         &self.waiting().message
     }
 
-    fn message_mut(&mut self) -> &mut Message {
+    fn message_mut(&mut self) -> &mut IncomingRequest {
         &mut self.waiting.as_mut().expect("an answer takes the request").message
     }
 }
@@ -360,7 +362,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting.take() {
-            self.proceed(&waiting.connection, &Step::Close);
+            self.proceed(&waiting.connection, &Need::Close);
         }
     }
 }

@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::{Connection, Long, LongBody};
-use crate::fair::{self, FairQueue, KeyOwners, Owner, Starts, thread_time};
+use crate::connection::{Connection, LongBody, LongRequest};
+use crate::fair::{self, FairQueue, KeyOwners, Owner, StartCheck, thread_time};
 use crate::head::{RequestHead, field_name};
-use crate::holding::Holding;
-use crate::message::{Asked, Message};
-use crate::shared::{Amount, Shared};
+use crate::holding::SharePermit;
+use crate::message::{IncomingRequest, ParsedRequest};
+use crate::shared::{Amount, WorkerState};
 
 /// Owns the turns in which requests are refused. It is neither an account nor an address.
 const OVER_SHARE: &str = "over share";
@@ -29,7 +29,7 @@ const SIZES_MAX: usize = 65_536;
 
 /// Lanes of one owner.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum LaneKind {
     Write,
     SmallRead,
     LargeRead,
@@ -39,14 +39,14 @@ pub(crate) enum Kind {
     Refused(Owner),
 }
 
-pub(crate) type Lane = fair::Lane<Kind>;
+pub(crate) type RequestLane = fair::Lane<LaneKind>;
 
 /// A request on its way to a thread.
-pub(crate) struct Waiting {
+pub(crate) struct WaitingRequest {
     pub(crate) connection: Arc<Connection>,
-    pub(crate) message: Box<Message>,
-    pub(crate) under_way: Option<Holding>,
-    pub(crate) unsent_held: Option<Holding>,
+    pub(crate) message: Box<IncomingRequest>,
+    pub(crate) under_way: Option<SharePermit>,
+    pub(crate) unsent_held: Option<SharePermit>,
     /// The body of the answer; `None` if the answer has not begun.
     pub(crate) long: Option<Box<LongBody>>,
     queued_at: Instant,
@@ -55,15 +55,15 @@ pub(crate) struct Waiting {
 type Sizes = HashMap<u64, u64, foldhash::fast::RandomState>;
 
 /// Expected sizes of answers.
-struct Expected {
-    shared: Arc<Shared>,
+struct ExpectedSizes {
+    shared: Arc<WorkerState>,
     sizes: Mutex<Sizes>,
 }
 
-impl Expected {
+impl ExpectedSizes {
     /// Returns the size of the last answer to the same path. An unknown answer counts for half of
     /// the tenant's bound, so at most two of them start.
-    fn bytes(&self, message: &Message) -> u64 {
+    fn bytes(&self, message: &IncomingRequest) -> u64 {
         let sizes = self.sizes();
         let known = sizes.get(&question(&sizes, message)).copied();
         drop(sizes);
@@ -73,7 +73,7 @@ impl Expected {
     /// Remembers the size of an answer. A larger earlier size shrinks by a quarter at a time,
     /// because the same path may be asked for less. Example: after 8 MB, an answer of 1 MB leaves 6
     /// MB.
-    fn note(&self, message: &Message, size_bytes: u64) {
+    fn note(&self, message: &IncomingRequest, size_bytes: u64) {
         let mut sizes = self.sizes();
         if sizes.len() >= SIZES_MAX {
             sizes.clear();
@@ -83,7 +83,7 @@ impl Expected {
         *size = size_bytes.max(*size / 4 * 3);
     }
 
-    fn fits(&self, message: &Message) -> bool {
+    fn fits(&self, message: &IncomingRequest) -> bool {
         let held = self.shared.share(Amount::Unsent).held(&message.owner);
         let bound = self.shared.limits().unsent_bytes_per_tenant_max;
         held == 0 || held + self.bytes(message) <= bound
@@ -94,16 +94,16 @@ impl Expected {
     }
 }
 
-impl Starts<Kind, Waiting> for Expected {
+impl StartCheck<LaneKind, WaitingRequest> for ExpectedSizes {
     /// Returns true if the answer may be made now. A large answer is counted from then on.
-    fn starts(&self, lane: &Lane, waiting: &mut Waiting) -> bool {
+    fn starts(&self, lane: &RequestLane, waiting: &mut WaitingRequest) -> bool {
         match lane.kind {
-            Kind::Write | Kind::Rest | Kind::Refused(_) => return true,
+            LaneKind::Write | LaneKind::Rest | LaneKind::Refused(_) => return true,
             _ if !self.fits(&waiting.message) => return false,
-            Kind::SmallRead => {}
-            Kind::LargeRead => {
+            LaneKind::SmallRead => {}
+            LaneKind::LargeRead => {
                 let bytes = self.bytes(&waiting.message);
-                let held = Holding::add(&self.shared, Amount::Unsent, &lane.owner, bytes);
+                let held = SharePermit::add(&self.shared, Amount::Unsent, &lane.owner, bytes);
                 waiting.unsent_held = Some(held);
             }
         }
@@ -113,8 +113,8 @@ impl Starts<Kind, Waiting> for Expected {
 
 /// The queue between the loop and `2 * threads` threads.
 pub(crate) struct RequestQueue {
-    shared: Arc<Shared>,
-    queue: FairQueue<Kind, Waiting, Expected>,
+    shared: Arc<WorkerState>,
+    queue: FairQueue<LaneKind, WaitingRequest, ExpectedSizes>,
     over_share: Owner,
     /// Count of the requests that threads have taken.
     taken: AtomicU64,
@@ -127,8 +127,12 @@ pub(crate) struct RequestQueue {
 impl RequestQueue {
     /// Makes the queue. `key_fields` are the fields that may carry a key, by the names that clients
     /// use.
-    pub(crate) fn new(threads: usize, shared: &Arc<Shared>, key_fields: &[String]) -> Arc<Self> {
-        let expected = Expected { shared: Arc::clone(shared), sizes: Mutex::default() };
+    pub(crate) fn new(
+        threads: usize,
+        shared: &Arc<WorkerState>,
+        key_fields: &[String],
+    ) -> Arc<Self> {
+        let expected = ExpectedSizes { shared: Arc::clone(shared), sizes: Mutex::default() };
         let this = Arc::new(Self {
             shared: Arc::clone(shared),
             queue: FairQueue::with_starts(threads, expected),
@@ -146,7 +150,7 @@ impl RequestQueue {
         this
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<WorkerState> {
         &self.shared
     }
 
@@ -160,9 +164,9 @@ impl RequestQueue {
     }
 
     /// Queues a request whose head is whole.
-    pub(crate) fn put(&self, connection: Arc<Connection>, message: Box<Message>) {
+    pub(crate) fn put(&self, connection: Arc<Connection>, message: Box<IncomingRequest>) {
         let queued_at = Instant::now();
-        let waiting = Waiting {
+        let waiting = WaitingRequest {
             connection,
             message,
             under_way: None,
@@ -174,23 +178,27 @@ impl RequestQueue {
     }
 
     /// Queues a request whose client has taken every part of its answer that was made.
-    pub(crate) fn put_long(&self, connection: Arc<Connection>, long: Long) {
-        let Long { message, under_way, unsent_held, body } = long;
+    pub(crate) fn put_long(&self, connection: Arc<Connection>, long: LongRequest) {
+        let LongRequest { message, under_way, unsent_held, body } = long;
         let owner = message.owner.clone();
         let (long, queued_at) = (Some(Box::new(body)), Instant::now());
-        let waiting = Waiting { connection, message, under_way, unsent_held, long, queued_at };
-        self.queue.put(Lane { owner, kind: Kind::Rest }, waiting);
+        let waiting =
+            WaitingRequest { connection, message, under_way, unsent_held, long, queued_at };
+        self.queue.put(RequestLane { owner, kind: LaneKind::Rest }, waiting);
     }
 
     /// Queues a write again that a thread has put back.
-    pub(crate) fn put_back(&self, waiting: Waiting) {
+    pub(crate) fn put_back(&self, waiting: WaitingRequest) {
         let owner = waiting.message.owner.clone();
-        self.queue.put(Lane { owner, kind: Kind::Write }, waiting);
+        self.queue.put(RequestLane { owner, kind: LaneKind::Write }, waiting);
     }
 
     /// Ends a thread's last turn, which was for the owner of `last` and used that much CPU time.
     /// Waits for its next request. Returns `None` if the thread must end.
-    pub(crate) fn next(&self, last: Option<(&Lane, Duration)>) -> Option<(Lane, Waiting)> {
+    pub(crate) fn next(
+        &self,
+        last: Option<(&RequestLane, Duration)>,
+    ) -> Option<(RequestLane, WaitingRequest)> {
         let next = match last {
             Some((lane, used)) => self.queue.done_and_get(&lane.owner, used),
             None => self.queue.get(),
@@ -206,7 +214,7 @@ impl RequestQueue {
     }
 
     /// Ends a thread's turn.
-    pub(crate) fn done(&self, lane: &Lane) {
+    pub(crate) fn done(&self, lane: &RequestLane) {
         self.queue.done(&lane.owner);
     }
 
@@ -220,15 +228,20 @@ impl RequestQueue {
     ///
     /// A request with a new key has counted for its address, and so have the requests that wait
     /// with it. The waiting requests are queued again, because some may belong to the account.
-    pub(crate) fn claim(&self, waiting: &mut Waiting, lane: &mut Lane, account: &Owner) -> bool {
+    pub(crate) fn claim(
+        &self,
+        waiting: &mut WaitingRequest,
+        lane: &mut RequestLane,
+        account: &Owner,
+    ) -> bool {
         waiting.message.owner = account.clone();
         if lane.owner == *account || lane.owner == self.over_share {
             return true;
         }
         let key = waiting.message.head().and_then(|head| self.key(head));
         if key.is_some_and(|key| self.owners.learn(key, account)) {
-            for kind in [Kind::Write, Kind::SmallRead, Kind::LargeRead] {
-                let beside = Lane { owner: lane.owner.clone(), kind };
+            for kind in [LaneKind::Write, LaneKind::SmallRead, LaneKind::LargeRead] {
+                let beside = RequestLane { owner: lane.owner.clone(), kind };
                 for each in self.queue.withdraw(&beside, |_| true) {
                     self.enqueue(each);
                 }
@@ -249,14 +262,14 @@ impl RequestQueue {
 
     /// Remembers the size of an answer. A large answer counts before any of it is sent, because the
     /// client may send its next request after the first byte.
-    pub(crate) fn note_size(&self, waiting: &mut Waiting, size_bytes: u64) {
+    pub(crate) fn note_size(&self, waiting: &mut WaitingRequest, size_bytes: u64) {
         if waiting.message.over_share {
             return;
         }
         self.queue.starts().note(&waiting.message, size_bytes);
         if size_bytes > SMALL_BYTES_MAX {
             let owner = &waiting.message.owner;
-            let held = Holding::add(&self.shared, Amount::Unsent, owner, size_bytes);
+            let held = SharePermit::add(&self.shared, Amount::Unsent, owner, size_bytes);
             drop(waiting.unsent_held.replace(held));
         }
     }
@@ -265,7 +278,7 @@ impl RequestQueue {
     pub(crate) fn refuse_overdue(&self, now: Instant) {
         let patience = self.shared.limits().unsent_wait;
         for lane in self.queue.lanes() {
-            if matches!(lane.kind, Kind::SmallRead | Kind::LargeRead) {
+            if matches!(lane.kind, LaneKind::SmallRead | LaneKind::LargeRead) {
                 let late = self.queue.withdraw(&lane, |each| {
                     each.queued_at + patience <= now && !self.queue.starts().fits(&each.message)
                 });
@@ -277,10 +290,10 @@ impl RequestQueue {
         self.queue.retry();
     }
 
-    fn enqueue(&self, mut waiting: Waiting) {
+    fn enqueue(&self, mut waiting: WaitingRequest) {
         waiting.under_way = None;
         let message = &mut waiting.message;
-        let Asked::Whole { head, .. } = &message.asked else {
+        let ParsedRequest::Whole { head, .. } = &message.asked else {
             return self.put_refusal(waiting);
         };
         if message.over_share {
@@ -291,18 +304,18 @@ impl RequestQueue {
         let owner = self.owners.of(self.key(head), address);
         message.owner = owner.clone();
         let bound = message.limits.connections_max;
-        waiting.under_way = Holding::take(&self.shared, Amount::Requests, &owner, 1, bound);
+        waiting.under_way = SharePermit::take(&self.shared, Amount::Requests, &owner, 1, bound);
         if waiting.under_way.is_none() {
             return self.refuse(waiting);
         }
         let kind = if writes {
-            Kind::Write
+            LaneKind::Write
         } else if self.queue.starts().bytes(message) <= SMALL_BYTES_MAX {
-            Kind::SmallRead
+            LaneKind::SmallRead
         } else {
-            Kind::LargeRead
+            LaneKind::LargeRead
         };
-        self.queue.put(Lane { owner, kind }, waiting);
+        self.queue.put(RequestLane { owner, kind }, waiting);
     }
 
     /// Returns the value of the field that decides about the key.
@@ -310,20 +323,20 @@ impl RequestQueue {
         self.key_fields.iter().find_map(|name| head.field(name))
     }
 
-    fn refuse(&self, mut waiting: Waiting) {
+    fn refuse(&self, mut waiting: WaitingRequest) {
         waiting.under_way = None;
         waiting.message.over_share = true;
         self.put_refusal(waiting);
     }
 
-    fn put_refusal(&self, waiting: Waiting) {
-        let kind = Kind::Refused(waiting.message.owner.clone());
-        self.queue.put(Lane { owner: self.over_share.clone(), kind }, waiting);
+    fn put_refusal(&self, waiting: WaitingRequest) {
+        let kind = LaneKind::Refused(waiting.message.owner.clone());
+        self.queue.put(RequestLane { owner: self.over_share.clone(), kind }, waiting);
     }
 }
 
 /// Hashes the path and the owner of a request, because a path may be long.
-fn question(sizes: &Sizes, message: &Message) -> u64 {
+fn question(sizes: &Sizes, message: &IncomingRequest) -> u64 {
     let path = message.head().map_or("", |head| head.path());
     sizes.hasher().hash_one((&message.owner, path))
 }

@@ -23,14 +23,14 @@ pub(crate) enum Amount {
 
 /// A thread's wish for a connection that it served.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum ConnectionWish {
     /// A look at the input that arrived after the last request.
     Resume,
     Close,
 }
 
 /// The state of one worker that belongs to no single connection.
-pub(crate) struct Shared {
+pub(crate) struct WorkerState {
     pub(crate) poll: Poll,
     pub(crate) waker: Waker,
     /// If true, every connection ends with its next answer.
@@ -42,10 +42,10 @@ pub(crate) struct Shared {
     shares: [Share; 3],
     /// Called when an owner no longer holds unsent bytes.
     room_made: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    wishes: Mutex<Vec<(u64, Wish)>>,
+    wishes: Mutex<Vec<(u64, ConnectionWish)>>,
 }
 
-impl Shared {
+impl WorkerState {
     /// # Errors
     /// Returns the error of the system call.
     pub(crate) fn new(limits: ConnectionLimits, settings: Option<&OwnedFd>) -> io::Result<Self> {
@@ -99,13 +99,13 @@ impl Shared {
     }
 
     /// Gives a connection, by its token, back to the loop.
-    pub(crate) fn wish(&self, token: u64, wish: Wish) {
+    pub(crate) fn wish(&self, token: u64, wish: ConnectionWish) {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push((token, wish));
         self.waker.wake();
     }
 
     /// Takes out the wishes of the threads.
-    pub(crate) fn wishes(&self) -> Vec<(u64, Wish)> {
+    pub(crate) fn wishes(&self) -> Vec<(u64, ConnectionWish)> {
         std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

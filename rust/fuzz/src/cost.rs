@@ -2,8 +2,8 @@
 //! look.
 
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, AdaptedBody, Plane, WriteError};
-use fleetcast_core::wire::{CsvColumns, Format, Mapping, Protocol};
+use fleetcast_core::plane::{Acknowledgement, AdaptedBody, Plane, WriteError};
+use fleetcast_core::wire::{CsvColumns, Format, NameRules, Protocol};
 
 use crate::allocations::peak_bytes;
 
@@ -16,7 +16,7 @@ pub enum Body<'a> {
     /// Records of the service's own formats.
     Own(Format, &'a [u8]),
     /// A body of another protocol, with a mapping for its names.
-    Adapted(Protocol, &'a Mapping, &'a [u8]),
+    Adapted(Protocol, &'a NameRules, &'a [u8]),
     /// Rows of comma-separated values for this header.
     Csv(CsvColumns, &'a [u8]),
 }
@@ -68,7 +68,7 @@ fn write(
     limits: &WriteLimits,
     now_ns: i64,
 ) -> Result<(), WriteError> {
-    let when = Acknowledge::Durable;
+    let when = Acknowledgement::Durable;
     let written = match body {
         Body::Own(format, bytes) => plane.write(format, bytes, limits, now_ns, when)?,
         Body::Adapted(protocol, mapping, bytes) => {

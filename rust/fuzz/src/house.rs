@@ -14,16 +14,16 @@ use bytes::Bytes;
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
-use fleetcast_core::storage::store::{MemoryStore, Peeked, Planes, Store};
+use fleetcast_core::storage::records::{MemoryRecords, RecordStore, RecordTransaction};
+use fleetcast_core::storage::store::{MemoryStore, PeekedCounts, Planes, Store};
 use fleetcast_front::SettingsVersion;
-use fleetcast_grpc::{Connection, Connections, Parts, Rules, Server, Statuses, serve};
-use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
-use fleetcast_service::books::{
-    Books, Counters, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
+use fleetcast_grpc::{CallOrigin, Connections, Server, ServerParts, Statuses, WriteRules, serve};
+use fleetcast_service::accounting::{
+    Accounting, Counters, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
 };
+use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::planes::OpenPlanes;
-use fleetcast_service::renewed::Renewed;
+use fleetcast_service::renewed::RenewedValue;
 use fleetcast_service::serving::BatchBounds;
 use h2::RecvStream;
 use h2::server::SendResponse;
@@ -106,13 +106,13 @@ impl House {
         }
         let planes = Arc::new(OpenPlanes::in_database(stored, &MASTER_KEY, 9, Duration::MAX));
         let counters = Counters::map(memory().as_fd(), PAGE_BYTES).expect("memory");
-        let parts = Parts {
+        let parts = ServerParts {
             authenticator: Arc::new(Authenticator::new(Arc::new(records()), b"", "sandbox")),
             planes: Arc::clone(&planes),
-            books: Arc::new(Books::new(counters, Box::new(Uncounted), None, "grpc")),
+            accounting: Arc::new(Accounting::new(counters, Box::new(Uncounted), None, "grpc")),
             in_flight: 0,
             statuses: Statuses::new(HashMap::new()),
-            rules: Renewed::new(Box::new(|| Some(Arc::new(rules())))),
+            rules: RenewedValue::new(Box::new(|| Some(Arc::new(rules())))),
             settings: SettingsVersion::map(&memory()).expect("memory"),
             handed_on: HashMap::from([(SENT_BACK.to_owned(), "sent/back".into())]),
             message_bytes_max: MESSAGE_BYTES_MAX,
@@ -152,7 +152,7 @@ impl House {
         let (ours, theirs) = duplex(PIPE_BYTES);
         let peer: SocketAddr = PEER.parse().expect("an address");
         let connected = self.connections.enter(peer.ip()).expect("room for it");
-        let of = Connection::new(&self.server, peer, &connected);
+        let of = CallOrigin::new(&self.server, peer, &connected);
         let stopping = self.stopping.subscribe();
         tokio::spawn(async move {
             serve(ours, of, stopping).await;
@@ -168,9 +168,9 @@ pub(crate) fn key(name: char) -> String {
     format!("{text}{:08x}", crc32fast::hash(text.as_bytes()))
 }
 
-fn rules() -> Rules {
+fn rules() -> WriteRules {
     let bounds = BatchBounds { batch: WriteLimits::default(), buffer_bytes_max: None };
-    Rules { bounds, held_bytes_max: HELD_BYTES_MAX }
+    WriteRules { bounds, held_bytes_max: HELD_BYTES_MAX }
 }
 
 fn memory() -> OwnedFd {
@@ -181,7 +181,7 @@ fn memory() -> OwnedFd {
 
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
-    let mut view = View::new(store.begin(true).expect("memory"));
+    let mut view = RecordTransaction::new(store.begin(true).expect("memory"));
     let hash = SecretHasher::new(b"").hash(SECRET);
     for name in ["a", "b"] {
         let key_id = name.repeat(16);
@@ -255,7 +255,7 @@ impl Planes for MemoryPlanes {
         Ok(())
     }
 
-    fn counts(&self, plane: &str) -> Result<Peeked> {
+    fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         Err(Error::Missing(plane.to_owned()))
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use fleetcast_core::model::limits::{CALL_RECORDS_MAX, WriteLimits};
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::{
-    Backslashes, CsvColumn, CsvColumns, CsvField, Format, Mapping, Precision, Protocol, Rule,
+    Backslashes, CsvColumn, CsvColumns, CsvField, Format, NameRules, Precision, Protocol, Rule,
 };
 use fleetcast_fuzz::cost::{Body, COST_PER_BYTE_MAX, cost_of};
 
@@ -130,9 +130,9 @@ fn csv() -> (CsvColumns, Vec<u8>) {
 
 #[test]
 fn no_body_costs_more_than_64_times_its_bytes_and_a_constant() {
-    let plain = Mapping::default();
+    let plain = NameRules::default();
     let prefix = Rule { prefix: "p".repeat(400), ..Rule::default() };
-    let prefixed = Mapping::new([], prefix);
+    let prefixed = NameRules::new([], prefix);
     let adapted = |name, protocol, mapping, bytes| (name, protocol, mapping, bytes);
     let lines_of = Protocol::Lines(Precision::Auto, Backslashes::Paired);
     let limits = WriteLimits { batch_records_max: CALL_RECORDS_MAX, ..WriteLimits::default() };

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fleetcast_front::fair::Owner;
+use fleetcast_service::accounting::{self, InFlightGuard, RequestLabels, new_request_id};
 use fleetcast_service::accounts::Identity;
-use fleetcast_service::books::{self, RequestLabels, UnderWay, new_request_id};
 use h2::Reason;
 use h2::server::SendResponse;
 use http::{HeaderMap, HeaderValue, Response, header};
 
-use crate::connections::{Connected, Seat, client};
+use crate::connections::{ConnectionGuard, ConnectionSeat, client};
 use crate::event::EndedCall;
 use crate::message::HEAD_BYTES;
 use crate::server::{OVER_SHARE_PAUSE, Server};
-use crate::status::{CallRefusal, Status, details, trailers};
+use crate::status::{CallRefusal, GrpcStatus, details, trailers};
 
 /// The name of writes in logs and metrics.
 pub(crate) const WRITE_ROUTE: &str = "TelemetryIngest/Write";
@@ -28,17 +28,17 @@ const RESET_AGE: Duration = Duration::from_secs(1);
 
 /// The facts about a connection that its calls need.
 #[derive(Clone)]
-pub struct Connection {
+pub struct CallOrigin {
     pub(crate) server: Arc<Server>,
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) seat: Arc<ConnectionSeat>,
     pub(crate) client: Arc<str>,
     pub(crate) address: Owner,
 }
 
-impl Connection {
+impl CallOrigin {
     /// Makes the facts about a connection of `peer`, which is counted already.
     #[must_use]
-    pub fn new(server: &Arc<Server>, peer: SocketAddr, connected: &Connected) -> Self {
+    pub fn new(server: &Arc<Server>, peer: SocketAddr, connected: &ConnectionGuard) -> Self {
         Self {
             server: Arc::clone(server),
             seat: Arc::clone(&connected.seat),
@@ -50,24 +50,24 @@ impl Connection {
 
 /// A call under way.
 pub(crate) struct Call {
-    pub(crate) of: Connection,
+    pub(crate) of: CallOrigin,
     pub(crate) request_id: String,
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) bad_key: Option<String>,
     pub(crate) bytes_in: u64,
     route: Arc<str>,
     began: Instant,
-    _under_way: UnderWay,
+    _under_way: InFlightGuard,
 }
 
 /// The stream that carries the answer to a call.
-pub(crate) type Answering = SendResponse<Bytes>;
+pub(crate) type AnswerStream = SendResponse<Bytes>;
 
 impl Call {
     /// Begins a call. `route` is its name in logs and metrics.
-    pub(crate) fn begin(of: Connection, route: Arc<str>) -> Self {
+    pub(crate) fn begin(of: CallOrigin, route: Arc<str>) -> Self {
         let parts = &of.server.parts;
-        let under_way = UnderWay::begin(&parts.books, parts.in_flight);
+        let under_way = InFlightGuard::begin(&parts.accounting, parts.in_flight);
         let request_id = new_request_id();
         let (identity, bad_key, bytes_in) = (None, None, 0);
         let began = Instant::now();
@@ -78,16 +78,16 @@ impl Call {
     pub(crate) fn identify(&mut self, identity: &Arc<Identity>, key: &str) {
         self.of.seat.note_accepted();
         self.of.server.owners.learn(key.as_bytes(), &identity.account);
-        self.of.server.parts.books.learn(&identity.account, &identity.tenant.name);
+        self.of.server.parts.accounting.learn(&identity.account, &identity.tenant.name);
         self.identity = Some(Arc::clone(identity));
     }
 
     /// Counts, logs and answers a write that was stored.
-    pub(crate) fn end_stored(self, answer: &mut Answering, response: Bytes) {
+    pub(crate) fn end_stored(self, answer: &mut AnswerStream, response: Bytes) {
         let Some(identity) = &self.identity else { return };
-        let books = &self.of.server.parts.books;
-        let status = books::Status::Grpc(Status::OK.name());
-        let entry = books.begin(&RequestLabels {
+        let accounting = &self.of.server.parts.accounting;
+        let status = accounting::AnswerStatus::Grpc(GrpcStatus::OK.name());
+        let entry = accounting.begin(&RequestLabels {
             method: "grpc",
             route: WRITE_ROUTE,
             status,
@@ -95,7 +95,7 @@ impl Call {
             account: Some(identity.account.clone()),
             is_over_share: false,
         });
-        entry.end(&books::Served {
+        entry.end(&accounting::ServedRequest {
             request_id: &self.request_id,
             method: "grpc",
             route: WRITE_ROUTE,
@@ -107,16 +107,16 @@ impl Call {
             duration: self.began.elapsed(),
             bytes_in: self.bytes_in,
             bytes_out: (response.len() - HEAD_BYTES) as u64,
-            process: books.process(),
+            process: accounting.process(),
         });
         let Ok(mut stream) = answer.send_response(head(), false) else { return };
         if stream.send_data(response, false).is_ok() {
-            drop(stream.send_trailers(trailers(Status::OK, "", None)));
+            drop(stream.send_trailers(trailers(GrpcStatus::OK, "", None)));
         }
     }
 
     /// Counts, logs and answers a call that is refused.
-    pub(crate) async fn refuse(self, answer: &mut Answering, refusal: CallRefusal) {
+    pub(crate) async fn refuse(self, answer: &mut AnswerStream, refusal: CallRefusal) {
         if refusal.is_cancelled() {
             return self.end_cancelled().await;
         }
@@ -128,7 +128,7 @@ impl Call {
         let seat = Arc::clone(&self.of.seat);
         self.end(status, Some(refusal.code.to_owned()), 0, Some(refusal)).await;
         send_trailers_only(answer, trailers);
-        if status == Status::UNAUTHENTICATED {
+        if status == GrpcStatus::UNAUTHENTICATED {
             seat.note_refused();
         }
     }
@@ -138,20 +138,20 @@ impl Call {
         if self.began.elapsed() < RESET_AGE {
             self.of.seat.note_reset();
         }
-        self.end(Status::CANCELLED, None, 0, None).await;
+        self.end(GrpcStatus::CANCELLED, None, 0, None).await;
     }
 
     /// Counts and logs a call that was handed on; `trailers` tell its status.
     pub(crate) async fn end_handed_on(self, trailers: &HeaderMap, bytes_out: u64) {
-        let status = Status::of_trailers(trailers);
-        let error = (status != Status::OK).then(|| details(trailers)).flatten();
+        let status = GrpcStatus::of_trailers(trailers);
+        let error = (status != GrpcStatus::OK).then(|| details(trailers)).flatten();
         let code = error.map(|text| text.split(':').next().unwrap_or_default().to_owned());
         self.end(status, code, bytes_out, None).await;
     }
 
     async fn end(
         self,
-        status: Status,
+        status: GrpcStatus,
         error: Option<String>,
         bytes_out: u64,
         refusal: Option<CallRefusal>,
@@ -188,7 +188,7 @@ pub(crate) fn head() -> Response<()> {
 }
 
 /// Answers with a status alone.
-pub(crate) fn send_trailers_only(answer: &mut Answering, trailers: HeaderMap) {
+pub(crate) fn send_trailers_only(answer: &mut AnswerStream, trailers: HeaderMap) {
     let mut response = head();
     response.headers_mut().extend(trailers);
     if answer.send_response(response, true).is_err() {

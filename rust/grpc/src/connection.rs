@@ -13,9 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::call::{Answering, Connection};
+use crate::call::{AnswerStream, CallOrigin};
 use crate::dispatch::serve as serve_call;
-use crate::flood::Metered;
+use crate::flood::MeteredStream;
 
 /// Bound on the concurrent streams of a connection.
 const STREAMS_MAX: u32 = 256;
@@ -45,11 +45,11 @@ const GRACE: Duration = Duration::from_secs(30);
 const LAST_ANSWER_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves a connection until it ends.
-pub async fn serve<S>(stream: S, of: Connection, mut stopping: watch::Receiver<bool>)
+pub async fn serve<S>(stream: S, of: CallOrigin, mut stopping: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    let stream = Metered::new(stream, &of.seat);
+    let stream = MeteredStream::new(stream, &of.seat);
     let handshake = timeout(PREFACE_PATIENCE, builder().handshake::<_, Bytes>(stream));
     let Ok(Ok(mut connection)) = handshake.await else { return };
     let mut is_silent = pin!(keep_alive(connection.ping_pong()));
@@ -112,7 +112,7 @@ fn builder() -> Builder {
 
 /// Returns true if the client has reset the call already. Such a call costs no more work and is not
 /// counted.
-fn is_reset(answer: &mut Answering) -> bool {
+fn is_reset(answer: &mut AnswerStream) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     answer.poll_reset(&mut context).is_ready()
 }

@@ -29,24 +29,24 @@ pub struct Connections {
     address_max: usize,
     /// Permits one handshake of all addresses to be computed at a time.
     pub(crate) handshakes: Semaphore,
-    state: Mutex<State>,
+    state: Mutex<ConnectionCounts>,
 }
 
 #[derive(Default)]
-struct State {
+struct ConnectionCounts {
     total: usize,
-    addresses: HashMap<Owner, Address>,
+    addresses: HashMap<Owner, AddressSlots>,
 }
 
-struct Address {
-    seats: VecDeque<Arc<Seat>>,
+struct AddressSlots {
+    seats: VecDeque<Arc<ConnectionSeat>>,
     /// Permits one connection of the address to shake hands next.
     handshakes: Arc<Semaphore>,
 }
 
 /// The conduct of a connection, and a signal to end it.
 #[derive(Debug, Default)]
-pub(crate) struct Seat {
+pub(crate) struct ConnectionSeat {
     /// True once a call with a valid key came over the connection.
     is_used: AtomicBool,
     used: Notify,
@@ -60,11 +60,11 @@ pub(crate) struct Seat {
 }
 
 /// A connection that is counted until this value is dropped.
-pub struct Connected {
+pub struct ConnectionGuard {
     connections: Arc<Connections>,
     pub(crate) address: Owner,
     pub(crate) handshakes: Arc<Semaphore>,
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) seat: Arc<ConnectionSeat>,
 }
 
 impl Connections {
@@ -79,7 +79,7 @@ impl Connections {
     }
 
     /// Counts a connection of `peer`. Returns `None` if there is no room for the connection.
-    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Connected> {
+    pub fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
         let address = owner(peer);
         let mut state = self.state();
         let held = state.addresses.get(&address).map_or(0, |address| address.seats.len());
@@ -91,14 +91,14 @@ impl Connections {
             state.make_room(&most)?;
         }
         state.total += 1;
-        let entry = state.addresses.entry(address.clone()).or_insert_with(|| Address {
+        let entry = state.addresses.entry(address.clone()).or_insert_with(|| AddressSlots {
             seats: VecDeque::new(),
             handshakes: Arc::new(Semaphore::new(1)),
         });
-        let seat = Arc::new(Seat::default());
+        let seat = Arc::new(ConnectionSeat::default());
         entry.seats.push_back(Arc::clone(&seat));
         let handshakes = Arc::clone(&entry.handshakes);
-        Some(Connected { connections: Arc::clone(self), address, handshakes, seat })
+        Some(ConnectionGuard { connections: Arc::clone(self), address, handshakes, seat })
     }
 
     /// Count of the connections.
@@ -107,12 +107,12 @@ impl Connections {
         self.state().total
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ConnectionCounts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ConnectionCounts {
     /// Ends the oldest unused connection of an address. Returns `None` if all of them are in use.
     fn make_room(&mut self, address: &Owner) -> Option<()> {
         let seats = &self.addresses.get(address)?.seats;
@@ -123,7 +123,7 @@ impl State {
         Some(())
     }
 
-    fn remove(&mut self, owner: &Owner, seat: &Arc<Seat>) {
+    fn remove(&mut self, owner: &Owner, seat: &Arc<ConnectionSeat>) {
         let Some(address) = self.addresses.get_mut(owner) else { return };
         let before = address.seats.len();
         address.seats.retain(|each| !Arc::ptr_eq(each, seat));
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-impl Connected {
+impl ConnectionGuard {
     /// Lets no other connection of the address shake hands for a while, if this connection has
     /// flooded. Floods of an address at the same time share a pause, so that other clients of the
     /// address wait for a second and not for each flood.
@@ -147,13 +147,13 @@ impl Connected {
     }
 }
 
-impl Drop for Connected {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.connections.state().remove(&self.address, &self.seat);
     }
 }
 
-impl Seat {
+impl ConnectionSeat {
     /// Notes a call whose key was valid.
     pub(crate) fn note_accepted(&self) {
         if !self.is_used.swap(true, Ordering::Relaxed) {
@@ -234,11 +234,11 @@ mod tests {
     const NEAR: &str = "192.0.2.1";
     const FAR: &str = "2001:db8::1";
 
-    fn enter(connections: &Arc<Connections>, address: &str) -> Option<Connected> {
+    fn enter(connections: &Arc<Connections>, address: &str) -> Option<ConnectionGuard> {
         connections.enter(address.parse().unwrap())
     }
 
-    fn is_ending(connected: &Connected) -> bool {
+    fn is_ending(connected: &ConnectionGuard) -> bool {
         connected.seat.is_ending.load(Ordering::Relaxed)
     }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use h2::RecvStream;
 use http::{Method, Request, Response, StatusCode, header};
 
-use crate::call::{Answering, Call, Connection, MEDIA_TYPE, WRITE_ROUTE, send_trailers_only};
+use crate::call::{AnswerStream, Call, CallOrigin, MEDIA_TYPE, WRITE_ROUTE, send_trailers_only};
 use crate::handed_on;
-use crate::status::{Status, trailers};
+use crate::status::{GrpcStatus, trailers};
 use crate::write::{self, WRITE_PATHS};
 
 /// Serves one call to its end.
-pub(crate) async fn serve(of: Connection, request: Request<RecvStream>, mut answer: Answering) {
+pub(crate) async fn serve(of: CallOrigin, request: Request<RecvStream>, mut answer: AnswerStream) {
     let path = request.uri().path();
     let server = Arc::clone(&of.server);
     let handed_on = server.parts.handed_on.get(path);
@@ -31,7 +31,7 @@ pub(crate) async fn serve(of: Connection, request: Request<RecvStream>, mut answ
         let call = Call::begin(of, Arc::clone(route));
         handed_on::serve(call, request, answer).await;
     } else {
-        let trailers = trailers(Status::UNIMPLEMENTED, "Method not found!", None);
+        let trailers = trailers(GrpcStatus::UNIMPLEMENTED, "Method not found!", None);
         send_trailers_only(&mut answer, trailers);
     }
 }

@@ -63,13 +63,13 @@ pub enum Event {
     Notice(Notice),
 }
 
-type Noted = oneshot::Sender<()>;
-type Queued = (Event, Option<Noted>);
+type NoteSender = oneshot::Sender<()>;
+type QueuedEvent = (Event, Option<NoteSender>);
 
 /// Events on their way to the owner of the front.
 pub(crate) struct Events {
-    sender: mpsc::Sender<Queued>,
-    receiver: Mutex<(mpsc::Receiver<Queued>, Vec<Noted>)>,
+    sender: mpsc::Sender<QueuedEvent>,
+    receiver: Mutex<(mpsc::Receiver<QueuedEvent>, Vec<NoteSender>)>,
 }
 
 impl Events {

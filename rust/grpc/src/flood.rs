@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connections::Seat;
+use crate::connections::ConnectionSeat;
 
 const PREFACE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 9;
@@ -71,19 +71,19 @@ impl Frames {
 
 /// A stream of HTTP/2. It fails once its peer has sent too many frames that belong to no call.
 #[derive(Debug)]
-pub(crate) struct Metered<S> {
+pub(crate) struct MeteredStream<S> {
     stream: S,
     frames: Frames,
-    seat: Arc<Seat>,
+    seat: Arc<ConnectionSeat>,
 }
 
-impl<S> Metered<S> {
-    pub(crate) fn new(stream: S, seat: &Arc<Seat>) -> Self {
+impl<S> MeteredStream<S> {
+    pub(crate) fn new(stream: S, seat: &Arc<ConnectionSeat>) -> Self {
         Self { stream, frames: Frames::new(), seat: Arc::clone(seat) }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MeteredStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -101,7 +101,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MeteredStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

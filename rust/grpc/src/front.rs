@@ -18,18 +18,18 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::call::Connection;
+use crate::call::CallOrigin;
 use crate::certificate::{Certificate, CertificateFiles};
 use crate::connection::{self, PREFACE_PATIENCE};
-use crate::connections::{Connected, Connections};
+use crate::connections::{ConnectionGuard, Connections};
 use crate::event::Event;
-use crate::server::{Parts, Server};
+use crate::server::{Server, ServerParts};
 
 /// The pause after a connection could not be accepted because descriptors are short.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sockets and files of a front.
-pub struct Options {
+pub struct FrontOptions {
     /// A listening socket, which other processes may share.
     pub listener: OwnedFd,
     /// The certificate.
@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 /// A front that serves until it is stopped.
-pub struct Front {
+pub struct RunningFront {
     runtime: Runtime,
     server: Arc<Server>,
     stopping: watch::Sender<bool>,
@@ -59,13 +59,13 @@ struct Tasks {
     _alive: mpsc::Sender<()>,
 }
 
-impl Front {
+impl RunningFront {
     /// Starts to serve.
     ///
     /// # Errors
     /// Returns the error of the system call, or an error that names the file if the certificate
     /// cannot be used.
-    pub fn start(options: Options, parts: Parts) -> io::Result<Self> {
+    pub fn start(options: FrontOptions, parts: ServerParts) -> io::Result<Self> {
         let certificate = Arc::new(Certificate::open(options.certificate)?);
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(1) // more would pass pieces of a message between their caches
@@ -142,7 +142,7 @@ impl Tasks {
         if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
             return;
         }
-        let of = Connection::new(&self.server, peer, &connected);
+        let of = CallOrigin::new(&self.server, peer, &connected);
         connection::serve(stream, of, self.stopping).await;
         connected.pause_after_flood().await;
     }
@@ -152,7 +152,7 @@ impl Tasks {
     async fn secured(
         &self,
         socket: TcpStream,
-        connected: &Connected,
+        connected: &ConnectionGuard,
     ) -> io::Result<TlsStream<TcpStream>> {
         let start = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
         let (config, notice) = self.certificate.current();

@@ -9,10 +9,10 @@ use h2::client::ResponseFuture;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, HeaderName, Request, Response, Version, header};
 
-use crate::call::{Answering, Call, send_trailers_only};
+use crate::call::{AnswerStream, Call, send_trailers_only};
 use crate::server::KEYLESS_CALLS_MAX;
-use crate::shares::Part;
-use crate::status::{CallRefusal, Status, trailers};
+use crate::shares::SharePart;
+use crate::status::{CallRefusal, GrpcStatus, trailers};
 
 /// Fields of a head that the server behind receives.
 const FIELDS: [HeaderName; 5] = [
@@ -24,16 +24,17 @@ const FIELDS: [HeaderName; 5] = [
 ];
 
 /// The end of a call that was handed on.
-enum End {
+enum CallEnd {
     /// The trailers, which the client has not received yet, and the stream to send them.
     Trailers(HeaderMap, Option<SendStream<Bytes>>),
     Cancelled,
 }
 
 /// Serves a call by handing it on.
-pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answer: Answering) {
+pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answer: AnswerStream) {
     let server = call.of.server.clone();
-    let Some(_part) = Part::take(&server.keyless, &call.of.address, 1, KEYLESS_CALLS_MAX) else {
+    let Some(_part) = SharePart::take(&server.keyless, &call.of.address, 1, KEYLESS_CALLS_MAX)
+    else {
         return call.refuse(&mut answer, CallRefusal::new("too_many_calls")).await;
     };
     let (head, body) = request.into_parts();
@@ -53,12 +54,12 @@ pub(crate) async fn serve(mut call: Call, request: Request<RecvStream>, mut answ
     let end = tokio::select! {
         end = download(response, &mut answer, &bytes_out) => end,
         // The end of the client's input is not the end of the call.
-        () = async { send(body, upload, &bytes_in).await; pending().await } => End::Cancelled,
+        () = async { send(body, upload, &bytes_in).await; pending().await } => CallEnd::Cancelled,
     };
     call.bytes_in = bytes_in.into_inner();
     match end {
-        End::Cancelled => call.end_cancelled().await,
-        End::Trailers(mut trailers, stream) => {
+        CallEnd::Cancelled => call.end_cancelled().await,
+        CallEnd::Trailers(mut trailers, stream) => {
             server.parts.statuses.complete(&mut trailers);
             call.end_handed_on(&trailers, bytes_out.into_inner()).await;
             match stream {
@@ -94,41 +95,45 @@ async fn send(mut body: RecvStream, mut upload: SendStream<Bytes>, bytes: &Atomi
 }
 
 /// Forwards the answer of the server behind, up to its trailers.
-async fn download(response: ResponseFuture, answer: &mut Answering, bytes: &AtomicU64) -> End {
+async fn download(
+    response: ResponseFuture,
+    answer: &mut AnswerStream,
+    bytes: &AtomicU64,
+) -> CallEnd {
     let gone = poll_fn(|context| answer.poll_reset(context));
     let response = tokio::select! {
         response = response => response,
-        _ = gone => return End::Cancelled,
+        _ = gone => return CallEnd::Cancelled,
     };
-    let unavailable = || trailers(Status::UNAVAILABLE, "telemetry_unavailable", None);
-    let Ok(response) = response else { return End::Trailers(unavailable(), None) };
+    let unavailable = || trailers(GrpcStatus::UNAVAILABLE, "telemetry_unavailable", None);
+    let Ok(response) = response else { return CallEnd::Trailers(unavailable(), None) };
     let (head, mut body) = response.into_parts();
     if body.is_end_stream() {
-        return End::Trailers(status_of(&head.headers), None);
+        return CallEnd::Trailers(status_of(&head.headers), None);
     }
     let mut response = Response::new(());
     *response.headers_mut() = head.headers;
-    let Ok(mut stream) = answer.send_response(response, false) else { return End::Cancelled };
+    let Ok(mut stream) = answer.send_response(response, false) else { return CallEnd::Cancelled };
     loop {
         let data = tokio::select! {
             data = body.data() => data,
-            _ = poll_fn(|context| stream.poll_reset(context)) => return End::Cancelled,
+            _ = poll_fn(|context| stream.poll_reset(context)) => return CallEnd::Cancelled,
         };
         match data {
             None => break,
-            Some(Err(_)) => return End::Trailers(unavailable(), Some(stream)),
+            Some(Err(_)) => return CallEnd::Trailers(unavailable(), Some(stream)),
             Some(Ok(data)) => {
                 let length = data.len();
                 bytes.fetch_add(length as u64, Ordering::Relaxed);
                 if send_data(&mut stream, data).await.is_none() {
-                    return End::Cancelled;
+                    return CallEnd::Cancelled;
                 }
                 drop(body.flow_control().release_capacity(length));
             }
         }
     }
     let trailers = body.trailers().await.ok().flatten().unwrap_or_else(unavailable);
-    End::Trailers(trailers, Some(stream))
+    CallEnd::Trailers(trailers, Some(stream))
 }
 
 /// Returns the fields of a status among the fields of a head.

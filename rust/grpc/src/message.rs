@@ -9,7 +9,7 @@ use flate2::read::{GzDecoder, ZlibDecoder};
 use h2::RecvStream;
 use http::{HeaderMap, HeaderValue};
 
-use crate::shares::Part;
+use crate::shares::SharePart;
 use crate::status::CallRefusal;
 
 /// Length of the head: one byte is 1 if the message is packed, and four bytes are the length.
@@ -19,12 +19,12 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// A compression of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Packing {
+pub(crate) enum Compression {
     Gzip,
     Deflate,
 }
 
-impl Packing {
+impl Compression {
     /// Returns the compression that `grpc-encoding` names, if the field is present.
     pub(crate) fn of_head(head: &HeaderMap) -> Result<Option<Self>, CallRefusal> {
         match head.get("grpc-encoding").map_or(&b"identity"[..], HeaderValue::as_bytes) {
@@ -38,26 +38,26 @@ impl Packing {
 
 /// A message as it was received.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct CallMessage {
     pub(crate) bytes: Bytes,
-    pub(crate) packing: Option<Packing>,
+    pub(crate) packing: Option<Compression>,
 }
 
 /// The body of a call that has one message.
-pub(crate) struct Body<'c> {
+pub(crate) struct CallBody<'c> {
     pub(crate) stream: &'c mut RecvStream,
-    pub(crate) packing: Option<Packing>,
+    pub(crate) packing: Option<Compression>,
     pub(crate) bytes_max: usize,
 }
 
-impl Body<'_> {
+impl CallBody<'_> {
     /// Receives the single message. `take` counts the message's bytes before they are received.
     ///
     /// Refuses a call without a message, with two messages, or with a part of a message.
     pub(crate) async fn message(
         mut self,
-        take: impl FnOnce(u64) -> Option<Part>,
-    ) -> Result<(Message, Part), CallRefusal> {
+        take: impl FnOnce(u64) -> Option<SharePart>,
+    ) -> Result<(CallMessage, SharePart), CallRefusal> {
         let mut first = self.data().await?.ok_or_else(CallRefusal::faulty)?;
         while first.len() < HEAD_BYTES {
             let next = self.data().await?.ok_or_else(CallRefusal::faulty)?;
@@ -78,7 +78,7 @@ impl Body<'_> {
         let bytes = self.rest(first, length).await?;
         let packing =
             if is_packed { Some(self.packing.ok_or_else(CallRefusal::faulty)?) } else { None };
-        Ok((Message { bytes, packing }, part))
+        Ok((CallMessage { bytes, packing }, part))
     }
 
     /// Returns the bytes of a message of which `first` has arrived, and checks that the body ends
@@ -118,21 +118,21 @@ impl Body<'_> {
     }
 }
 
-impl Message {
+impl CallMessage {
     /// Returns the message unpacked, at most `bytes_max`. The bytes count for the share of `part`,
     /// whose bound is `share_max`.
     pub(crate) fn unpacked(
         self,
-        part: &mut Part,
+        part: &mut SharePart,
         bytes_max: usize,
         share_max: u64,
     ) -> Result<Bytes, CallRefusal> {
         match self.packing {
             None => Ok(self.bytes),
-            Some(Packing::Gzip) => {
+            Some(Compression::Gzip) => {
                 unpack(GzDecoder::new(&*self.bytes), part, (bytes_max, share_max))
             }
-            Some(Packing::Deflate) => {
+            Some(Compression::Deflate) => {
                 unpack(ZlibDecoder::new(&*self.bytes), part, (bytes_max, share_max))
             }
         }
@@ -141,7 +141,7 @@ impl Message {
 
 fn unpack(
     mut packed: impl Read,
-    part: &mut Part,
+    part: &mut SharePart,
     (bytes_max, share_max): (usize, u64),
 ) -> Result<Bytes, CallRefusal> {
     let mut unpacked = Vec::new();

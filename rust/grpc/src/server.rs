@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use fleetcast_front::SettingsVersion;
 use fleetcast_front::fair::{KeyOwners, Share};
+use fleetcast_service::accounting::Accounting;
 use fleetcast_service::accounts::Authenticator;
-use fleetcast_service::books::Books;
 use fleetcast_service::planes::OpenPlanes;
-use fleetcast_service::renewed::Renewed;
+use fleetcast_service::renewed::RenewedValue;
 use fleetcast_service::serving::BatchBounds;
 
 use crate::backend::Backend;
@@ -36,7 +36,7 @@ const KEY_LOOKUPS_MAX: usize = 2;
 
 /// Rules of the settings in force.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct WriteRules {
     /// Bounds of a batch.
     pub bounds: BatchBounds,
     /// Bound on the bytes of all messages under way; each account has a share of it.
@@ -44,19 +44,19 @@ pub struct Rules {
 }
 
 /// The parts that a front is made of.
-pub struct Parts {
+pub struct ServerParts {
     /// Checks keys.
     pub authenticator: Arc<Authenticator>,
     /// Opens planes.
     pub planes: Arc<OpenPlanes>,
     /// Counts and logs writes.
-    pub books: Arc<Books>,
+    pub accounting: Arc<Accounting>,
     /// The index of the gauge of the calls under way.
     pub in_flight: usize,
     /// Statuses of refusals.
     pub statuses: Statuses,
     /// Makes the rules from the settings.
-    pub rules: Renewed<Rules>,
+    pub rules: RenewedValue<WriteRules>,
     /// The version of the settings in force.
     pub settings: SettingsVersion,
     /// Paths of the calls that are handed on, with their names in logs and metrics.
@@ -67,7 +67,7 @@ pub struct Parts {
 
 /// The state that calls share.
 pub struct Server {
-    pub(crate) parts: Parts,
+    pub(crate) parts: ServerParts,
     pub(crate) backend: Backend,
     pub(crate) events: Events,
     pub(crate) owners: KeyOwners,
@@ -86,8 +86,8 @@ pub struct Server {
 impl Server {
     /// Makes the state of a front before the server at the Unix socket `backend`.
     #[must_use]
-    pub fn new(parts: Parts, backend: PathBuf) -> Arc<Self> {
-        let workers = |name, owner_max| Workers::new(name, owner_max, &parts.books);
+    pub fn new(parts: ServerParts, backend: PathBuf) -> Arc<Self> {
+        let workers = |name, owner_max| Workers::new(name, owner_max, &parts.accounting);
         let key_workers = workers("grpc-key", KEY_LOOKUPS_MAX);
         let write_workers = workers("grpc-write", WRITES_MAX);
         Arc::new(Self {
@@ -104,14 +104,14 @@ impl Server {
         })
     }
 
-    /// Returns the next events, as [`Front::next_events`](crate::Front::next_events) does. Call it
-    /// from one task at a time.
+    /// Returns the next events, as [`RunningFront::next_events`](crate::RunningFront::next_events)
+    /// does. Call it from one task at a time.
     pub async fn next_events(&self, patience: Duration) -> Vec<Event> {
         self.events.next(patience).await
     }
 
     /// Returns the rules in force, or `None` if they cannot be made.
-    pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
+    pub(crate) fn rules(&self) -> Option<Arc<WriteRules>> {
         self.parts.rules.get(self.parts.settings.now())
     }
 }

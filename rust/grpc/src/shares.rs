@@ -5,13 +5,13 @@ use std::sync::Arc;
 use fleetcast_front::fair::{Owner, Share};
 
 /// A part of a share. It is given back when dropped.
-pub(crate) struct Part {
+pub(crate) struct SharePart {
     share: Arc<Share>,
     owner: Owner,
     amount: u64,
 }
 
-impl Part {
+impl SharePart {
     /// Takes `amount` of `bound`. Returns `None` if that is more than the owner's share.
     pub(crate) fn take(share: &Arc<Share>, owner: &Owner, amount: u64, bound: u64) -> Option<Self> {
         let part = || Self { share: Arc::clone(share), owner: owner.clone(), amount };
@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for SharePart {
     fn drop(&mut self) {
         self.share.give(&self.owner, self.amount);
     }

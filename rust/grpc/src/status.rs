@@ -39,9 +39,9 @@ const FIELD_CHARACTERS_MAX: usize = 1_000;
 
 /// A status of gRPC.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Status(usize);
+pub struct GrpcStatus(usize);
 
-impl Status {
+impl GrpcStatus {
     pub(crate) const OK: Self = Self(0);
     pub(crate) const CANCELLED: Self = Self(1);
     pub(crate) const UNKNOWN: Self = Self(2);
@@ -72,21 +72,21 @@ impl Status {
 
 /// The status of each error code, and the seconds until a call may be sent again, if it may.
 #[derive(Debug)]
-pub struct Statuses(HashMap<String, (Status, Option<i64>)>);
+pub struct Statuses(HashMap<String, (GrpcStatus, Option<i64>)>);
 
 impl Statuses {
     /// Makes the table of statuses by error code.
     #[must_use]
-    pub fn new(by_code: HashMap<String, (Status, Option<i64>)>) -> Self {
+    pub fn new(by_code: HashMap<String, (GrpcStatus, Option<i64>)>) -> Self {
         Self(by_code)
     }
 
     /// Returns the status of a refusal, and its trailers.
-    pub(crate) fn of(&self, refusal: &CallRefusal) -> (Status, HeaderMap) {
+    pub(crate) fn of(&self, refusal: &CallRefusal) -> (GrpcStatus, HeaderMap) {
         let known = self.0.get(refusal.code).copied();
-        let (status, retry_seconds) = known.unwrap_or((Status::INTERNAL, None));
+        let (status, retry_seconds) = known.unwrap_or((GrpcStatus::INTERNAL, None));
         let mut trailers = trailers(status, &refusal.details(), retry_seconds);
-        let is_of_service = retry_seconds.is_some() || status == Status::INTERNAL;
+        let is_of_service = retry_seconds.is_some() || status == GrpcStatus::INTERNAL;
         if let Some(outcome) = refusal.write_outcome.filter(|_| is_of_service) {
             trailers.insert(WRITE_OUTCOME, HeaderValue::from_static(outcome.word()));
         }
@@ -171,7 +171,7 @@ pub(crate) fn details(trailers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the trailers of a status.
-pub(crate) fn trailers(status: Status, details: &str, retry_seconds: Option<i64>) -> HeaderMap {
+pub(crate) fn trailers(status: GrpcStatus, details: &str, retry_seconds: Option<i64>) -> HeaderMap {
     let mut trailers = HeaderMap::with_capacity(3);
     trailers.insert("grpc-status", HeaderValue::from(status.0));
     if !details.is_empty() {
@@ -186,9 +186,9 @@ pub(crate) fn trailers(status: Status, details: &str, retry_seconds: Option<i64>
     trailers
 }
 
-fn add_retry(trailers: &mut HeaderMap, status: Status, details: &str, seconds: i64) {
+fn add_retry(trailers: &mut HeaderMap, status: GrpcStatus, details: &str, seconds: i64) {
     let retry = RetryInfo { retry_delay: Some(Delay { seconds }) };
-    let detail = Any { type_url: RETRY_INFO.into(), value: retry.encode_to_vec() };
+    let detail = AnyDetail { type_url: RETRY_INFO.into(), value: retry.encode_to_vec() };
     let code = i32::try_from(status.0).unwrap_or_default();
     let status = RpcStatus { code, message: details.to_owned(), details: vec![detail] };
     let text = STANDARD_NO_PAD.encode(status.encode_to_vec());
@@ -205,12 +205,12 @@ struct RpcStatus {
     #[prost(string, tag = "2")]
     message: String,
     #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
+    details: Vec<AnyDetail>,
 }
 
 /// `google.protobuf.Any`.
 #[derive(Message)]
-struct Any {
+struct AnyDetail {
     #[prost(string, tag = "1")]
     type_url: String,
     #[prost(bytes, tag = "2")]

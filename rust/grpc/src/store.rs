@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fleetcast_core::model::clock;
 use fleetcast_core::model::error::{Error, catching};
-use fleetcast_core::model::fault::Refusal;
-use fleetcast_core::plane::{Failure, Pending, Plane, WriteError, Written};
+use fleetcast_core::model::fault::BatchRefusal;
+use fleetcast_core::plane::{Failure, PendingBatch, Plane, WriteError, WriteReport};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_service::accounts::Identity;
@@ -14,18 +14,18 @@ use fleetcast_service::answers::WriteOutcome;
 use fleetcast_service::planes::OpenPlane;
 use tokio::sync::oneshot;
 
-use crate::message::{Message, framed};
-use crate::server::{Rules, Server};
-use crate::shares::Part;
+use crate::message::{CallMessage, framed};
+use crate::server::{Server, WriteRules};
+use crate::shares::SharePart;
 use crate::status::CallRefusal;
 
 /// A message that was admitted.
-pub(crate) struct Batch {
+pub(crate) struct AdmittedBatch {
     pub(crate) request_id: String,
     pub(crate) identity: Arc<Identity>,
-    pub(crate) message: Message,
+    pub(crate) message: CallMessage,
     /// A part of the account's share, held until the message is stored.
-    pub(crate) held_bytes: Part,
+    pub(crate) held_bytes: SharePart,
 }
 
 /// `WriteResponse` of the schema.
@@ -39,10 +39,10 @@ struct WriteResponse {
     rejected_count: u32,
 }
 
-type Outcome = Result<Bytes, CallRefusal>;
+type CallResult = Result<Bytes, CallRefusal>;
 
 /// Stores a batch, to its end even if the client does not wait for it. Returns the answer.
-pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
+pub(crate) async fn store(server: &Arc<Server>, batch: AdmittedBatch) -> CallResult {
     let (sender, outcome) = oneshot::channel();
     let (shared, account) = (Arc::clone(server), batch.identity.account.clone());
     server.write_workers.put(&account, move || begin(&shared, batch, sender));
@@ -58,8 +58,8 @@ pub(crate) async fn store(server: &Arc<Server>, batch: Batch) -> Outcome {
 ///
 /// The share is given back before the answer goes out. Otherwise a client whose next call follows
 /// at once may be refused for the bytes of the last.
-fn begin(server: &Arc<Server>, batch: Batch, sender: oneshot::Sender<Outcome>) {
-    let Batch { request_id, identity, message, mut held_bytes } = batch;
+fn begin(server: &Arc<Server>, batch: AdmittedBatch, sender: oneshot::Sender<CallResult>) {
+    let AdmittedBatch { request_id, identity, message, mut held_bytes } = batch;
     let begun = opened(server, &identity, &request_id).and_then(|open| {
         let rules = server.rules().ok_or_else(|| CallRefusal::new("telemetry_unavailable"))?;
         let bytes_max = server.parts.message_bytes_max;
@@ -103,9 +103,9 @@ fn opened(
 
 fn append(
     open: &OpenPlane,
-    rules: &Rules,
+    rules: &WriteRules,
     bytes: &[u8],
-) -> Result<(Pending, Arc<Plane>, String), WriteError> {
+) -> Result<(PendingBatch, Arc<Plane>, String), WriteError> {
     let plane = open.for_a_call()?;
     let now_ns = clock::ingest_ns()?;
     let write_id = write_id::new(now_ns)?;
@@ -115,9 +115,9 @@ fn append(
 }
 
 /// Counts a batch that was stored, and returns its answer.
-fn answer(server: &Server, identity: &Identity, write_id: String, written: &Written) -> Bytes {
+fn answer(server: &Server, identity: &Identity, write_id: String, written: &WriteReport) -> Bytes {
     let by = (&*identity.tenant.name, &*identity.key.key_id);
-    server.parts.books.wrote(&identity.account, by, written);
+    server.parts.accounting.wrote(&identity.account, by, written);
     let rejected_count = u32::try_from(written.rejected_indices.len()).unwrap_or(u32::MAX);
     framed(&WriteResponse { write_id, accepted_count: written.accepted_count, rejected_count })
 }
@@ -146,7 +146,7 @@ fn unavailable(error: &Error) -> CallRefusal {
     CallRefusal::fault("telemetry_unavailable", format!("store unavailable: {error}"))
 }
 
-fn refused(refusal: &Refusal) -> CallRefusal {
-    let bound = if let Refusal::TenantFull { bound } = refusal { Some(*bound) } else { None };
+fn refused(refusal: &BatchRefusal) -> CallRefusal {
+    let bound = if let BatchRefusal::TenantFull { bound } = refusal { Some(*bound) } else { None };
     CallRefusal { bound, ..CallRefusal::of_field(refusal.code(), refusal.field()) }
 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use fleetcast_core::model::error::catching;
 use fleetcast_front::fair::{FairQueue, Lane, Owner, thread_time};
-use fleetcast_service::books::Books;
+use fleetcast_service::accounting::Accounting;
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -15,12 +15,12 @@ type Job = Box<dyn FnOnce() + Send>;
 pub(crate) struct Workers {
     name: &'static str,
     queue: Arc<FairQueue<(), Job>>,
-    state: Arc<Mutex<State>>,
-    books: Arc<Books>,
+    state: Arc<Mutex<WorkersState>>,
+    accounting: Arc<Accounting>,
 }
 
 #[derive(Default)]
-struct State {
+struct WorkersState {
     threads: Vec<JoinHandle<()>>,
     /// Count of the jobs that wait or run.
     jobs: usize,
@@ -28,10 +28,10 @@ struct State {
 
 impl Workers {
     /// Makes `owner_max` threads for each owner, and as many more for all other owners together.
-    /// `books` count the CPU time of the jobs.
-    pub(crate) fn new(name: &'static str, owner_max: usize, books: &Arc<Books>) -> Self {
-        let (queue, books) = (Arc::new(FairQueue::new(owner_max)), Arc::clone(books));
-        Self { name, queue, state: Arc::default(), books }
+    /// `accounting` count the CPU time of the jobs.
+    pub(crate) fn new(name: &'static str, owner_max: usize, accounting: &Arc<Accounting>) -> Self {
+        let (queue, accounting) = (Arc::new(FairQueue::new(owner_max)), Arc::clone(accounting));
+        Self { name, queue, state: Arc::default(), accounting }
     }
 
     /// Runs `job` in a thread, to its end even if the result is not awaited. Returns `Err` if it
@@ -82,10 +82,10 @@ impl Workers {
         let wanted = (state.jobs + 1).min(self.queue.threads_max());
         if state.threads.len() < wanted {
             let (queue, shared) = (Arc::clone(&self.queue), Arc::clone(&self.state));
-            let books = Arc::clone(&self.books);
+            let accounting = Arc::clone(&self.accounting);
             let name = format!("{}-{}", self.name, state.threads.len());
             let thread =
-                thread::Builder::new().name(name).spawn(move || work(&queue, &shared, &books));
+                thread::Builder::new().name(name).spawn(move || work(&queue, &shared, &accounting));
             state.threads.extend(thread);
         }
         let is_provided = !state.threads.is_empty();
@@ -100,7 +100,7 @@ impl Drop for Workers {
     }
 }
 
-fn work(queue: &FairQueue<(), Job>, state: &Mutex<State>, books: &Books) {
+fn work(queue: &FairQueue<(), Job>, state: &Mutex<WorkersState>, accounting: &Accounting) {
     let mut next = queue.get();
     while let Some((lane, job)) = next {
         thread_time::begin();
@@ -111,11 +111,11 @@ fn work(queue: &FairQueue<(), Job>, state: &Mutex<State>, books: &Books) {
         }));
         lock(state).jobs -= 1;
         let used = thread_time::used();
-        books.note_used(&lane.owner, used);
+        accounting.note_used(&lane.owner, used);
         next = queue.done_and_get(&lane.owner, used);
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<WorkersState>) -> MutexGuard<'_, WorkersState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

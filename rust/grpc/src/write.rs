@@ -11,11 +11,11 @@ use http::HeaderMap;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::call::Call;
-use crate::message::{Body, Message, Packing};
+use crate::message::{CallBody, CallMessage, Compression};
 use crate::server::{CALLS_MAX, KEY_PATIENCE, MESSAGE_PATIENCE};
-use crate::shares::Part;
+use crate::shares::SharePart;
 use crate::status::CallRefusal;
-use crate::store::{Batch, store};
+use crate::store::{AdmittedBatch, store};
 
 /// The packaged name of the service, and its name in the contract.
 pub(crate) const WRITE_PATHS: [&str; 2] =
@@ -33,7 +33,7 @@ pub(crate) async fn write(
     let key = key_of(head)?;
     let identity = entitled(call, key.as_deref()).await?;
     let server = Arc::clone(&call.of.server);
-    let calls = Part::take(&server.calls, &identity.account, 1, CALLS_MAX);
+    let calls = SharePart::take(&server.calls, &identity.account, 1, CALLS_MAX);
     let _calls = calls.ok_or_else(CallRefusal::over_share)?;
     let (message, held_bytes) = timeout_at(until, message(call, head, &mut body, &identity))
         .await
@@ -41,7 +41,8 @@ pub(crate) async fn write(
     call.bytes_in = message.bytes.len() as u64;
     // The key may have ended while the message arrived.
     let identity = entitled(call, key.as_deref()).await?;
-    let batch = Batch { request_id: call.request_id.clone(), identity, message, held_bytes };
+    let batch =
+        AdmittedBatch { request_id: call.request_id.clone(), identity, message, held_bytes };
     store(&server, batch).await
 }
 
@@ -50,14 +51,14 @@ async fn message(
     head: &HeaderMap,
     body: &mut RecvStream,
     identity: &Identity,
-) -> Result<(Message, Part), CallRefusal> {
+) -> Result<(CallMessage, SharePart), CallRefusal> {
     let server = &call.of.server;
-    let packing = Packing::of_head(head)?;
+    let packing = Compression::of_head(head)?;
     let bytes_max = server.parts.message_bytes_max;
     let rules = server.rules().ok_or_else(|| CallRefusal::new("telemetry_unavailable"))?;
-    let body = Body { stream: body, packing, bytes_max };
+    let body = CallBody { stream: body, packing, bytes_max };
     let take =
-        |bytes| Part::take(&server.held_bytes, &identity.account, bytes, rules.held_bytes_max);
+        |bytes| SharePart::take(&server.held_bytes, &identity.account, bytes, rules.held_bytes_max);
     body.message(take).await
 }
 
@@ -88,9 +89,9 @@ async fn look_up(
     let server = Arc::clone(&call.of.server);
     let owner = server.owners.of(key.map(str::as_bytes), &call.of.address);
     // An account with too many calls is refused before the next call costs any work.
-    let calls = Part::take(&server.calls, &owner, 1, CALLS_MAX);
+    let calls = SharePart::take(&server.calls, &owner, 1, CALLS_MAX);
     let _calls = calls.ok_or_else(CallRefusal::over_share)?;
-    let lookups = Part::take(&server.lookups, &owner, 1, CALLS_MAX);
+    let lookups = SharePart::take(&server.lookups, &owner, 1, CALLS_MAX);
     let lookups = lookups.ok_or_else(CallRefusal::over_share)?;
     let (key, shared) = (key.map(str::to_owned), Arc::clone(&server));
     let found = server.key_workers.run(&owner, move || {

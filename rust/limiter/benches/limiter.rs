@@ -10,9 +10,9 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group};
-use fleetcast_limiter::{Client, Limiter, Rules};
+use fleetcast_limiter::{Client, Limiter, LimiterRules};
 
-const RULES: Rules = Rules {
+const RULES: LimiterRules = LimiterRules {
     requests_per_minute: 30,
     lockout_failures: 10,
     lockout_window_seconds: 300,

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Result of an operation of the limiter.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type LimiterResult<T> = std::result::Result<T, LimiterError>;
 
 /// A fault of the operating system or of the embedding program.
 #[derive(Debug)]
-pub enum Error {
+pub enum LimiterError {
     /// The operating system refused an operation on the file.
     Io {
         /// The operation in words, before its object.
@@ -23,13 +23,13 @@ pub enum Error {
     Forked,
 }
 
-impl Error {
+impl LimiterError {
     pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { operation, path: path.to_owned(), source }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for LimiterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { operation, path, source } => {
@@ -42,7 +42,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for LimiterError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),

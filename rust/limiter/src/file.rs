@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{BOOT_BYTES, boot};
-use crate::error::{Error, Result};
-use crate::layout::{HEADER_BYTES, HEADS_OFFSET, Layout};
-use crate::rules::Rules;
+use crate::error::{LimiterError, LimiterResult};
+use crate::layout::{FileLayout, HEADER_BYTES, HEADS_OFFSET};
+use crate::rules::LimiterRules;
 
 /// The open file of one process.
 #[derive(Debug)]
 pub(crate) struct SharedFile {
     file: File,
     path: PathBuf,
-    layout: Layout,
+    layout: FileLayout,
     /// The lock on the file belongs to the process, so the threads of the process take turns here.
     turn: Mutex<()>,
     process_id: u32,
 }
 
 impl SharedFile {
-    pub(crate) fn open(path: &Path, rules: Rules) -> Result<Self> {
-        let opened = open(path, rules).map_err(|error| Error::io("open", path, error));
+    pub(crate) fn open(path: &Path, rules: LimiterRules) -> LimiterResult<Self> {
+        let opened = open(path, rules).map_err(|error| LimiterError::io("open", path, error));
         let (file, layout) = opened?;
         let process_id = std::process::id();
         Ok(Self { file, path: path.to_owned(), layout, turn: Mutex::new(()), process_id })
@@ -35,39 +35,39 @@ impl SharedFile {
         &self.path
     }
 
-    pub(crate) fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> FileLayout {
         self.layout
     }
 
     /// Waits for the lock on the file. The kernel frees the lock of a process that dies.
-    pub(crate) fn hold(&self) -> Result<Held<'_>> {
+    pub(crate) fn hold(&self) -> LimiterResult<FileGuard<'_>> {
         if std::process::id() != self.process_id {
-            return Err(Error::Forked);
+            return Err(LimiterError::Forked);
         }
         // The file is sound even after a panic of another thread, because each call leaves it
         // sound.
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        Lock::take(&self.file)
-            .map(|lock| Held { lock, _turn: turn })
-            .map_err(|error| Error::io("lock", &self.path, error))
+        FlockGuard::take(&self.file)
+            .map(|lock| FileGuard { lock, _turn: turn })
+            .map_err(|error| LimiterError::io("lock", &self.path, error))
     }
 }
 
 /// The file while this thread holds its lock.
-pub(crate) struct Held<'f> {
-    lock: Lock<'f>,
+pub(crate) struct FileGuard<'f> {
+    lock: FlockGuard<'f>,
     _turn: MutexGuard<'f, ()>,
 }
 
-impl<'f> Held<'f> {
+impl<'f> FileGuard<'f> {
     pub(crate) fn file(&self) -> &'f File {
         self.lock.0
     }
 }
 
-struct Lock<'f>(&'f File);
+struct FlockGuard<'f>(&'f File);
 
-impl<'f> Lock<'f> {
+impl<'f> FlockGuard<'f> {
     fn take(file: &'f File) -> io::Result<Self> {
         loop {
             match file.lock() {
@@ -78,7 +78,7 @@ impl<'f> Lock<'f> {
     }
 }
 
-impl Drop for Lock<'_> {
+impl Drop for FlockGuard<'_> {
     fn drop(&mut self) {
         // Unlocking a held lock does not fail, and closing the file would end the lock as well.
         let _ = self.0.unlock();
@@ -87,13 +87,13 @@ impl Drop for Lock<'_> {
 
 /// Opens the file at `path` for these rules and this boot. A file of other rules is removed, not
 /// rewritten: a process that has it open keeps its counts.
-fn open(path: &Path, rules: Rules) -> io::Result<(File, Layout)> {
+fn open(path: &Path, rules: LimiterRules) -> io::Result<(File, FileLayout)> {
     let boot = boot()?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     loop {
         let file = options.open(path)?;
-        let lock = Lock::take(&file)?;
+        let lock = FlockGuard::take(&file)?;
         if !is_at(&file, path)? {
             continue;
         }
@@ -122,8 +122,8 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Fills in an empty file. The header is written last: without a header, no process uses the file.
-fn make(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Layout> {
-    let layout = Layout::new(rules, RandomState::new().hash_one(()));
+fn make(file: &File, rules: LimiterRules, boot: &[u8; BOOT_BYTES]) -> io::Result<FileLayout> {
+    let layout = FileLayout::new(rules, RandomState::new().hash_one(()));
     file.set_len(layout.rings_offset(layout.clients_max()))?;
     file.write_all_at(&layout.header(boot), 0)?;
     Ok(layout)
@@ -131,7 +131,11 @@ fn make(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Layout
 
 /// Returns the layout of a complete file that was made for these rules in this boot, or `None` for
 /// other files.
-fn read_layout(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Option<Layout>> {
+fn read_layout(
+    file: &File,
+    rules: LimiterRules,
+    boot: &[u8; BOOT_BYTES],
+) -> io::Result<Option<FileLayout>> {
     let mut header = [0; HEADER_BYTES];
     let length = file.metadata()?.len();
     if length < HEADS_OFFSET {
@@ -139,7 +143,7 @@ fn read_layout(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result
     }
     file.read_exact_at(&mut header, 0)?;
     let seed = header.last_chunk().map_or(0, |seed| u64::from_le_bytes(*seed));
-    let layout = Layout::new(rules, seed);
+    let layout = FileLayout::new(rules, seed);
     let whole = length == layout.rings_offset(layout.clients_max());
     Ok((whole && header == layout.header(boot)).then_some(layout))
 }

@@ -6,7 +6,7 @@
 
 use crate::clock::BOOT_BYTES;
 use crate::ring::INSTANT_BYTES;
-use crate::rules::Rules;
+use crate::rules::LimiterRules;
 
 /// Number of slots in a bucket. A client has a slot in the bucket that its key hashes to.
 pub(crate) const WAYS: usize = 8;
@@ -29,7 +29,7 @@ const BUCKETS_MIN: u64 = 8;
 
 /// Offsets of the parts of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     /// Number of admitted requests remembered of a client.
     pub(crate) admitted_len: u64,
     /// Number of failures remembered of a client: one less than the number that locks it out.
@@ -39,8 +39,8 @@ pub(crate) struct Layout {
     pub(crate) seed: u64,
 }
 
-impl Layout {
-    pub(crate) fn new(rules: Rules, seed: u64) -> Self {
+impl FileLayout {
+    pub(crate) fn new(rules: LimiterRules, seed: u64) -> Self {
         let admitted_len = u64::from(rules.requests_per_minute);
         let failed_len = u64::from(rules.lockout_failures.saturating_sub(1));
         let slot_bytes = HEAD_BYTES as u64 + (admitted_len + failed_len) * INSTANT_BYTES;

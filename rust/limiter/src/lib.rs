@@ -30,6 +30,6 @@ mod limiter;
 mod tests;
 
 pub use client::Client;
-pub use error::{Error, Result};
+pub use error::{LimiterError, LimiterResult};
 pub use limiter::{Limiter, RetryAfter};
-pub use rules::Rules;
+pub use rules::LimiterRules;

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use crate::client::Client;
 use crate::clock;
-use crate::error::{Error, Result};
+use crate::error::{LimiterError, LimiterResult};
 use crate::file::SharedFile;
-use crate::rules::{RATE_WINDOW_NS, Rules, SECOND_NS};
-use crate::table::Table;
+use crate::rules::{LimiterRules, RATE_WINDOW_NS, SECOND_NS};
+use crate::table::ClientTable;
 
 /// The counts of all clients. Threads may share the handle. Every process opens another handle.
 #[derive(Debug)]
 pub struct Limiter {
-    rules: Rules,
+    rules: LimiterRules,
     file: SharedFile,
 }
 
@@ -27,8 +27,8 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Io`] if the operating system refuses.
-    pub fn open(path: &Path, rules: Rules) -> Result<Self> {
+    /// Returns [`LimiterError::Io`] if the operating system refuses.
+    pub fn open(path: &Path, rules: LimiterRules) -> LimiterResult<Self> {
         Ok(Self { rules, file: SharedFile::open(path, rules)? })
     }
 
@@ -38,9 +38,9 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Io`] if the file cannot be read or written, and [`Error::Forked`] if
-    /// another process opened this handle.
-    pub fn admit(&self, client: Client, now_ns: Option<u64>) -> Result<Option<RetryAfter>> {
+    /// Returns [`LimiterError::Io`] if the file cannot be read or written, and
+    /// [`LimiterError::Forked`] if another process opened this handle.
+    pub fn admit(&self, client: Client, now_ns: Option<u64>) -> LimiterResult<Option<RetryAfter>> {
         if self.rules.requests_per_minute == 0 {
             return Ok(None);
         }
@@ -63,7 +63,11 @@ impl Limiter {
     /// # Errors
     ///
     /// Returns the errors of [`Limiter::admit`].
-    pub fn lockout(&self, client: Client, now_ns: Option<u64>) -> Result<Option<RetryAfter>> {
+    pub fn lockout(
+        &self,
+        client: Client,
+        now_ns: Option<u64>,
+    ) -> LimiterResult<Option<RetryAfter>> {
         if self.rules.lockout_failures == 0 {
             return Ok(None);
         }
@@ -80,7 +84,7 @@ impl Limiter {
     /// # Errors
     ///
     /// Returns the errors of [`Limiter::admit`].
-    pub fn record_failure(&self, client: Client, now_ns: Option<u64>) -> Result<()> {
+    pub fn record_failure(&self, client: Client, now_ns: Option<u64>) -> LimiterResult<()> {
         if self.rules.lockout_failures == 0 {
             return Ok(());
         }
@@ -112,7 +116,7 @@ impl Limiter {
     }
 
     #[cfg(test)]
-    pub(crate) fn layout(&self) -> crate::layout::Layout {
+    pub(crate) fn layout(&self) -> crate::layout::FileLayout {
         self.file.layout()
     }
 
@@ -120,14 +124,14 @@ impl Limiter {
     fn locked<R>(
         &self,
         now_ns: Option<u64>,
-        work: impl FnOnce(&Table<'_>, u64) -> std::io::Result<R>,
-    ) -> Result<R> {
+        work: impl FnOnce(&ClientTable<'_>, u64) -> std::io::Result<R>,
+    ) -> LimiterResult<R> {
         let held = self.file.hold()?;
         let outcome = now_ns.map_or_else(clock::boottime_ns, Ok).and_then(|now_ns| {
             // 0 means never in the file.
-            work(&Table::new(held.file(), self.file.layout(), self.rules), now_ns.max(1))
+            work(&ClientTable::new(held.file(), self.file.layout(), self.rules), now_ns.max(1))
         });
-        outcome.map_err(|error| Error::io("count a request in", self.file.path(), error))
+        outcome.map_err(|error| LimiterError::io("count a request in", self.file.path(), error))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Ring<'f> {
 
 /// The ends of a ring.
 #[derive(Debug, Default)]
-pub(crate) struct Cursor {
+pub(crate) struct RingEnds {
     /// Index of the oldest instant, which the next instant replaces.
     pub(crate) index: u64,
     /// 0 if fewer than `len` instants have been written.
@@ -47,14 +47,14 @@ impl<'f> Ring<'f> {
     }
 
     /// Finds the oldest and the newest instant.
-    pub(crate) fn cursor(&self) -> io::Result<Cursor> {
+    pub(crate) fn cursor(&self) -> io::Result<RingEnds> {
         if self.len == 0 {
-            return Ok(Cursor::default());
+            return Ok(RingEnds::default());
         }
         let mut chunk = self.read(0)?;
         let first_ns = chunk[0];
         if first_ns == 0 {
-            return Ok(Cursor::default());
+            return Ok(RingEnds::default());
         }
         // Instants before `low` are at least as new as the first. Instants from `high` on are
         // older.
@@ -71,7 +71,7 @@ impl<'f> Ring<'f> {
         if self.len >= CHUNK as u64 {
             chunk = self.read(low)?;
         }
-        let mut cursor = Cursor { index: 0, oldest_ns: first_ns, newest_ns: first_ns };
+        let mut cursor = RingEnds { index: 0, oldest_ns: first_ns, newest_ns: first_ns };
         for (index, &instant_ns) in (low..self.len).zip(&chunk) {
             if instant_ns < first_ns {
                 cursor.index = index;

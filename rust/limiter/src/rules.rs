@@ -7,7 +7,7 @@ pub(crate) const RATE_WINDOW_NS: u64 = 60 * SECOND_NS;
 
 /// Limits of rate and lockout. A limit of 0 is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct LimiterRules {
     /// Most requests admitted in any 60 s.
     pub requests_per_minute: u32,
     /// Failures within the window that lock a client out.

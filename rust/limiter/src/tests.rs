@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::rules::{RATE_WINDOW_NS, SECOND_NS};
-use crate::{Client, Limiter, Result, RetryAfter, Rules};
+use crate::{Client, Limiter, LimiterResult, LimiterRules, RetryAfter};
 
-const RULES: Rules = Rules {
+const RULES: LimiterRules = LimiterRules {
     requests_per_minute: 30,
     lockout_failures: 10,
     lockout_window_seconds: 300,
@@ -17,7 +17,7 @@ const RULES: Rules = Rules {
 };
 const START_NS: u64 = 1_000 * SECOND_NS;
 
-fn opened(rules: Rules) -> (TempDir, Limiter) {
+fn opened(rules: LimiterRules) -> (TempDir, Limiter) {
     let folder = tempfile::tempdir().expect("a folder");
     let limiter = Limiter::open(&folder.path().join("limiter"), rules).expect("opened");
     (folder, limiter)
@@ -30,7 +30,7 @@ fn at(seconds: f64) -> Option<u64> {
 }
 
 /// Returns the whole seconds to wait, or 0 for no wait.
-fn wait(outcome: Result<Option<RetryAfter>>) -> u64 {
+fn wait(outcome: LimiterResult<Option<RetryAfter>>) -> u64 {
     outcome.expect("a sound file").map_or(0, RetryAfter::get)
 }
 
@@ -61,7 +61,7 @@ proptest! {
         limit in prop_oneof![Just(1_u32), Just(2), Just(30), Just(40)],
         arrivals in prop::collection::vec((0_u8..3, 1_000_u64..4_000_000_000), 1..400),
     ) {
-        let (_folder, limiter) = opened(Rules { requests_per_minute: limit, ..RULES });
+        let (_folder, limiter) = opened(LimiterRules { requests_per_minute: limit, ..RULES });
         let mut model = Model::default();
         let mut now_ns = START_NS;
         for (client, gap_ns) in arrivals {
@@ -131,11 +131,11 @@ fn lockout_follows_its_rules() {
 #[test]
 fn one_failure_may_lock_and_zero_is_off() {
     let client = Client::of("::1");
-    let (_folder, limiter) = opened(Rules { lockout_failures: 1, ..RULES });
+    let (_folder, limiter) = opened(LimiterRules { lockout_failures: 1, ..RULES });
     limiter.record_failure(client, None).expect("a sound file");
     assert_eq!(wait(limiter.lockout(client, None)), 300);
 
-    let off = Rules { requests_per_minute: 0, lockout_failures: 0, ..RULES };
+    let off = LimiterRules { requests_per_minute: 0, lockout_failures: 0, ..RULES };
     let (_folder, limiter) = opened(off);
     for _ in 0..100 {
         limiter.record_failure(client, None).expect("a sound file");
@@ -146,7 +146,7 @@ fn one_failure_may_lock_and_zero_is_off() {
 #[test]
 fn a_full_bucket_gives_way_to_new_clients_by_age() {
     // The higher the limits, the fewer the clients.
-    let rules = Rules { requests_per_minute: 1_000_000, ..RULES };
+    let rules = LimiterRules { requests_per_minute: 1_000_000, ..RULES };
     let (_folder, limiter) = opened(rules);
     assert_eq!(limiter.clients_max(), 64);
     let client = |index: u32| Client::of(&format!("10.0.{}.{}", index / 256, index % 256));
@@ -171,7 +171,8 @@ fn openers_share_the_counts_until_the_rings_or_the_boot_change() {
     }
     let second = Limiter::open(&path, RULES).expect("opened");
     assert_eq!(wait(second.admit(client, at(1.0))), 59);
-    let other = Limiter::open(&path, Rules { requests_per_minute: 31, ..RULES }).expect("opened");
+    let other =
+        Limiter::open(&path, LimiterRules { requests_per_minute: 31, ..RULES }).expect("opened");
     assert_eq!(wait(other.admit(client, at(1.0))), 0);
     assert_eq!(wait(first.admit(client, at(1.0))), 59, "it keeps what it counts by");
 

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal};
 
-use crate::refusal::{Result, passed};
+use crate::refusal::{EvaluationResult, passed};
 
 /// Samples and time that a question has left. Samples of the store and values at steps count.
-pub(crate) struct Budget {
+pub(crate) struct SampleBudget {
     samples: Cell<usize>,
     until: Instant,
 }
 
-impl Budget {
+impl SampleBudget {
     pub(crate) fn new(samples_max: usize, time_max: Duration) -> Self {
         Self { samples: Cell::new(samples_max), until: Instant::now() + time_max }
     }
@@ -27,14 +27,14 @@ impl Budget {
     ///
     /// # Errors
     /// Returns the refusal of a question that passed a bound.
-    pub(crate) fn take(&self, samples: usize) -> Result<()> {
+    pub(crate) fn take(&self, samples: usize) -> EvaluationResult<()> {
         let left = self.samples.get().checked_sub(samples);
         self.samples.set(left.ok_or_else(|| passed(LabelRefusal::TooManySamples))?);
         self.check_time()
     }
 
     /// Returns an error if the time is over.
-    pub(crate) fn check_time(&self) -> Result<()> {
+    pub(crate) fn check_time(&self) -> EvaluationResult<()> {
         if Instant::now() > self.until { Err(passed(LabelRefusal::TooLate)) } else { Ok(()) }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use fleetcast_core::query::labelled::Labels;
 use foldhash::fast::RandomState;
 
-use crate::refusal::{Result, execution};
+use crate::refusal::{EvaluationResult, execution};
 
 /// Stands for no value at a step. It is the NaN with which Prometheus marks the end of a series, so
 /// no sample has it as its value.
@@ -19,21 +19,21 @@ pub(crate) const fn is_absent(value: f64) -> bool {
 
 /// The values of one series: a value or [`ABSENT`] at each step.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct StepColumn {
     pub(crate) labels: Labels,
     pub(crate) values: Vec<f64>,
 }
 
 /// The value of an expression. Every list of numbers has an entry for each step.
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum ExpressionValue {
     Scalar(Vec<f64>),
     /// Series with a value at one step at least. No labels occur twice.
-    Vector(Vec<Column>),
+    Vector(Vec<StepColumn>),
     Text(String),
 }
 
-impl Column {
+impl StepColumn {
     /// Replaces each value that is there. `change` may return [`ABSENT`].
     pub(crate) fn map(&mut self, mut change: impl FnMut(usize, f64) -> f64) {
         for (step, value) in self.values.iter_mut().enumerate() {
@@ -53,8 +53,8 @@ impl Column {
 ///
 /// # Errors
 /// Returns `message` if two columns with the same labels have a value at the same step.
-pub(crate) fn joined(columns: Vec<Column>, message: &str) -> Result<Vec<Column>> {
-    let mut kept: Vec<Column> = Vec::with_capacity(columns.len());
+pub(crate) fn joined(columns: Vec<StepColumn>, message: &str) -> EvaluationResult<Vec<StepColumn>> {
+    let mut kept: Vec<StepColumn> = Vec::with_capacity(columns.len());
     let mut index_of: HashMap<Labels, usize, RandomState> = HashMap::default();
     for column in columns {
         if column.is_empty() {

@@ -9,17 +9,17 @@ use promql_parser::parser::{
 
 use fleetcast_core::query::labelled::Labels;
 
-use crate::aggregation::{Aggregation, Parameter};
-use crate::budget::Budget;
-use crate::column::{ABSENT, Column, SAME_LABELS, Value, is_absent, joined};
+use crate::aggregation::{AggregationParameter, Aggregator};
+use crate::budget::SampleBudget;
+use crate::column::{ABSENT, ExpressionValue, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::functions::histogram::histogram_quantile;
 use crate::functions::{absent, calendar, numbers, over_time, rate, regression, relabel, sorting};
 use crate::labels::{Choice, without_metric};
-use crate::operators::matching::{Cardinality, Matching};
+use crate::operators::matching::{Cardinality, VectorMatch};
 use crate::operators::numbers::Operator;
 use crate::operators::sets::SetOperator;
-use crate::refusal::{Result, bad_data};
-use crate::selector::{LOOKBACK_MS, Placed, milliseconds, newest, seconds, selected};
+use crate::refusal::{EvaluationResult, bad_data};
+use crate::selector::{LOOKBACK_MS, TimePlacement, milliseconds, newest, seconds, selected};
 use crate::source::{SampledSeries, Source};
 use crate::steps::Steps;
 use crate::window::{RangeFunction, Ranges, live};
@@ -85,24 +85,30 @@ pub(crate) fn is_known(name: &str) -> bool {
 /// Evaluates one question.
 pub(crate) struct Evaluator<'q> {
     pub(crate) source: &'q dyn Source,
-    pub(crate) budget: &'q Budget,
+    pub(crate) budget: &'q SampleBudget,
     /// Start and end of the whole question, which `start()` and `end()` name.
     pub(crate) whole_ms: RangeInclusive<i64>,
 }
 
 impl Evaluator<'_> {
     /// Evaluates an expression that is not a range of samples.
-    pub(crate) fn evaluated(&self, expression: &Expr, steps: Steps) -> Result<Value> {
+    pub(crate) fn evaluated(
+        &self,
+        expression: &Expr,
+        steps: Steps,
+    ) -> EvaluationResult<ExpressionValue> {
         self.budget.check_time()?;
         match expression {
             Expr::Paren(inner) => self.evaluated(&inner.expr, steps),
             Expr::NumberLiteral(number) => self.scalar(steps, |_| number.val),
-            Expr::StringLiteral(text) => Ok(Value::Text(text.val.clone())),
+            Expr::StringLiteral(text) => Ok(ExpressionValue::Text(text.val.clone())),
             Expr::Unary(inner) => self.negated(&inner.expr, steps),
             Expr::VectorSelector(selector) => {
-                self.selected(selector, steps, false).map(Value::Vector)
+                self.selected(selector, steps, false).map(ExpressionValue::Vector)
             }
-            Expr::Aggregate(aggregate) => self.aggregated(aggregate, steps).map(Value::Vector),
+            Expr::Aggregate(aggregate) => {
+                self.aggregated(aggregate, steps).map(ExpressionValue::Vector)
+            }
             Expr::Binary(binary) => self.binary(binary, steps),
             Expr::Call(call) => self.called(call, steps),
             Expr::MatrixSelector(_) | Expr::Subquery(_) | Expr::Extension(_) => {
@@ -112,7 +118,11 @@ impl Evaluator<'_> {
     }
 
     /// Returns the samples of a range at one instant.
-    pub(crate) fn samples(&self, expression: &Expr, time_ms: i64) -> Result<Vec<SampledSeries>> {
+    pub(crate) fn samples(
+        &self,
+        expression: &Expr,
+        time_ms: i64,
+    ) -> EvaluationResult<Vec<SampledSeries>> {
         let ranges = self.ranges(expression, Steps::at(time_ms))?;
         let end_ms = ranges.end_ms(time_ms);
         let range_ms = end_ms.saturating_sub(ranges.range_ms)..=end_ms;
@@ -127,21 +137,25 @@ impl Evaluator<'_> {
         Ok(series.filter(|series| !series.times_ms.is_empty()).collect())
     }
 
-    fn scalar(&self, steps: Steps, value: impl Fn(i64) -> f64) -> Result<Value> {
+    fn scalar(
+        &self,
+        steps: Steps,
+        value: impl Fn(i64) -> f64,
+    ) -> EvaluationResult<ExpressionValue> {
         self.budget.take(steps.count)?;
-        Ok(Value::Scalar(steps.times_ms().map(value).collect()))
+        Ok(ExpressionValue::Scalar(steps.times_ms().map(value).collect()))
     }
 
-    fn vector(&self, expression: &Expr, steps: Steps) -> Result<Vec<Column>> {
+    fn vector(&self, expression: &Expr, steps: Steps) -> EvaluationResult<Vec<StepColumn>> {
         match self.evaluated(expression, steps)? {
-            Value::Vector(columns) => Ok(columns),
+            ExpressionValue::Vector(columns) => Ok(columns),
             _ => Err(bad_data("expected type instant vector")),
         }
     }
 
-    fn numbers(&self, expression: &Expr, steps: Steps) -> Result<Vec<f64>> {
+    fn numbers(&self, expression: &Expr, steps: Steps) -> EvaluationResult<Vec<f64>> {
         match self.evaluated(expression, steps)? {
-            Value::Scalar(numbers) => Ok(numbers),
+            ExpressionValue::Scalar(numbers) => Ok(numbers),
             _ => Err(bad_data("expected type scalar")),
         }
     }
@@ -151,75 +165,88 @@ impl Evaluator<'_> {
         selector: &VectorSelector,
         steps: Steps,
         wants_time: bool,
-    ) -> Result<Vec<Column>> {
-        let placed = Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole_ms);
+    ) -> EvaluationResult<Vec<StepColumn>> {
+        let placed =
+            TimePlacement::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole_ms);
         let reading = (self.source, self.budget);
         let series = selected(selector, placed, LOOKBACK_MS, &steps, reading)?;
         newest(series, placed, &steps, wants_time, self.budget)
     }
 
-    fn negated(&self, expression: &Expr, steps: Steps) -> Result<Value> {
+    fn negated(&self, expression: &Expr, steps: Steps) -> EvaluationResult<ExpressionValue> {
         match self.evaluated(expression, steps)? {
-            Value::Scalar(numbers) => {
-                Ok(Value::Scalar(numbers.into_iter().map(|number| -number).collect()))
+            ExpressionValue::Scalar(numbers) => {
+                Ok(ExpressionValue::Scalar(numbers.into_iter().map(|number| -number).collect()))
             }
-            Value::Vector(columns) => changed(columns, |_, value| -value),
-            text @ Value::Text(_) => Ok(text),
+            ExpressionValue::Vector(columns) => changed(columns, |_, value| -value),
+            text @ ExpressionValue::Text(_) => Ok(text),
         }
     }
 
-    fn aggregated(&self, aggregate: &AggregateExpr, steps: Steps) -> Result<Vec<Column>> {
+    fn aggregated(
+        &self,
+        aggregate: &AggregateExpr,
+        steps: Steps,
+    ) -> EvaluationResult<Vec<StepColumn>> {
         let name = aggregate.op.to_string();
-        let aggregation = Aggregation::read(&name).ok_or_else(|| unknown(&name))?;
+        let aggregation = Aggregator::read(&name).ok_or_else(|| unknown(&name))?;
         let choice = choice(aggregate.modifier.as_ref(), || Choice::Only(Vec::new()));
         let parameter = match &aggregate.param {
-            None => Parameter::None,
+            None => AggregationParameter::None,
             Some(parameter) => match self.evaluated(parameter, steps)? {
-                Value::Scalar(numbers) => Parameter::Numbers(numbers),
-                Value::Text(text) => Parameter::Text(text),
-                Value::Vector(_) => return Err(bad_data("expected type scalar in aggregation")),
+                ExpressionValue::Scalar(numbers) => AggregationParameter::Numbers(numbers),
+                ExpressionValue::Text(text) => AggregationParameter::Text(text),
+                ExpressionValue::Vector(_) => {
+                    return Err(bad_data("expected type scalar in aggregation"));
+                }
             },
         };
         let columns = self.vector(&aggregate.expr, steps)?;
         aggregation.evaluated(columns, &choice, &parameter, steps.count, self.budget)
     }
 
-    fn binary(&self, binary: &BinaryExpr, steps: Steps) -> Result<Value> {
+    fn binary(&self, binary: &BinaryExpr, steps: Steps) -> EvaluationResult<ExpressionValue> {
         let (left, right) =
             (self.evaluated(&binary.lhs, steps)?, self.evaluated(&binary.rhs, steps)?);
         let text = binary.op.to_string();
         let matching = binary.modifier.as_ref().and_then(|modifier| modifier.matching.as_ref());
         let choice = choice(matching, || Choice::AllBut(Vec::new()));
         if let Some(operator) = SetOperator::read(&text) {
-            let (Value::Vector(left), Value::Vector(right)) = (left, right) else {
+            let (ExpressionValue::Vector(left), ExpressionValue::Vector(right)) = (left, right)
+            else {
                 return Err(bad_data(format!(
                     "set operator {text:?} not allowed in binary scalar expression"
                 )));
             };
-            return operator.evaluated(left, right, &choice, steps.count).map(Value::Vector);
+            return operator
+                .evaluated(left, right, &choice, steps.count)
+                .map(ExpressionValue::Vector);
         }
         let operator = Operator::read(&text).ok_or_else(|| unknown(&text))?;
         let returns_bool = binary.return_bool();
         match (left, right) {
-            (Value::Scalar(left), Value::Scalar(right)) => {
+            (ExpressionValue::Scalar(left), ExpressionValue::Scalar(right)) => {
                 let pairs = left.into_iter().zip(right);
-                Ok(Value::Scalar(pairs.map(|(one, other)| operator.of(one, other)).collect()))
+                Ok(ExpressionValue::Scalar(
+                    pairs.map(|(one, other)| operator.of(one, other)).collect(),
+                ))
             }
-            (Value::Vector(columns), Value::Scalar(numbers)) => {
+            (ExpressionValue::Vector(columns), ExpressionValue::Scalar(numbers)) => {
                 with_numbers(columns, operator, returns_bool, |step, value| {
                     operator.between(value, numbers[step], value, returns_bool)
                 })
             }
-            (Value::Scalar(numbers), Value::Vector(columns)) => {
+            (ExpressionValue::Scalar(numbers), ExpressionValue::Vector(columns)) => {
                 with_numbers(columns, operator, returns_bool, |step, value| {
                     operator.between(numbers[step], value, value, returns_bool)
                 })
             }
-            (Value::Vector(left), Value::Vector(right)) => {
+            (ExpressionValue::Vector(left), ExpressionValue::Vector(right)) => {
                 self.budget.take(steps.count.saturating_mul(left.len().max(right.len())))?;
                 let (cardinality, included) = cardinality(binary);
-                let matching = Matching { operator, returns_bool, cardinality, choice, included };
-                matching.evaluated(left, right).map(Value::Vector)
+                let matching =
+                    VectorMatch { operator, returns_bool, cardinality, choice, included };
+                matching.evaluated(left, right).map(ExpressionValue::Vector)
             }
             _ => {
                 Err(bad_data("binary expression must contain only scalar and instant vector types"))
@@ -227,11 +254,11 @@ impl Evaluator<'_> {
         }
     }
 
-    fn called(&self, call: &Call, steps: Steps) -> Result<Value> {
+    fn called(&self, call: &Call, steps: Steps) -> EvaluationResult<ExpressionValue> {
         let name = call.func.name;
         let arguments: Vec<&Expr> = call.args.args.iter().map(|each| peeled(each)).collect();
         if let Some(function) = find(&RANGE_FUNCTIONS, name) {
-            return self.ranged(name, function, &arguments, steps).map(Value::Vector);
+            return self.ranged(name, function, &arguments, steps).map(ExpressionValue::Vector);
         }
         if let Some(function) = find(&numbers::FUNCTIONS, name) {
             return changed(self.vector(argument(&arguments, 0)?, steps)?, |_, value| {
@@ -248,16 +275,21 @@ impl Evaluator<'_> {
         self.called_other(name, &arguments, steps)
     }
 
-    fn called_other(&self, name: &str, arguments: &[&Expr], steps: Steps) -> Result<Value> {
+    fn called_other(
+        &self,
+        name: &str,
+        arguments: &[&Expr],
+        steps: Steps,
+    ) -> EvaluationResult<ExpressionValue> {
         let vector = |at: usize| self.vector(argument(arguments, at)?, steps);
         let numbers = |at: usize| self.numbers(argument(arguments, at)?, steps);
         match name {
             "time" => self.scalar(steps, seconds),
             "vector" => {
-                let column = Column { labels: Labels::new(), values: numbers(0)? };
-                Ok(Value::Vector(vec![column]))
+                let column = StepColumn { labels: Labels::new(), values: numbers(0)? };
+                Ok(ExpressionValue::Vector(vec![column]))
             }
-            "scalar" => Ok(Value::Scalar(single(&vector(0)?, steps.count))),
+            "scalar" => Ok(ExpressionValue::Scalar(single(&vector(0)?, steps.count))),
             "timestamp" => match argument(arguments, 0)? {
                 Expr::VectorSelector(selector) => {
                     changed(self.selected(selector, steps, true)?, |_, time| time)
@@ -268,15 +300,15 @@ impl Evaluator<'_> {
             },
             "round" | "clamp" | "clamp_max" | "clamp_min" => self.bounded(name, arguments, steps),
             "sort" | "sort_desc" => {
-                Ok(Value::Vector(sorting::sorted(vector(0)?, name == "sort_desc")))
+                Ok(ExpressionValue::Vector(sorting::sorted(vector(0)?, name == "sort_desc")))
             }
             "absent" => {
                 let columns = absent::absent(&vector(0)?, steps.count, argument(arguments, 0)?);
-                Ok(Value::Vector(columns))
+                Ok(ExpressionValue::Vector(columns))
             }
             "histogram_quantile" => {
                 let columns = histogram_quantile(&numbers(0)?, vector(1)?);
-                joined(columns, SAME_LABELS).map(Value::Vector)
+                joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
             }
             "label_join" | "label_replace" => relabelled(name, vector(0)?, arguments),
             other => Err(unknown(other)),
@@ -284,7 +316,12 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates `round` and `clamp*`.
-    fn bounded(&self, name: &str, arguments: &[&Expr], steps: Steps) -> Result<Value> {
+    fn bounded(
+        &self,
+        name: &str,
+        arguments: &[&Expr],
+        steps: Steps,
+    ) -> EvaluationResult<ExpressionValue> {
         let columns = self.vector(argument(arguments, 0)?, steps)?;
         let numbers = |at: usize| self.numbers(argument(arguments, at)?, steps);
         match name {
@@ -315,9 +352,9 @@ impl Evaluator<'_> {
     }
 
     /// Returns the time of each step as a series without labels.
-    fn of_time(&self, steps: Steps) -> Result<Column> {
+    fn of_time(&self, steps: Steps) -> EvaluationResult<StepColumn> {
         self.budget.take(steps.count)?;
-        Ok(Column { labels: Labels::new(), values: steps.times_ms().map(seconds).collect() })
+        Ok(StepColumn { labels: Labels::new(), values: steps.times_ms().map(seconds).collect() })
     }
 
     fn ranged(
@@ -326,7 +363,7 @@ impl Evaluator<'_> {
         function: RangeFunction,
         arguments: &[&Expr],
         steps: Steps,
-    ) -> Result<Vec<Column>> {
+    ) -> EvaluationResult<Vec<StepColumn>> {
         let (range_at, parameter_at) = match name {
             "quantile_over_time" => (1, Some(0)),
             "predict_linear" => (0, Some(1)),
@@ -346,9 +383,10 @@ impl Evaluator<'_> {
         if name == "last_over_time" {
             return Ok(columns.collect());
         }
-        let unnamed = |column: Column| Column { labels: without_metric(column.labels), ..column };
+        let unnamed =
+            |column: StepColumn| StepColumn { labels: without_metric(column.labels), ..column };
         // Prometheus refuses equal labels of two series, even at steps of their own.
-        let columns: Vec<Column> = columns.map(unnamed).collect();
+        let columns: Vec<StepColumn> = columns.map(unnamed).collect();
         let count = columns.len();
         let columns = joined(columns, SAME_LABELS)?;
         if columns.len() < count {
@@ -357,17 +395,20 @@ impl Evaluator<'_> {
         Ok(columns)
     }
 
-    fn ranges(&self, expression: &Expr, steps: Steps) -> Result<Ranges> {
+    fn ranges(&self, expression: &Expr, steps: Steps) -> EvaluationResult<Ranges> {
         match expression {
             Expr::Paren(inner) => self.ranges(&inner.expr, steps),
             Expr::MatrixSelector(matrix) => {
                 let selector = &matrix.vs;
-                let placed =
-                    Placed::new(selector.offset.as_ref(), selector.at.as_ref(), &self.whole_ms);
+                let placed = TimePlacement::new(
+                    selector.offset.as_ref(),
+                    selector.at.as_ref(),
+                    &self.whole_ms,
+                );
                 let range_ms = milliseconds(matrix.range);
                 let reading = (self.source, self.budget);
                 let series = selected(selector, placed, range_ms, &steps, reading)?;
-                let Placed { offset_ms, at_ms } = placed;
+                let TimePlacement { offset_ms, at_ms } = placed;
                 Ok(Ranges { series, range_ms, offset_ms, at_ms })
             }
             Expr::Subquery(subquery) => self.subquery(subquery, steps),
@@ -376,8 +417,9 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates the inner expression at multiples of the subquery's step.
-    fn subquery(&self, subquery: &SubqueryExpr, steps: Steps) -> Result<Ranges> {
-        let placed = Placed::new(subquery.offset.as_ref(), subquery.at.as_ref(), &self.whole_ms);
+    fn subquery(&self, subquery: &SubqueryExpr, steps: Steps) -> EvaluationResult<Ranges> {
+        let placed =
+            TimePlacement::new(subquery.offset.as_ref(), subquery.at.as_ref(), &self.whole_ms);
         let range_ms = milliseconds(subquery.range);
         let step_ms = subquery.step.map_or(SUBQUERY_STEP_MS, milliseconds).max(1);
         let (start_ms, end_ms) = placed.reach(&steps);
@@ -390,13 +432,13 @@ impl Evaluator<'_> {
         let inner = Steps::between(first_ms, end_ms, step_ms);
         let columns =
             if inner.count == 0 { Vec::new() } else { self.vector(&subquery.expr, inner)? };
-        let samples = |column: Column| {
+        let samples = |column: StepColumn| {
             let points = inner.times_ms().zip(column.values);
             let (times_ms, values) = points.filter(|(_, value)| !is_absent(*value)).unzip();
             SampledSeries { labels: column.labels, times_ms, values }
         };
         let series = columns.into_iter().map(samples).collect();
-        let Placed { offset_ms, at_ms } = placed;
+        let TimePlacement { offset_ms, at_ms } = placed;
         Ok(Ranges { series, range_ms, offset_ms, at_ms })
     }
 }
@@ -432,11 +474,11 @@ pub(crate) fn peeled(expression: &Expr) -> &Expr {
     }
 }
 
-fn argument<'e>(arguments: &[&'e Expr], at: usize) -> Result<&'e Expr> {
+fn argument<'e>(arguments: &[&'e Expr], at: usize) -> EvaluationResult<&'e Expr> {
     arguments.get(at).copied().ok_or_else(|| bad_data("an argument is missing"))
 }
 
-fn text<'e>(arguments: &[&'e Expr], at: usize) -> Result<&'e str> {
+fn text<'e>(arguments: &[&'e Expr], at: usize) -> EvaluationResult<&'e str> {
     match argument(arguments, at)? {
         Expr::StringLiteral(text) => Ok(&text.val),
         _ => Err(bad_data("expected type string")),
@@ -448,45 +490,52 @@ fn unknown(name: &str) -> crate::refusal::QuestionError {
 }
 
 /// Changes each value. The results do not have the name of the metric.
-fn changed(columns: Vec<Column>, change: impl Fn(usize, f64) -> f64) -> Result<Value> {
-    let change = |mut column: Column| {
+fn changed(
+    columns: Vec<StepColumn>,
+    change: impl Fn(usize, f64) -> f64,
+) -> EvaluationResult<ExpressionValue> {
+    let change = |mut column: StepColumn| {
         column.map(&change);
-        Column { labels: without_metric(column.labels), values: column.values }
+        StepColumn { labels: without_metric(column.labels), values: column.values }
     };
-    joined(columns.into_iter().map(change).collect(), SAME_LABELS).map(Value::Vector)
+    joined(columns.into_iter().map(change).collect(), SAME_LABELS).map(ExpressionValue::Vector)
 }
 
 fn with_numbers(
-    columns: Vec<Column>,
+    columns: Vec<StepColumn>,
     operator: Operator,
     returns_bool: bool,
     change: impl Fn(usize, f64) -> f64,
-) -> Result<Value> {
+) -> EvaluationResult<ExpressionValue> {
     if operator.drops_metric() || returns_bool {
         return changed(columns, change);
     }
-    let change = |mut column: Column| {
+    let change = |mut column: StepColumn| {
         column.map(&change);
         column
     };
     let columns = columns.into_iter().map(change);
-    Ok(Value::Vector(columns.filter(|column| !column.is_empty()).collect()))
+    Ok(ExpressionValue::Vector(columns.filter(|column| !column.is_empty()).collect()))
 }
 
 /// Evaluates `label_replace` and `label_join`.
-fn relabelled(name: &str, mut columns: Vec<Column>, arguments: &[&Expr]) -> Result<Value> {
+fn relabelled(
+    name: &str,
+    mut columns: Vec<StepColumn>,
+    arguments: &[&Expr],
+) -> EvaluationResult<ExpressionValue> {
     let text = |at| text(arguments, at);
     if name == "label_replace" {
         relabel::label_replace(&mut columns, [text(1)?, text(2)?, text(3)?, text(4)?])?;
     } else {
-        let sources = (3..arguments.len()).map(text).collect::<Result<Vec<&str>>>()?;
+        let sources = (3..arguments.len()).map(text).collect::<EvaluationResult<Vec<&str>>>()?;
         relabel::label_join(&mut columns, text(1)?, text(2)?, &sources)?;
     }
-    joined(columns, SAME_LABELS).map(Value::Vector)
+    joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
 }
 
 /// Returns the value of the only series at each step, or NaN if there is no series or several.
-fn single(columns: &[Column], steps: usize) -> Vec<f64> {
+fn single(columns: &[StepColumn], steps: usize) -> Vec<f64> {
     let mut found = vec![ABSENT; steps];
     for column in columns {
         for (single, value) in found.iter_mut().zip(&column.values) {

@@ -6,9 +6,9 @@ use promql_parser::util::visitor::{ExprVisitor, walk_expr};
 
 use fleetcast_core::model::error::catching;
 
-use crate::aggregation::Aggregation;
+use crate::aggregation::Aggregator;
 use crate::evaluator::is_known;
-use crate::refusal::{QuestionError, Result, bad_data};
+use crate::refusal::{EvaluationResult, QuestionError, bad_data};
 
 /// Bytes of a question. Bounds the depth of expressions, which are read and evaluated by recursion.
 const QUESTION_BYTES_MAX: usize = 1 << 14;
@@ -17,7 +17,7 @@ const QUESTION_BYTES_MAX: usize = 1 << 14;
 ///
 /// # Errors
 /// Returns the refusal of a text that is too long, malformed or outside the language.
-pub(crate) fn read(question: &str) -> Result<Expr> {
+pub(crate) fn read(question: &str) -> EvaluationResult<Expr> {
     if question.len() > QUESTION_BYTES_MAX {
         let message = format!("a query has at most {QUESTION_BYTES_MAX} bytes");
         return Err(invalid("query", &message));
@@ -34,7 +34,7 @@ pub(crate) fn read(question: &str) -> Result<Expr> {
 ///
 /// # Errors
 /// Returns the refusals of [`read`], and a refusal of other expressions.
-pub(crate) fn read_selector(text: &str) -> Result<VectorSelector> {
+pub(crate) fn read_selector(text: &str) -> EvaluationResult<VectorSelector> {
     match read(text)? {
         Expr::VectorSelector(selector) if selector.offset.is_none() && selector.at.is_none() => {
             Ok(selector)
@@ -54,12 +54,10 @@ struct Outside;
 impl ExprVisitor for Outside {
     type Error = QuestionError;
 
-    fn pre_visit(&mut self, expression: &Expr) -> Result<bool> {
+    fn pre_visit(&mut self, expression: &Expr) -> EvaluationResult<bool> {
         let outside = match expression {
             Expr::Call(call) if !is_known(call.func.name) => call.func.name.to_owned(),
-            Expr::Aggregate(aggregate)
-                if Aggregation::read(&aggregate.op.to_string()).is_none() =>
-            {
+            Expr::Aggregate(aggregate) if Aggregator::read(&aggregate.op.to_string()).is_none() => {
                 aggregate.op.to_string()
             }
             Expr::Binary(binary)

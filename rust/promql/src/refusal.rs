@@ -30,7 +30,7 @@ pub(crate) struct QuestionRefusal {
 pub(crate) type QuestionError = Failure<QuestionRefusal>;
 
 /// Result of a step of an evaluation.
-pub(crate) type Result<T> = std::result::Result<T, QuestionError>;
+pub(crate) type EvaluationResult<T> = std::result::Result<T, QuestionError>;
 
 impl RefusalKind {
     /// Returns the HTTP status and the word of the answer.

@@ -8,9 +8,9 @@ use promql_parser::parser::{AtModifier, Offset, VectorSelector};
 
 use fleetcast_core::query::labelled::{LabelMatcher, LabelTest, METRIC};
 
-use crate::budget::Budget;
-use crate::column::{ABSENT, Column, is_absent};
-use crate::refusal::Result;
+use crate::budget::SampleBudget;
+use crate::column::{ABSENT, StepColumn, is_absent};
+use crate::refusal::EvaluationResult;
 use crate::source::{SampledSeries, Source};
 use crate::steps::Steps;
 
@@ -19,13 +19,13 @@ pub(crate) const LOOKBACK_MS: i64 = 300_000;
 
 /// Place of a selector in time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct TimePlacement {
     pub(crate) offset_ms: i64,
     /// The instant of `@`, in place of each step.
     pub(crate) at_ms: Option<i64>,
 }
 
-impl Placed {
+impl TimePlacement {
     /// Reads the modifiers of a selector. `start()` and `end()` name the ends of `whole_ms`.
     pub(crate) fn new(
         offset: Option<&Offset>,
@@ -86,11 +86,11 @@ fn matcher(matcher: &Matcher) -> LabelMatcher {
 /// Samples of a selector, with enough before the first step.
 pub(crate) fn selected(
     selector: &VectorSelector,
-    placed: Placed,
+    placed: TimePlacement,
     before_ms: i64,
     steps: &Steps,
-    (source, budget): (&dyn Source, &Budget),
-) -> Result<Vec<SampledSeries>> {
+    (source, budget): (&dyn Source, &SampleBudget),
+) -> EvaluationResult<Vec<SampledSeries>> {
     let (start_ms, end_ms) = placed.reach(steps);
     let start_ms = start_ms.saturating_sub(before_ms);
     let series = source.select(&matchers(selector), start_ms, end_ms, budget.of_read())?;
@@ -101,11 +101,11 @@ pub(crate) fn selected(
 /// Returns the newest sample before each step: its value, or its time in seconds.
 pub(crate) fn newest(
     series: Vec<SampledSeries>,
-    placed: Placed,
+    placed: TimePlacement,
     steps: &Steps,
     wants_time: bool,
-    budget: &Budget,
-) -> Result<Vec<Column>> {
+    budget: &SampleBudget,
+) -> EvaluationResult<Vec<StepColumn>> {
     budget.take(series.len().saturating_mul(steps.count))?;
     let mut columns = Vec::with_capacity(series.len());
     for SampledSeries { labels, times_ms, values } in series {
@@ -125,7 +125,7 @@ pub(crate) fn newest(
                 value
             }
         };
-        let column = Column { labels, values: steps.times_ms().map(newest).collect() };
+        let column = StepColumn { labels, values: steps.times_ms().map(newest).collect() };
         if !column.is_empty() {
             columns.push(column);
         }

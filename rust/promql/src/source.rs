@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use fleetcast_core::model::clock::Now;
+use fleetcast_core::model::clock::CallTime;
 use fleetcast_core::plane::Plane;
 use fleetcast_core::query::labelled::{LabelBounds, LabelMatcher, LabelQuery, Labels};
 
-use crate::refusal::{Result, of_read};
+use crate::refusal::{EvaluationResult, of_read};
 
 const NS_PER_MS: i64 = 1_000_000;
 
@@ -34,7 +34,7 @@ pub(crate) trait Source {
         start_ms: i64,
         end_ms: i64,
         bounds: LabelBounds,
-    ) -> Result<Vec<SampledSeries>>;
+    ) -> EvaluationResult<Vec<SampledSeries>>;
 }
 
 /// A plane at an instant. The instant decides which rows retention hides.
@@ -42,7 +42,7 @@ pub(crate) struct PlaneSource<'p> {
     /// The plane.
     pub(crate) plane: &'p Plane,
     /// The instant.
-    pub(crate) now: Now,
+    pub(crate) now: CallTime,
 }
 
 impl PlaneSource<'_> {
@@ -57,7 +57,7 @@ impl PlaneSource<'_> {
         start_ms: i64,
         end_ms: i64,
         bounds: LabelBounds,
-    ) -> Result<Vec<Labels>> {
+    ) -> EvaluationResult<Vec<Labels>> {
         let query = query(matchers, start_ms, end_ms, false);
         let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
         Ok(found.into_iter().map(|series| series.labels).collect())
@@ -68,7 +68,7 @@ impl PlaneSource<'_> {
     ///
     /// # Errors
     /// Returns a fault of the store.
-    pub(crate) fn texts(&self, label: Option<&str>) -> Result<BTreeSet<String>> {
+    pub(crate) fn texts(&self, label: Option<&str>) -> EvaluationResult<BTreeSet<String>> {
         Ok(self.plane.label_texts(label)?)
     }
 }
@@ -89,7 +89,7 @@ impl Source for PlaneSource<'_> {
         start_ms: i64,
         end_ms: i64,
         bounds: LabelBounds,
-    ) -> Result<Vec<SampledSeries>> {
+    ) -> EvaluationResult<Vec<SampledSeries>> {
         let query = query(matchers, start_ms, end_ms, true);
         let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
         let mut all: Vec<SampledSeries> = Vec::with_capacity(found.len());

@@ -1,8 +1,8 @@
 //! Windows of samples before each step, series by series.
 
-use crate::budget::Budget;
-use crate::column::{ABSENT, Column, is_absent};
-use crate::refusal::Result;
+use crate::budget::SampleBudget;
+use crate::column::{ABSENT, StepColumn, is_absent};
+use crate::refusal::EvaluationResult;
 use crate::source::SampledSeries;
 use crate::steps::Steps;
 
@@ -49,8 +49,8 @@ impl Ranges {
         steps: Steps,
         function: RangeFunction,
         parameters: &[f64],
-        budget: &Budget,
-    ) -> Result<Vec<Column>> {
+        budget: &SampleBudget,
+    ) -> EvaluationResult<Vec<StepColumn>> {
         budget.take(self.series.len().saturating_mul(steps.count))?;
         let mut columns = Vec::with_capacity(self.series.len());
         let (range_ms, offset_ms, at_ms) = (self.range_ms, self.offset_ms, self.at_ms);
@@ -88,7 +88,7 @@ impl Ranges {
                 };
                 *value = function(&window).unwrap_or(ABSENT);
             }
-            columns.push(Column { labels: series.labels, values });
+            columns.push(StepColumn { labels: series.labels, values });
         }
         Ok(columns)
     }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use fleetcast_core::wire::{Mapping, Rule};
+use fleetcast_core::wire::{NameRules, Rule};
 
 /// Measurement, prefix of fields and tag of the entity.
 type RuleParts = (Option<String>, String, Option<String>);
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct NameMapping {
-    mapping: Arc<Mapping>,
+    mapping: Arc<NameRules>,
 }
 
 impl NameMapping {
-    pub(crate) fn shared(&self) -> Arc<Mapping> {
+    pub(crate) fn shared(&self) -> Arc<NameRules> {
         Arc::clone(&self.mapping)
     }
 }
@@ -26,7 +26,7 @@ impl NameMapping {
     #[pyo3(signature = (rules, others))]
     fn new(rules: Vec<(String, RuleParts)>, others: RuleParts) -> Self {
         let rules = rules.into_iter().map(|(source, parts)| (source, rule_of(parts)));
-        Self { mapping: Arc::new(Mapping::new(rules, rule_of(others))) }
+        Self { mapping: Arc::new(NameRules::new(rules, rule_of(others))) }
     }
 }
 

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::batch::FieldType;
-use fleetcast_core::model::clock::{self, Now};
+use fleetcast_core::model::clock::{self, CallTime};
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::query::SeriesRequest;
@@ -45,8 +45,8 @@ pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
 }
 
 /// Returns `now_ns` if the caller gives it, else reads the wall clock.
-pub(crate) fn now(now_ns: Option<i64>) -> Now {
-    now_ns.map_or_else(Now::by_wall_clock, Now::from)
+pub(crate) fn now(now_ns: Option<i64>) -> CallTime {
+    now_ns.map_or_else(CallTime::by_wall_clock, CallTime::from)
 }
 
 /// Returns `now_ns`, or the wall clock if it is `None`, in nanoseconds since 1970.
@@ -98,18 +98,18 @@ pub(crate) fn bounds(
 
 /// The values of a tag that a caller wants.
 #[derive(FromPyObject)]
-pub(crate) enum TagValues {
+pub(crate) enum TagArgument {
     One(String),
     Any(Vec<String>),
 }
 
 /// Converts the tags that rows must have. Example: `{"site": ["north", "south"]}`.
 pub(crate) fn chosen_tags(
-    tags: Option<BTreeMap<String, TagValues>>,
+    tags: Option<BTreeMap<String, TagArgument>>,
 ) -> BTreeMap<String, Vec<String>> {
     let values = |values| match values {
-        TagValues::One(value) => vec![value],
-        TagValues::Any(values) => values,
+        TagArgument::One(value) => vec![value],
+        TagArgument::Any(values) => values,
     };
     tags.into_iter().flatten().map(|(key, of_key)| (key, values(of_key))).collect()
 }

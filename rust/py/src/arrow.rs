@@ -12,12 +12,12 @@ use fleetcast_core::query::Frame;
 use fleetcast_core::query::scan::{ScanBatch, ScanSchema, json_lines};
 use fleetcast_docstrings::documented;
 
-use crate::door::{Held, leave};
+use crate::gil::{TakeCell, leave};
 use crate::html;
 use crate::pieces::view;
 
 /// The schema that a consumer prefers. The interface lets a producer ignore the preference.
-type Wish<'w, 'py> = Option<&'w Bound<'py, PyAny>>;
+type RequestedSchema<'w, 'py> = Option<&'w Bound<'py, PyAny>>;
 
 #[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -36,7 +36,7 @@ impl ArrowStream {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Wish<'_, 'py>,
+        requested_schema: RequestedSchema<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         stream_capsule(py, requested_schema, Arc::clone(&self.0))
     }
@@ -64,7 +64,7 @@ pub(crate) struct RowStream {
     scan: Box<Scan>,
     schema: Arc<ScanSchema>,
     /// The rows that no caller has taken yet. `None` once all were taken.
-    rest: Held<plane::RowStream>,
+    rest: TakeCell<plane::RowStream>,
 }
 
 impl RowStream {
@@ -74,7 +74,7 @@ impl RowStream {
     /// Returns the errors of `scan`.
     pub(crate) fn new(py: Python<'_>, scan: Box<Scan>) -> PyResult<Self> {
         let rows = leave(py, &scan)?;
-        Ok(Self { scan, schema: Arc::clone(rows.schema()), rest: Held::new(rows) })
+        Ok(Self { scan, schema: Arc::clone(rows.schema()), rest: TakeCell::new(rows) })
     }
 
     /// Takes the rows that are left, or scans again if none are.
@@ -92,7 +92,7 @@ impl RowStream {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Wish<'_, 'py>,
+        requested_schema: RequestedSchema<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let rows = leave(py, || self.all_left())?;
         stream_capsule(py, requested_schema, rows)
@@ -177,7 +177,7 @@ impl RowBatch {
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Wish<'_, 'py>,
+        requested_schema: RequestedSchema<'_, 'py>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let rows = leave(py, || {
             self.schema.check_table()?;
@@ -212,7 +212,7 @@ impl RowBatch {
 
 fn stream_capsule<'py>(
     py: Python<'py>,
-    _wish: Wish<'_, 'py>,
+    _wish: RequestedSchema<'_, 'py>,
     stream: impl Into<ArrowArrayStream>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     PyCapsule::new_with_value(py, stream.into(), c"arrow_array_stream")

@@ -7,11 +7,11 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::door::leave;
+use crate::gil::leave;
 use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store;
 
-use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, Installed, Settings};
+use fleetcast_cluster::{self as backend, ClusterPlanes, Durability, InstallOutcome, Settings};
 
 /// Version, standbys that a commit waits for, standbys that stream, bytes, microseconds since 1970,
 /// sessions and their bound, if the collation is the one that the database was made with, and hours
@@ -31,7 +31,7 @@ impl Cluster {
 
     /// Returns the records of the store `name`, which are read and written in the database.
     pub(crate) fn records(&self, name: &str) -> Arc<dyn RecordStore> {
-        Arc::new(backend::Records::new(Arc::clone(&self.inner), name))
+        Arc::new(backend::ClusterRecords::new(Arc::clone(&self.inner), name))
     }
 
     /// Returns the same records, read from a copy in the memory of this process.
@@ -79,7 +79,7 @@ impl Cluster {
         master_key_check: &[u8],
     ) -> PyResult<bool> {
         let installed = leave(py, || self.inner.install(environment, master_key_check))?;
-        Ok(installed == Installed::New)
+        Ok(installed == InstallOutcome::New)
     }
 
     fn database_now_us(&self, py: Python<'_>) -> PyResult<i64> {
@@ -122,8 +122,9 @@ impl Cluster {
 
     fn facts(&self, py: Python<'_>) -> PyResult<Option<Answers>> {
         let facts = leave(py, || self.inner.facts())?;
-        let answers = |facts: backend::Facts| {
-            let backend::Facts { version, standbys_wanted, standbys, bytes, now_us, .. } = facts;
+        let answers = |facts: backend::PrimaryFacts| {
+            let backend::PrimaryFacts { version, standbys_wanted, standbys, bytes, now_us, .. } =
+                facts;
             let (sessions, keeps, hours) = (facts.sessions, facts.keeps_collation, facts.log_hours);
             (version, standbys_wanted, standbys, bytes, now_us, sessions, keeps, hours)
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_core::plane::{Bounded, MeasurementContents};
+use fleetcast_core::plane::{DistinctTexts, MeasurementContents};
 
 /// Builds the dict that `_core.pyi` describes.
 pub(crate) fn description<'py>(
@@ -37,7 +37,7 @@ pub(crate) fn description<'py>(
     Ok(description)
 }
 
-fn bounded<'py>(py: Python<'py>, texts: &Bounded) -> PyResult<Bound<'py, PyDict>> {
+fn bounded<'py>(py: Python<'py>, texts: &DistinctTexts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("count", texts.count)?;
     dict.set_item("first", &texts.first)?;

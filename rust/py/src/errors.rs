@@ -6,12 +6,12 @@ use pyo3::types::PyDict;
 use pyo3::{IntoPyObjectExt, create_exception};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::model::fault::Step;
+use fleetcast_core::model::fault::LocationStep;
 use fleetcast_core::plane::Failure;
 use fleetcast_docstrings::docstring;
 use fleetcast_service::admission::Cause;
 use fleetcast_service::answers::WriteOutcome;
-use fleetcast_service::{Fault, Refusal, Value};
+use fleetcast_service::{ContextValue, DetailFault, Refusal};
 
 create_exception!(fleetcast._core, Refused, PyException, docstring!(Refused));
 create_exception!(fleetcast._core, InvalidKey, Refused, docstring!(InvalidKey));
@@ -102,14 +102,14 @@ fn refused(py: Python<'_>, refusal: &Refusal) -> PyErr {
     made().unwrap_or_else(|error: PyErr| error)
 }
 
-fn said<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+fn said<'py>(py: Python<'py>, value: &ContextValue) -> PyResult<Bound<'py, PyAny>> {
     match value {
-        Value::Null => py.None().into_bound_py_any(py),
-        Value::Text(text) => text.into_bound_py_any(py),
-        Value::Words(words) => words.into_bound_py_any(py),
-        Value::Whole(number) => number.into_bound_py_any(py),
-        Value::Faults(faults) => {
-            let items = faults.iter().map(Item::from).collect::<Vec<_>>();
+        ContextValue::Null => py.None().into_bound_py_any(py),
+        ContextValue::Text(text) => text.into_bound_py_any(py),
+        ContextValue::Words(words) => words.into_bound_py_any(py),
+        ContextValue::Whole(number) => number.into_bound_py_any(py),
+        ContextValue::Faults(faults) => {
+            let items = faults.iter().map(DetailItem::from).collect::<Vec<_>>();
             items.into_bound_py_any(py)
         }
     }
@@ -117,23 +117,23 @@ fn said<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
 
 /// An item of a `detail` list.
 #[derive(IntoPyObject)]
-struct Item<'f> {
+struct DetailItem<'f> {
     r#type: &'static str,
-    loc: Vec<Place<'f>>,
+    loc: Vec<DetailPlace<'f>>,
     msg: &'f str,
 }
 
 #[derive(IntoPyObject)]
-enum Place<'f> {
+enum DetailPlace<'f> {
     Index(usize),
     Key(&'f str),
 }
 
-impl<'f> From<&'f Fault> for Item<'f> {
-    fn from(fault: &'f Fault) -> Self {
-        let place = |step: &'f Step| match step {
-            Step::Index(index) => Place::Index(*index),
-            Step::Key(key) => Place::Key(key),
+impl<'f> From<&'f DetailFault> for DetailItem<'f> {
+    fn from(fault: &'f DetailFault) -> Self {
+        let place = |step: &'f LocationStep| match step {
+            LocationStep::Index(index) => DetailPlace::Index(*index),
+            LocationStep::Key(key) => DetailPlace::Key(key),
         };
         let loc = fault.place.iter().map(place).collect();
         Self { r#type: fault.kind, loc, msg: &fault.message }

@@ -1,4 +1,4 @@
-//! The door between Python and the engine: converts arguments, releases the GIL, wraps results.
+//! The binding of Python to the engine: converts arguments, releases the GIL, wraps results.
 //! Rules of the domain live in other crates. `python/fleetcast/_core.pyi` describes what Python
 //! sees.
 
@@ -7,7 +7,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod errors;
 
-mod door;
+mod gil;
 
 mod arguments;
 mod html;
@@ -59,7 +59,7 @@ mod _core {
     use pyo3::types::PyTuple;
 
     use fleetcast_core::model::aggregate::{Aggregation, Interval};
-    use fleetcast_core::model::clock::Now;
+    use fleetcast_core::model::clock::CallTime;
     use fleetcast_core::model::{column_name, limits, time};
     use fleetcast_core::query;
     use fleetcast_docstrings::documented;
@@ -115,7 +115,7 @@ mod _core {
     #[documented]
     #[pyfunction]
     fn is_clock_believed() -> bool {
-        Now::by_wall_clock().is_believed
+        CallTime::by_wall_clock().is_believed
     }
 
     #[documented]

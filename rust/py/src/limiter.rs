@@ -6,10 +6,10 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::Error;
-use fleetcast_limiter::{self as limiter, Client, Limiter, RetryAfter, Rules};
+use fleetcast_limiter::{self as limiter, Client, Limiter, LimiterRules, RetryAfter};
 use fleetcast_service::clients;
 
-use crate::door::{asked, leave};
+use crate::gil::{asked, leave};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct LimiterFile(Arc<clients::LimiterFile>);
@@ -22,7 +22,7 @@ impl LimiterFile {
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
-        question: impl FnOnce(&Limiter) -> limiter::Result<R> + Send,
+        question: impl FnOnce(&Limiter) -> limiter::LimiterResult<R> + Send,
     ) -> PyResult<R> {
         leave(py, || self.0.try_to_ask(question).map_err(engine_error))
     }
@@ -43,13 +43,13 @@ impl LimiterFile {
         lockout_window_seconds: u32,
         lockout_seconds: u32,
     ) -> Self {
-        let rules = Rules {
+        let rules = LimiterRules {
             requests_per_minute,
             lockout_failures,
             lockout_window_seconds,
             lockout_seconds,
         };
-        let on_fault = move |error: &limiter::Error| {
+        let on_fault = move |error: &limiter::LimiterError| {
             let Some(call) = &on_fault else { return };
             asked(|py| call.call1(py, (error.to_string(),)));
         };
@@ -76,9 +76,11 @@ impl LimiterFile {
 
 /// Converts an error of the limiter to an error of the engine, so that one table maps both to
 /// exceptions.
-fn engine_error(error: limiter::Error) -> Error {
+fn engine_error(error: limiter::LimiterError) -> Error {
     match error {
-        limiter::Error::Io { operation, path, source } => Error::io(operation, &path, source),
-        limiter::Error::Forked => Error::Forked,
+        limiter::LimiterError::Io { operation, path, source } => {
+            Error::io(operation, &path, source)
+        }
+        limiter::LimiterError::Forked => Error::Forked,
     }
 }

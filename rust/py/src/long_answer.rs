@@ -3,26 +3,26 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use fleetcast_core::model::chunks::Body;
+use fleetcast_core::model::chunks::AnswerBody;
 use fleetcast_service as service;
 
-use crate::door::{Held, asked};
+use crate::gil::{TakeCell, asked};
 use crate::pieces::{view, views};
 
 /// Returns the body of an answer: a list of pieces, or a `LongAnswer`.
-pub(crate) fn body(py: Python<'_>, body: Body) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn body(py: Python<'_>, body: AnswerBody) -> PyResult<Bound<'_, PyAny>> {
     match body {
-        Body::Whole(pieces) => views(py, pieces)?.into_bound_py_any(py),
-        Body::Long(pieces) => {
+        AnswerBody::Whole(pieces) => views(py, pieces)?.into_bound_py_any(py),
+        AnswerBody::Long(pieces) => {
             let answer = service::LongAnswer::new(pieces);
-            LongAnswer(Held::new(answer)).into_bound_py_any(py)
+            LongAnswer(TakeCell::new(answer)).into_bound_py_any(py)
         }
     }
 }
 
 /// A long answer as Python sees it: an iterator, which Python can also hand to the front.
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct LongAnswer(Held<service::LongAnswer>);
+pub(crate) struct LongAnswer(TakeCell<service::LongAnswer>);
 
 impl LongAnswer {
     /// Takes the answer. Returns `None` if it was taken before.

@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::plane;
-use fleetcast_core::storage::store::{self, Directory, Link};
+use fleetcast_core::storage::store::{self, DirectoryPlanes, Link};
 use fleetcast_service::planes;
 
 use crate::arguments::{duration, key_of};
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
-use crate::door::{asked, leave};
+use crate::gil::{asked, leave};
 use crate::plane::Plane;
-use crate::results::{Saved, SavedFile, Stats, Verified, saved_files};
+use crate::results::{Saved, SavedFileParts, Stats, Verified, saved_files};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Planes {
@@ -40,7 +40,7 @@ impl Planes {
 impl Planes {
     #[staticmethod]
     fn in_directory(directory: PathBuf) -> Self {
-        Self { planes: Arc::new(Directory::new(&directory)), folder: Some(directory) }
+        Self { planes: Arc::new(DirectoryPlanes::new(&directory)), folder: Some(directory) }
     }
 
     #[cfg(feature = "cluster")]
@@ -87,7 +87,7 @@ impl Planes {
         master_key: &[u8],
         backup: &str,
         number: u64,
-        before: Vec<SavedFile>,
+        before: Vec<SavedFileParts>,
     ) -> PyResult<Option<Saved>> {
         let master_key = key_of(master_key)?;
         let before = saved_files(before);
@@ -112,7 +112,7 @@ impl Planes {
         saved_as: &str,
         master_key: &[u8],
         backup: &str,
-        files: Vec<SavedFile>,
+        files: Vec<SavedFileParts>,
         content: [u8; 32],
         borrow: bool,
     ) -> PyResult<()> {

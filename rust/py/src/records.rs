@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::{Error, Result, catching};
 use fleetcast_core::storage::records::{
-    Item, LmdbRecords, RecordStore, SealedRecords, View, only_reads,
+    Item, LmdbRecords, RecordStore, RecordTransaction, SealedRecords, only_reads,
 };
 use fleetcast_service::accounts::{Record, Tenant};
 
@@ -33,7 +33,7 @@ fn leave<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> Py
 pub(crate) struct Records(Arc<SealedRecords>);
 
 /// Spaces whose changes count, and the file that keeps the count.
-type Counted = (Vec<String>, PathBuf);
+type CountedParts = (Vec<String>, PathBuf);
 
 /// Seals `records` with the key of the store `name`.
 fn sealed(
@@ -41,7 +41,7 @@ fn sealed(
     name: &str,
     spaces: &[String],
     master_key: &[u8],
-    counted: Option<Counted>,
+    counted: Option<CountedParts>,
 ) -> PyResult<SealedRecords> {
     let store = SealedRecords::new(records, key_of(master_key)?, name, spaces);
     Ok(match counted {
@@ -67,7 +67,7 @@ impl Records {
         name: &str,
         spaces: Vec<String>,
         master_key: &[u8],
-        counted: Option<Counted>,
+        counted: Option<CountedParts>,
     ) -> PyResult<Self> {
         let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
         Ok(Self(Arc::new(sealed(Arc::new(records), name, &spaces, master_key, counted)?)))
@@ -81,7 +81,7 @@ impl Records {
         name: &str,
         spaces: Vec<String>,
         master_key: &[u8],
-        counted: Option<Counted>,
+        counted: Option<CountedParts>,
     ) -> PyResult<()> {
         let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
         let records = Arc::new(records);
@@ -116,7 +116,7 @@ impl Records {
         spaces: Vec<String>,
         master_key: &[u8],
         follow: bool,
-        counted: Option<Counted>,
+        counted: Option<CountedParts>,
     ) -> PyResult<Self> {
         let records = cluster.replica(name, follow);
         Ok(Self(Arc::new(sealed(records, name, &spaces, master_key, counted)?)))
@@ -151,9 +151,13 @@ impl Records {
 
     #[pyo3(signature = (*, write))]
     fn begin(&self, py: Python<'_>, write: bool) -> PyResult<RecordsTransaction> {
-        let view = View::new(leave(py, || self.0.begin(write))?);
+        let view = RecordTransaction::new(leave(py, || self.0.begin(write))?);
         let version = view.version();
-        Ok(RecordsTransaction { version, write, view: Arc::new(Shared(Mutex::new(Some(view)))) })
+        Ok(RecordsTransaction {
+            version,
+            write,
+            view: Arc::new(SharedTransaction(Mutex::new(Some(view)))),
+        })
     }
 
     fn renew(&self, py: Python<'_>) -> PyResult<bool> {
@@ -166,13 +170,13 @@ impl Records {
 }
 
 /// `None` after the end of the transaction.
-pub(crate) struct Shared(Mutex<Option<View>>);
+pub(crate) struct SharedTransaction(Mutex<Option<RecordTransaction>>);
 
-impl Shared {
+impl SharedTransaction {
     pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut View) -> Result<R> + Send,
+        work: impl FnOnce(&mut RecordTransaction) -> Result<R> + Send,
     ) -> PyResult<R> {
         leave(py, || {
             let mut view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,14 +190,14 @@ pub(crate) struct RecordsTransaction {
     #[pyo3(get)]
     version: u64,
     write: bool,
-    pub(crate) view: Arc<Shared>,
+    pub(crate) view: Arc<SharedTransaction>,
 }
 
 impl RecordsTransaction {
     pub(crate) fn change(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut View) + Send,
+        work: impl FnOnce(&mut RecordTransaction) + Send,
     ) -> PyResult<()> {
         self.view.with(py, |view| {
             if !self.write {
@@ -234,7 +238,7 @@ impl RecordsTransaction {
     #[pyo3(signature = (space, prefix, first = None))]
     fn under(&self, space: String, prefix: &[u8], first: Option<&[u8]>) -> RecordsIterator {
         let next = Some(first.unwrap_or_default().to_vec());
-        let ahead = Ahead { page: VecDeque::new(), next, limit: PAGES[0] };
+        let ahead = PageBuffer { page: VecDeque::new(), next, limit: PAGES[0] };
         let (view, prefix) = (Arc::clone(&self.view), prefix.to_vec());
         RecordsIterator { view, space, prefix, ahead: Mutex::new(ahead) }
     }
@@ -257,13 +261,13 @@ impl RecordsTransaction {
         let commits = self.write && kind.is_none();
         leave(py, || {
             let view = self.view.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-            view.filter(|_| commits).map_or(Ok(()), View::commit)
+            view.filter(|_| commits).map_or(Ok(()), RecordTransaction::commit)
         })
     }
 }
 
 /// Records that are already read, and the key at which the next page begins.
-struct Ahead {
+struct PageBuffer {
     page: VecDeque<Item>,
     next: Option<Vec<u8>>,
     limit: usize,
@@ -271,10 +275,10 @@ struct Ahead {
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct RecordsIterator {
-    view: Arc<Shared>,
+    view: Arc<SharedTransaction>,
     space: String,
     prefix: Vec<u8>,
-    ahead: Mutex<Ahead>,
+    ahead: Mutex<PageBuffer>,
 }
 
 #[pymethods]

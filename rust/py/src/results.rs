@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::Result;
-use fleetcast_core::model::fault::{Fault, Step};
+use fleetcast_core::model::fault::{Fault, LocationStep};
 use fleetcast_core::plane;
 use fleetcast_core::storage::write_id;
 use fleetcast_docstrings::documented;
@@ -15,36 +15,40 @@ use fleetcast_service::answers::write_answer;
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct WriteResult {
     write_id: String,
-    written: plane::Written,
+    written: plane::WriteReport,
     /// Index of the piece's first row in the whole write.
     first_row: usize,
 }
 
 impl WriteResult {
-    pub(crate) const fn written(&self) -> &plane::Written {
+    pub(crate) const fn written(&self) -> &plane::WriteReport {
         &self.written
     }
 
-    pub(crate) fn new(written: plane::Written, now_ns: i64) -> Result<Self> {
+    pub(crate) fn new(written: plane::WriteReport, now_ns: i64) -> Result<Self> {
         Self::of_piece(written, 0, now_ns)
     }
 
-    pub(crate) fn of_piece(written: plane::Written, first_row: usize, now_ns: i64) -> Result<Self> {
+    pub(crate) fn of_piece(
+        written: plane::WriteReport,
+        first_row: usize,
+        now_ns: i64,
+    ) -> Result<Self> {
         Ok(Self { write_id: write_id::new(now_ns)?, written, first_row })
     }
 }
 
 /// A record that was left out: number of the line or value, code, place in the record, sentence.
-type Dropped = (usize, &'static str, String, &'static str);
+type DroppedRecord = (usize, &'static str, String, &'static str);
 
 /// Describes a record that was left out by its first fault.
-fn dropped_of(fault: &Fault) -> Dropped {
+fn dropped_of(fault: &Fault) -> DroppedRecord {
     let mut number = 0;
     let mut path = Vec::new();
     for step in &fault.loc {
         match step {
-            Step::Index(index) => number = *index,
-            Step::Key(key) => path.push(key.as_str()),
+            LocationStep::Index(index) => number = *index,
+            LocationStep::Key(key) => path.push(key.as_str()),
         }
     }
     (number, fault.code.as_str(), path.join("."), fault.code.message())
@@ -80,7 +84,7 @@ impl WriteResult {
     }
 
     #[getter]
-    fn dropped(&self) -> Vec<Dropped> {
+    fn dropped(&self) -> Vec<DroppedRecord> {
         self.written.dropped.iter().map(dropped_of).collect()
     }
 
@@ -165,7 +169,7 @@ class!(Stats of plane::Stats as stats {
     generation: u64 = stats.generation,
 });
 
-class!(Compacted of plane::Compacted as done {
+class!(Compacted of plane::CompactionReport as done {
     blocks: u64 = done.blocks,
     merged: u64 = done.merged,
     expired: u64 = done.expired,
@@ -174,7 +178,7 @@ class!(Compacted of plane::Compacted as done {
     bytes_written: u64 = done.bytes_written,
 });
 
-class!(Deleted of plane::Deleted as deleted {
+class!(Deleted of plane::DeleteReport as deleted {
     rows: u64 = deleted.rows,
     entities: u64 = deleted.entities,
     measurements: Vec<String> = deleted.measurements,
@@ -182,7 +186,7 @@ class!(Deleted of plane::Deleted as deleted {
     last_ns: Option<i64> = deleted.times_ns.map(|ends| ends.1),
 });
 
-class!(Upcoming of plane::Upcoming as upcoming {
+class!(Upcoming of plane::UpkeepSchedule as upcoming {
     retention_seconds: Option<NonZeroU64> = NonZeroU64::new(upcoming.retention_seconds),
     generation: u64 = upcoming.generation,
     log_bytes_due: u64 = upcoming.log_bytes_due,
@@ -190,7 +194,7 @@ class!(Upcoming of plane::Upcoming as upcoming {
     due_ns: Option<i64> = upcoming.due_ns,
 });
 
-class!(Verified of plane::Verified as found {
+class!(Verified of plane::VerificationReport as found {
     blocks: u64 = found.blocks,
     segments: u64 = found.segments,
     rows: u64 = found.rows,
@@ -199,15 +203,15 @@ class!(Verified of plane::Verified as found {
 });
 
 /// Name, length and SHA-256 of a file of a backup.
-pub(crate) type SavedFile = (String, u64, [u8; 32]);
+pub(crate) type SavedFileParts = (String, u64, [u8; 32]);
 
-pub(crate) fn saved_files(files: Vec<SavedFile>) -> Vec<plane::SavedFile> {
+pub(crate) fn saved_files(files: Vec<SavedFileParts>) -> Vec<plane::SavedFile> {
     let of = |(name, bytes, sha256)| plane::SavedFile { name, bytes, sha256 };
     files.into_iter().map(of).collect()
 }
 
-class!(Saved of plane::Saved as saved {
-    files: Vec<SavedFile> =
+class!(Saved of plane::SaveReport as saved {
+    files: Vec<SavedFileParts> =
         saved.files.into_iter().map(|file| (file.name, file.bytes, file.sha256)).collect(),
     bytes_written: u64 = saved.bytes_written,
     bytes_linked: u64 = saved.bytes_linked,

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Plane, WriteError, Written};
+use fleetcast_core::plane::{Acknowledgement, Plane, WriteError, WriteReport};
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::{
     CsvColumn, CsvColumns, CsvField, Format, Precision, csv_cells, csv_records, json_records,
@@ -16,29 +16,29 @@ use fleetcast_core::wire::{
 use fleetcast_docstrings::documented;
 
 use crate::arguments::{PRECISIONS, field_type_of, precision_of};
-use crate::door::leave;
+use crate::gil::leave;
 
 /// Start and end of a record in bytes, and the number of its line.
-type Record = (usize, usize, usize);
+type RecordParts = (usize, usize, usize);
 
 /// Position of an import, which is stored together with a text.
 #[derive(FromPyObject)]
-pub(crate) enum Position {
+pub(crate) enum ImportPosition {
     /// Lines before the text. The lines of the text are added to this count.
     Lines(u64),
     Bytes(Vec<u8>),
 }
 
-impl Position {
-    pub(crate) fn of(self, key: [u8; 16]) -> Acknowledge {
+impl ImportPosition {
+    pub(crate) fn of(self, key: [u8; 16]) -> Acknowledgement {
         match self {
-            Self::Lines(before) => Acknowledge::AfterLines { key, before },
-            Self::Bytes(position) => Acknowledge::At(Cursor { key, position }),
+            Self::Lines(before) => Acknowledgement::AfterLines { key, before },
+            Self::Bytes(position) => Acknowledgement::At(Cursor { key, position }),
         }
     }
 }
 
-enum Kind {
+enum TextKind {
     Json,
     Lines(Precision),
     /// The first cells decide the types of the columns.
@@ -46,12 +46,12 @@ enum Kind {
 }
 
 /// Roles of a column: tags, and the name and type of its field.
-type Column = (Vec<String>, Option<(String, Option<String>)>);
+type ColumnParts = (Vec<String>, Option<(String, Option<String>)>);
 
 #[documented]
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct TextFormat {
-    kind: Kind,
+    kind: TextKind,
 }
 
 impl TextFormat {
@@ -61,14 +61,14 @@ impl TextFormat {
         body: &[u8],
         limits: &WriteLimits,
         now_ns: i64,
-        when: Acknowledge,
-    ) -> Result<Written, WriteError> {
+        when: Acknowledgement,
+    ) -> Result<WriteReport, WriteError> {
         match &self.kind {
-            Kind::Json => plane.write(Format::JsonLines, body, limits, now_ns, when),
-            Kind::Lines(precision) => {
+            TextKind::Json => plane.write(Format::JsonLines, body, limits, now_ns, when),
+            TextKind::Lines(precision) => {
                 plane.write(Format::Lines(*precision), body, limits, now_ns, when)
             }
-            Kind::Csv(header) => {
+            TextKind::Csv(header) => {
                 let mut header = header.lock().unwrap_or_else(PoisonError::into_inner);
                 plane.write_csv(&mut header, body, limits, now_ns, when)
             }
@@ -81,13 +81,13 @@ impl TextFormat {
 impl TextFormat {
     fn __repr__(&self) -> String {
         match &self.kind {
-            Kind::Json => "TextFormat.json()".to_owned(),
-            Kind::Lines(precision) => {
+            TextKind::Json => "TextFormat.json()".to_owned(),
+            TextKind::Lines(precision) => {
                 let name =
                     PRECISIONS.iter().find(|name| Precision::parse(name) == Some(*precision));
                 format!("TextFormat.lines('{}')", name.unwrap_or(&""))
             }
-            Kind::Csv(header) => {
+            TextKind::Csv(header) => {
                 let header = header.lock().unwrap_or_else(PoisonError::into_inner);
                 format!("TextFormat.csv({} columns)", header.cells.len())
             }
@@ -96,18 +96,18 @@ impl TextFormat {
 
     #[staticmethod]
     fn json() -> Self {
-        Self { kind: Kind::Json }
+        Self { kind: TextKind::Json }
     }
 
     #[staticmethod]
     fn lines(precision: &str) -> PyResult<Self> {
-        Ok(Self { kind: Kind::Lines(precision_of(precision)?) })
+        Ok(Self { kind: TextKind::Lines(precision_of(precision)?) })
     }
 
     #[staticmethod]
     #[pyo3(signature = (columns, *, time, time_unit, measurement, measurement_column, fixed_tags))]
     fn csv(
-        columns: Vec<Column>,
+        columns: Vec<ColumnParts>,
         time: usize,
         time_unit: Option<&str>,
         measurement: Option<String>,
@@ -123,7 +123,7 @@ impl TextFormat {
         }
         let time_unit_ns = time_unit.map(unit_ns).transpose()?;
         let header = CsvColumns { cells, time_unit_ns, measurement, fixed_tags };
-        Ok(Self { kind: Kind::Csv(Mutex::new(header)) })
+        Ok(Self { kind: TextKind::Csv(Mutex::new(header)) })
     }
 
     #[staticmethod]
@@ -132,7 +132,7 @@ impl TextFormat {
     }
 
     fn kinds(&self) -> Vec<Option<&'static str>> {
-        let Kind::Csv(header) = &self.kind else { return Vec::new() };
+        let TextKind::Csv(header) = &self.kind else { return Vec::new() };
         let header = header.lock().unwrap_or_else(PoisonError::into_inner);
         let kind = |field: &CsvField| field.field_type.map(FieldType::as_str);
         header.cells.iter().map(|cell| cell.field.as_ref().and_then(kind)).collect()
@@ -144,19 +144,19 @@ impl TextFormat {
         py: Python<'_>,
         body: &[u8],
         end: Option<usize>,
-    ) -> PyResult<(Vec<Record>, Option<usize>)> {
+    ) -> PyResult<(Vec<RecordParts>, Option<usize>)> {
         let body = first_bytes(body, end);
         leave(py, || {
             Ok(match &self.kind {
-                Kind::Json => (json_records(body), None),
-                Kind::Lines(_) => line_records(body),
-                Kind::Csv(_) => csv_records(body),
+                TextKind::Json => (json_records(body), None),
+                TextKind::Lines(_) => line_records(body),
+                TextKind::Csv(_) => csv_records(body),
             })
         })
     }
 }
 
-fn column_of((tags, field): Column) -> PyResult<CsvColumn> {
+fn column_of((tags, field): ColumnParts) -> PyResult<CsvColumn> {
     let field = field.map(|(name, kind)| {
         let field_type = kind.as_deref().map(field_type_of).transpose()?;
         Ok::<_, PyErr>(CsvField { name, field_type })

@@ -6,15 +6,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use fleetcast_arrow::{ArrowArrayStream, Mapping, MeasurementFrom, RowReader};
+use fleetcast_arrow::{ArrowArrayStream, ColumnMapping, MeasurementFrom, RowReader};
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Plane, WriteError};
+use fleetcast_core::plane::{Acknowledgement, Plane, WriteError};
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Precision;
 
 use crate::arguments::ingest_ns;
-use crate::door::leave;
 use crate::errors::failure;
+use crate::gil::leave;
 use crate::results::WriteResult;
 
 /// Pieces of a stream. Each piece is written when the caller asks for it.
@@ -44,8 +44,8 @@ impl ArrowWrites {
         let first_row = reader.next_row();
         let written = reader.with_next(|rows| {
             let position = (rows.first_row + rows.row_count) as u64;
-            let when = self.cursor.map_or(Acknowledge::Durable, |key| {
-                Acknowledge::At(Cursor { key, position: position.to_le_bytes().to_vec() })
+            let when = self.cursor.map_or(Acknowledgement::Durable, |key| {
+                Acknowledgement::At(Cursor { key, position: position.to_le_bytes().to_vec() })
             });
             self.plane.write_rows(rows, &self.limits, now_ns, when)
         })?;
@@ -84,7 +84,7 @@ pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStream>
 }
 
 /// Converts a mapping. `_core.pyi` describes the dict.
-pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<Mapping> {
+pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<ColumnMapping> {
     const KEYS: [&str; 7] =
         ["time", "time_unit", "measurement", "entity", "tags", "fixed_tags", "fields"];
     for key in dict.keys() {
@@ -115,7 +115,7 @@ pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<Mapping> {
         let pairs = pairs.map(|(key, value)| Ok((key.extract()?, value.extract()?)));
         pairs.collect::<PyResult<Vec<(String, String)>>>().map(Some)
     };
-    Ok(Mapping {
+    Ok(ColumnMapping {
         time: text("time")?.ok_or_else(|| needed("time"))?,
         time_unit_ns: text("time_unit")?.map(unit_ns).transpose()?,
         measurement,

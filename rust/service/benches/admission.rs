@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::records::{LmdbRecords, RecordStore, SealedRecords, View};
-use fleetcast_core::storage::store::{Directory, Planes};
-use fleetcast_limiter::Rules;
+use fleetcast_core::storage::records::{
+    LmdbRecords, RecordStore, RecordTransaction, SealedRecords,
+};
+use fleetcast_core::storage::store::{DirectoryPlanes, Planes};
+use fleetcast_limiter::LimiterRules;
 use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::admission::{Admission, KeyPlaces, PUBLIC_ROUTES, PlainRequest};
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
@@ -31,7 +33,7 @@ fn accounts(folder: &std::path::Path) -> SealedRecords {
     let sealed = SealedRecords::new(Arc::new(records()), &MASTER_KEY, "bench", &spaces);
     records().create(sealed.beginning().expect("random bytes")).expect("made");
     let hash = SecretHasher::new(b"").hash(SECRET);
-    let mut view = View::new(sealed.begin(true).expect("opened"));
+    let mut view = RecordTransaction::new(sealed.begin(true).expect("opened"));
     for number in 0..KEYS_COUNT {
         let key_id = key_id(number);
         let key = format!(
@@ -50,9 +52,9 @@ fn accounts(folder: &std::path::Path) -> SealedRecords {
 
 fn admission(criterion: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a folder");
-    let planes: Arc<dyn Planes> = Arc::new(Directory::new(folder.path()));
+    let planes: Arc<dyn Planes> = Arc::new(DirectoryPlanes::new(folder.path()));
     Plane::create(&*planes, "a1", &MASTER_KEY).expect("made");
-    let rules = Rules {
+    let rules = LimiterRules {
         requests_per_minute: 0,
         lockout_failures: 10,
         lockout_window_seconds: 300,

@@ -1,5 +1,5 @@
 //! The service between sockets and the engine: accounts, admission, answers of the data path, and
-//! the books on requests.
+//! the accounting of requests.
 //!
 //! Each module may use the modules listed above it.
 
@@ -7,8 +7,8 @@ mod refusal;
 
 pub mod renewed;
 
+pub mod accounting;
 pub mod accounts;
-pub mod books;
 pub mod clients;
 pub mod planes;
 
@@ -21,4 +21,4 @@ mod long;
 pub mod serving;
 
 pub use long::LongAnswer;
-pub use refusal::{Fault, Refusal, Value};
+pub use refusal::{ContextValue, DetailFault, Refusal};

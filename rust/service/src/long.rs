@@ -1,7 +1,7 @@
 //! Answers that are made while their clients take them.
 
 use fleetcast_core::model::chunks::{self, LongPieces};
-use fleetcast_front::{Piece, Rest};
+use fleetcast_front::{AnswerRest, Piece};
 
 /// A long answer that is being made.
 pub struct LongAnswer {
@@ -12,7 +12,7 @@ pub struct LongAnswer {
 }
 
 /// A piece whose memory is used again after it was sent.
-struct Sent(Vec<u8>);
+struct SentPiece(Vec<u8>);
 
 impl LongAnswer {
     /// Makes an answer of which no piece is made yet.
@@ -35,9 +35,9 @@ impl LongAnswer {
     }
 }
 
-impl Rest for LongAnswer {
+impl AnswerRest for LongAnswer {
     fn next(&mut self) -> Option<Piece> {
-        Some(Box::new(Sent(self.next_piece()?)))
+        Some(Box::new(SentPiece(self.next_piece()?)))
     }
 
     fn held_bytes(&self) -> u64 {
@@ -55,16 +55,16 @@ impl Drop for LongAnswer {
 
 /// Wraps the bytes that the engine wrote, without a copy.
 pub(crate) fn piece(bytes: Vec<u8>) -> Piece {
-    Box::new(Sent(bytes))
+    Box::new(SentPiece(bytes))
 }
 
-impl AsRef<[u8]> for Sent {
+impl AsRef<[u8]> for SentPiece {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Drop for Sent {
+impl Drop for SentPiece {
     fn drop(&mut self) {
         chunks::give_back(std::mem::take(&mut self.0));
     }

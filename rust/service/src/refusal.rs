@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use fleetcast_core::model::aggregate::Interval;
-use fleetcast_core::model::fault::{self, Step};
+use fleetcast_core::model::fault::{self, LocationStep};
 use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
 
 /// A value that accompanies a code.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum ContextValue {
     /// No value.
     Null,
     /// A text.
@@ -18,16 +18,16 @@ pub enum Value {
     /// A whole number.
     Whole(u64),
     /// Faults of a head, of parameters or of a body.
-    Faults(Vec<Fault>),
+    Faults(Vec<DetailFault>),
 }
 
 /// A fault, an item of a `detail` list.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct DetailFault {
     /// Type of the fault, as the contract names it.
     pub kind: &'static str,
     /// The place of the fault, such as `["query", "start"]`.
-    pub place: Vec<Step>,
+    pub place: Vec<LocationStep>,
     /// A sentence for people.
     pub message: Cow<'static, str>,
 }
@@ -38,7 +38,7 @@ pub struct Refusal {
     /// The error code.
     pub code: &'static str,
     /// Names and values that accompany the code.
-    pub context: Vec<(&'static str, Value)>,
+    pub context: Vec<(&'static str, ContextValue)>,
     /// The setting that the tenant's names would exceed, if that is the reason.
     pub bound: Option<&'static str>,
 }
@@ -52,27 +52,27 @@ impl Refusal {
 
     /// Adds a value under `name`.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: Value) -> Self {
+    pub fn with(mut self, name: &'static str, value: ContextValue) -> Self {
         self.context.push((name, value));
         self
     }
 
     /// Makes `schema_faults` from a list of faults.
     #[must_use]
-    pub fn of_faults(faults: Vec<Fault>) -> Self {
-        Self::new("schema_faults").with("detail", Value::Faults(faults))
+    pub fn of_faults(faults: Vec<DetailFault>) -> Self {
+        Self::new("schema_faults").with("detail", ContextValue::Faults(faults))
     }
 }
 
-impl Fault {
+impl DetailFault {
     /// Makes a fault at the place of these keys.
     pub fn new(kind: &'static str, place: &[&str], message: impl Into<Cow<'static, str>>) -> Self {
-        let place = place.iter().map(|key| Step::Key((*key).to_owned())).collect();
+        let place = place.iter().map(|key| LocationStep::Key((*key).to_owned())).collect();
         Self { kind, place, message: message.into() }
     }
 }
 
-impl From<fault::Fault> for Fault {
+impl From<fault::Fault> for DetailFault {
     fn from(fault: fault::Fault) -> Self {
         let mut found = Self::new(fault.code.as_str(), &["body"], fault.code.message());
         found.place.extend(fault.loc);
@@ -80,23 +80,23 @@ impl From<fault::Fault> for Fault {
     }
 }
 
-impl From<fault::Refusal> for Refusal {
-    fn from(refusal: fault::Refusal) -> Self {
+impl From<fault::BatchRefusal> for Refusal {
+    fn from(refusal: fault::BatchRefusal) -> Self {
         let mut found = Self::new(refusal.code());
         if let Some(field) = refusal.field() {
-            found = found.with("field", Value::Text(field.to_owned()));
+            found = found.with("field", ContextValue::Text(field.to_owned()));
         }
         match refusal {
-            fault::Refusal::Faults(faults) | fault::Refusal::Dropped(faults) => {
-                Self::of_faults(faults.into_iter().map(Fault::from).collect())
+            fault::BatchRefusal::Faults(faults) | fault::BatchRefusal::Dropped(faults) => {
+                Self::of_faults(faults.into_iter().map(DetailFault::from).collect())
             }
-            fault::Refusal::TooManyRecords { received, max } => found
-                .with("max", Value::Whole(max as u64))
-                .with("received", Value::Whole(received as u64)),
-            fault::Refusal::TenantFull { bound } => Self { bound: Some(bound), ..found },
-            fault::Refusal::InvalidInput { .. }
-            | fault::Refusal::TypeConflict { .. }
-            | fault::Refusal::BufferFull => found,
+            fault::BatchRefusal::TooManyRecords { received, max } => found
+                .with("max", ContextValue::Whole(max as u64))
+                .with("received", ContextValue::Whole(received as u64)),
+            fault::BatchRefusal::TenantFull { bound } => Self { bound: Some(bound), ..found },
+            fault::BatchRefusal::InvalidInput { .. }
+            | fault::BatchRefusal::TypeConflict { .. }
+            | fault::BatchRefusal::BufferFull => found,
         }
     }
 }
@@ -104,19 +104,21 @@ impl From<fault::Refusal> for Refusal {
 impl From<QueryRefusal> for Refusal {
     fn from(refusal: QueryRefusal) -> Self {
         let word = |found: Option<Interval>| {
-            found.map_or(Value::Null, |interval| Value::Text(interval.as_str().to_owned()))
+            found.map_or(ContextValue::Null, |interval| {
+                ContextValue::Text(interval.as_str().to_owned())
+            })
         };
         match refusal {
             QueryRefusal::InvalidInput { field } => {
-                Self::new("invalid_input").with("field", Value::Text(field.to_owned()))
+                Self::new("invalid_input").with("field", ContextValue::Text(field.to_owned()))
             }
             QueryRefusal::UnknownMeasurement => {
-                Self::new("unknown_measurement").with("allowed", Value::Words(&MEASUREMENTS))
+                Self::new("unknown_measurement").with("allowed", ContextValue::Words(&MEASUREMENTS))
             }
             QueryRefusal::AggRequiresInterval => Self::new("agg_requires_interval"),
             QueryRefusal::InvalidRange => Self::new("invalid_range"),
             QueryRefusal::HistoryHorizonExceeded { horizon_days } => {
-                let days = Value::Whole(horizon_days.into());
+                let days = ContextValue::Whole(horizon_days.into());
                 Self::new("history_horizon_exceeded").with("horizon_days", days)
             }
             QueryRefusal::IntervalRequired { min_interval } => {
@@ -137,18 +139,22 @@ mod tests {
 
     #[test]
     fn a_refused_batch_says_its_faults_its_numbers_or_its_field() {
-        let loc = vec![Step::Index(3), Step::Key("time".to_owned())];
-        let refusal = fault::Refusal::Faults(vec![fault::Fault { code: FaultCode::Missing, loc }]);
-        let mut missing = Fault::new("missing", &["body"], "Field required");
-        missing.place.extend([Step::Index(3), Step::Key("time".to_owned())]);
+        let loc = vec![LocationStep::Index(3), LocationStep::Key("time".to_owned())];
+        let refusal =
+            fault::BatchRefusal::Faults(vec![fault::Fault { code: FaultCode::Missing, loc }]);
+        let mut missing = DetailFault::new("missing", &["body"], "Field required");
+        missing.place.extend([LocationStep::Index(3), LocationStep::Key("time".to_owned())]);
         assert_eq!(Refusal::from(refusal), Refusal::of_faults(vec![missing]));
 
-        let many = Refusal::new("batch_too_large").with("max", Value::Whole(2));
-        let many = many.with("received", Value::Whole(3));
-        assert_eq!(Refusal::from(fault::Refusal::TooManyRecords { received: 3, max: 2 }), many);
+        let many = Refusal::new("batch_too_large").with("max", ContextValue::Whole(2));
+        let many = many.with("received", ContextValue::Whole(3));
+        assert_eq!(
+            Refusal::from(fault::BatchRefusal::TooManyRecords { received: 3, max: 2 }),
+            many
+        );
 
-        let full = Refusal::from(fault::Refusal::TenantFull { bound: "tenant_fields_max" });
-        let field = Value::Text("fields".to_owned());
+        let full = Refusal::from(fault::BatchRefusal::TenantFull { bound: "tenant_fields_max" });
+        let field = ContextValue::Text("fields".to_owned());
         assert_eq!((full.code, full.bound), ("invalid_input", Some("tenant_fields_max")));
         assert_eq!(full.context, [("field", field)]);
     }
@@ -156,11 +162,11 @@ mod tests {
     #[test]
     fn a_refused_read_says_what_would_do() {
         let refusal = |min_interval| Refusal::from(QueryRefusal::IntervalTooFine { min_interval });
-        let hour = Value::Text("1h".to_owned());
+        let hour = ContextValue::Text("1h".to_owned());
         assert_eq!(refusal(Some(Interval::OneHour)).context, [("min_interval", hour)]);
-        assert_eq!(refusal(None).context, [("min_interval", Value::Null)]);
+        assert_eq!(refusal(None).context, [("min_interval", ContextValue::Null)]);
         let unknown = Refusal::from(QueryRefusal::UnknownMeasurement);
         assert_eq!(unknown.code, "unknown_measurement");
-        assert_eq!(unknown.context, [("allowed", Value::Words(&MEASUREMENTS))]);
+        assert_eq!(unknown.context, [("allowed", ContextValue::Words(&MEASUREMENTS))]);
     }
 }

@@ -3,19 +3,19 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Makes the value; returns `None` if that is impossible.
-pub type Renew<T> = Box<dyn Fn() -> Option<Arc<T>> + Send + Sync>;
+pub type RenewFn<T> = Box<dyn Fn() -> Option<Arc<T>> + Send + Sync>;
 
 /// A value for the settings in force.
-pub struct Renewed<T> {
-    renew: Renew<T>,
+pub struct RenewedValue<T> {
+    renew: RenewFn<T>,
     /// The value, and the version of the settings that it was made from.
     current: RwLock<Option<(u64, Arc<T>)>>,
 }
 
-impl<T> Renewed<T> {
+impl<T> RenewedValue<T> {
     /// Makes a holder of a value that `renew` makes on first use.
     #[must_use]
-    pub fn new(renew: Renew<T>) -> Self {
+    pub fn new(renew: RenewFn<T>) -> Self {
         Self { renew, current: RwLock::new(None) }
     }
 

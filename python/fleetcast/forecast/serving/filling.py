@@ -67,7 +67,7 @@ class EntityError:
 
 
 @dataclass(frozen=True)
-class _Claim:
+class _Task:
     entity: EntityKey
     assignment: Assignment
     lease: Lease
@@ -75,7 +75,7 @@ class _Claim:
 
 @dataclass
 class _Computed:
-    """Result of a batch: values and error codes by claim, and records to be written."""
+    """Result of a batch: values and error codes by task, and records to be written."""
 
     values: dict[int, Value] = field(default_factory=dict)
     codes: dict[int, str] = field(default_factory=dict)
@@ -138,13 +138,13 @@ class Filling:
             return self._filled
         if known:
             with self._store.write() as records:
-                claims = self._claims(records, known, rollout)
+                tasks = self._tasks(records, known, rollout)
             computed = _Computed()
             try:
-                computed = self._compute(claims, rollout, issued_ns)
+                computed = self._compute(tasks, rollout, issued_ns)
             finally:
                 with self._store.write() as records:
-                    self._settle(records, claims, computed)
+                    self._settle(records, tasks, computed)
         return self._filled
 
     def _free(self, records: Records, entities: Sequence[EntityKey]) -> list[EntityKey]:
@@ -189,35 +189,35 @@ class Filling:
                 self._filled.errors[entity_id] = EntityError(NO_TELEMETRY, _NOTHING)
         return [entity for entity in entities if entity.entity_id in known]
 
-    def _claims(
+    def _tasks(
         self, records: Records, entities: Sequence[EntityKey], rollout: Rollout
-    ) -> list[_Claim]:
-        claims: list[_Claim] = []
+    ) -> list[_Task]:
+        tasks: list[_Task] = []
         records.load("leases", [entity.key for entity in entities])
         for entity in entities:
             if (lease := take_lease(records, entity, self._clock)) is None:
                 self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
             else:
-                claims.append(_Claim(entity, Assignment.of(entity, rollout), lease))
-        return claims
+                tasks.append(_Task(entity, Assignment.of(entity, rollout), lease))
+        return tasks
 
-    def _compute(self, claims: Sequence[_Claim], rollout: Rollout, issued_ns: int) -> _Computed:
-        """Answers of the models to the claims; empty if not even their input can be read."""
+    def _compute(self, tasks: Sequence[_Task], rollout: Rollout, issued_ns: int) -> _Computed:
+        """Answers of the models to the tasks; empty if not even their input can be read."""
         computed = _Computed()
-        if not claims:
+        if not tasks:
             return computed
-        entity_ids = [claim.entity.entity_id for claim in claims]
+        entity_ids = [task.entity.entity_id for task in tasks]
         try:
             batch = features_of(self._plane, self._family, entity_ids, issued_ns)
             tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
-            entities = [claim.entity for claim in claims]
+            entities = [task.entity for task in tasks]
             series = SeriesStates(self._store, self._plane, self._family, entities, issued_ns)
             running = Running(self._releases, self._failures, self._family, series)
-            for run in running.runs(rollout, [c.assignment.role for c in claims], batch):
-                computed.pending += self._pending(claims, run, issued_ns)
+            for run in running.runs(rollout, [c.assignment.role for c in tasks], batch):
+                computed.pending += self._pending(tasks, run, issued_ns)
                 if run.role is not Role.SHADOW:
                     computed.codes |= run.codes
-                    computed.values |= self._values(claims, run, issued_ns, tags)
+                    computed.values |= self._values(tasks, run, issued_ns, tags)
             computed.sealed = {
                 index: value.seal(self._plane) for index, value in computed.values.items()
             }
@@ -229,7 +229,7 @@ class Filling:
 
     def _values(
         self,
-        claims: Sequence[_Claim],
+        tasks: Sequence[_Task],
         run: ModelRun,
         issued_ns: int,
         tags: Mapping[str, dict[str, str]],
@@ -243,24 +243,24 @@ class Filling:
                     str(horizon): row
                     for horizon, row in zip(self._family.horizons_minutes, rows, strict=True)
                 },
-                tags=tags.get(claims[index].entity.entity_id, {}),
+                tags=tags.get(tasks[index].entity.entity_id, {}),
                 model_version=run.release.model_version,
                 feature_view_id=run.feature_view_id,
                 release_id=run.release.release_id,
                 role=run.role,
-                assignment_id=claims[index].assignment.assignment_id,
-                lease_id=claims[index].lease.lease_id,
+                assignment_id=tasks[index].assignment.assignment_id,
+                lease_id=tasks[index].lease.lease_id,
             )
             for index, rows in run.quantiles.items()
         }
 
     def _pending(
-        self, claims: Sequence[_Claim], run: ModelRun, issued_ns: int
+        self, tasks: Sequence[_Task], run: ModelRun, issued_ns: int
     ) -> list[tuple[bytes, bytes]]:
         """A record for each horizon of a run that answered for at least one entity."""
         if not run.quantiles:
             return []
-        first = claims[0]
+        first = tasks[0]
         records = []
         for column, horizon in enumerate(self._family.horizons_minutes):
             pending = Pending(
@@ -269,7 +269,7 @@ class Filling:
                 model_version=run.release.model_version,
                 role=run.role,
                 quantiles={
-                    claims[index].entity.entity_id: rows[column]
+                    tasks[index].entity.entity_id: rows[column]
                     for index, rows in run.quantiles.items()
                 },
             )
@@ -278,13 +278,13 @@ class Filling:
             records.append((key, pending.seal(self._plane)))
         return records
 
-    def _settle(self, records: Records, claims: Sequence[_Claim], computed: _Computed) -> None:
+    def _settle(self, records: Records, tasks: Sequence[_Task], computed: _Computed) -> None:
         """Writes the results whose leases still hold, and gives all leases back."""
         for table in ("leases", "values"):
-            records.load(table, [claim.entity.key for claim in claims])
-        ours = [end_lease(records, claim.entity, claim.lease, self._clock) for claim in claims]
-        for index, claim in enumerate(claims):
-            entity_id = claim.entity.entity_id
+            records.load(table, [task.entity.key for task in tasks])
+        ours = [end_lease(records, task.entity, task.lease, self._clock) for task in tasks]
+        for index, task in enumerate(tasks):
+            entity_id = task.entity.entity_id
             if index in computed.codes:
                 code = computed.codes[index]
                 message = _MESSAGES.get(code, _TOO_LITTLE)
@@ -292,11 +292,11 @@ class Filling:
             elif not ours[index]:
                 self._filled.unavailable(entity_id, _LOST)
             elif index in computed.values:
-                self._keep_value(records, claim.entity, computed.sealed[index])
+                self._keep_value(records, task.entity, computed.sealed[index])
                 self._filled.values[entity_id] = computed.values[index]
             else:
                 self._filled.unavailable(entity_id, _FAILED)
-                records.keep("cooldowns", claim.entity.key, self._clock.stamped(b""))
+                records.keep("cooldowns", task.entity.key, self._clock.stamped(b""))
         for key, state in computed.states.items():  # all holders of the lease fit the same state
             if not records.keep("series", key, self._clock.stamped(state)):
                 self._count("fleetcast_forecast_unkept_total", 1)

@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 8;
 
 /// One column, or a part of a column.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub(super) struct ArrowField {
     pub(super) name: String,
     /// Type in the notation of the interface. If there is a dictionary, the type of its indices.
     pub(super) format: String,
@@ -25,7 +25,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Error {
     Error::Invalid { message: message.into() }
 }
 
-impl Field {
+impl ArrowField {
     /// Copies the schema that `schema` describes.
     ///
     /// # Safety

@@ -7,12 +7,12 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::wire::columnar::{GroupBy, Groups, InputKey, InputTag};
 
 use super::bits::Bits;
-use super::plan::{Measurement, Plan, Tags};
-use super::texts::{Integers, Nullable, Texts, offsets};
-use super::view::View;
+use super::plan::{ColumnPlan, Measurement, TagsPlan};
+use super::texts::{Integers, NullableColumn, TextColumn, offsets};
+use super::view::ArrayView;
 
 /// Measurements and tags of rows.
-pub(super) struct Keys<'a> {
+pub(super) struct RowKeys<'a> {
     pub(super) distinct: Vec<InputKey<'a>>,
     /// Index into `distinct` for each row; empty if all rows have index 0.
     pub(super) of_row: Vec<u32>,
@@ -21,28 +21,28 @@ pub(super) struct Keys<'a> {
 
 /// Columns of tags.
 enum TagColumns<'a> {
-    Map(Box<TagMaps<'a>>),
+    Map(Box<MapColumn<'a>>),
     Columns(Vec<(&'a str, TagValues<'a>)>),
 }
 
-impl Plan {
+impl ColumnPlan {
     /// Finds the measurements and tags of the rows of a view.
-    pub(super) fn keys<'a>(&'a self, view: &View<'a>) -> Result<Keys<'a>> {
+    pub(super) fn keys<'a>(&'a self, view: &ArrayView<'a>) -> Result<RowKeys<'a>> {
         let mut groups = Groups::new(view.rows);
         let (name, names) = match &self.measurement {
             Measurement::Name(name) => (Some(name.as_str()), None),
-            Measurement::Column(column) => (None, Some(Texts::new(&view.child(*column)?)?)),
+            Measurement::Column(column) => (None, Some(TextColumn::new(&view.child(*column)?)?)),
         };
         if let Some(names) = &names {
             names.split(&mut groups);
         }
         let (columns, fixed) = match &self.tags {
-            Tags::Map(column) => {
-                let maps = TagMaps::new(&view.child(*column)?)?;
+            TagsPlan::Map(column) => {
+                let maps = MapColumn::new(&view.child(*column)?)?;
                 groups.split(&&maps);
                 (TagColumns::Map(Box::new(maps)), [].as_slice())
             }
-            Tags::Columns { columns, fixed } => {
+            TagsPlan::Columns { columns, fixed } => {
                 let mut found = Vec::with_capacity(columns.len());
                 for (key, column) in columns {
                     let values = TagValues::new(&view.child(*column)?)?;
@@ -66,7 +66,7 @@ impl Plan {
             columns.put(row, &mut tags);
             distinct.push(InputKey { measurement, tags_end: tags.len() });
         }
-        Ok(Keys { distinct, of_row: groups.into_group_of(), tags })
+        Ok(RowKeys { distinct, of_row: groups.into_group_of(), tags })
     }
 }
 
@@ -93,7 +93,7 @@ impl<'a> TagColumns<'a> {
 
 /// Values of a tag: texts, or integers in their shortest spelling.
 enum TagValues<'a> {
-    Texts(Texts<'a>),
+    Texts(TextColumn<'a>),
     /// Unsigned integers are kept as signed integers of the same bits.
     Integers {
         numbers: Integers<'a>,
@@ -103,14 +103,14 @@ enum TagValues<'a> {
 }
 
 impl<'a> TagValues<'a> {
-    fn new(view: &View<'a>) -> Result<Self> {
+    fn new(view: &ArrayView<'a>) -> Result<Self> {
         if view.field.is_integer() && view.field.dictionary.is_none() {
             let is_unsigned = view.field.is_u64();
             let numbers = if is_unsigned { view.bits_of_u64()?.into() } else { view.integers()? };
             let (numbers, validity) = (Integers(numbers), view.validity()?);
             return Ok(Self::Integers { numbers, is_unsigned, validity });
         }
-        Texts::new(view).map(Self::Texts)
+        TextColumn::new(view).map(Self::Texts)
     }
 
     fn split(&self, groups: &mut Groups) {
@@ -118,7 +118,7 @@ impl<'a> TagValues<'a> {
             Self::Texts(texts) => texts.split(groups),
             Self::Integers { numbers, validity: None, .. } => groups.split(numbers),
             Self::Integers { numbers: column, validity: Some(validity), .. } => {
-                groups.split(&Nullable { validity: *validity, column });
+                groups.split(&NullableColumn { validity: *validity, column });
             }
         }
     }
@@ -140,24 +140,25 @@ impl<'a> TagValues<'a> {
 }
 
 /// Maps from text to text.
-struct TagMaps<'a> {
+struct MapColumn<'a> {
     /// Ends of the entries of rows.
     offsets: Vec<usize>,
-    keys: Texts<'a>,
-    values: Texts<'a>,
+    keys: TextColumn<'a>,
+    values: TextColumn<'a>,
     /// Group of each entry. Entries of one group have the same key and value.
     group_of: Vec<u32>,
 }
 
-impl<'a> TagMaps<'a> {
-    fn new(view: &View<'a>) -> Result<Self> {
+impl<'a> MapColumn<'a> {
+    fn new(view: &ArrayView<'a>) -> Result<Self> {
         let (first, offsets) = match view.field.format.as_str() {
             "+L" => offsets::<i64>(view)?,
             _ => offsets::<i32>(view)?,
         };
         let count = offsets.last().copied().unwrap_or(0);
-        let entries = View::new(view.child_array(0)?, &view.field.children[0], first, count)?;
-        let (keys, values) = (Texts::new(&entries.child(0)?)?, Texts::new(&entries.child(1)?)?);
+        let entries = ArrayView::new(view.child_array(0)?, &view.field.children[0], first, count)?;
+        let (keys, values) =
+            (TextColumn::new(&entries.child(0)?)?, TextColumn::new(&entries.child(1)?)?);
         let mut groups = Groups::new(count);
         keys.split(&mut groups);
         values.split(&mut groups);
@@ -165,7 +166,7 @@ impl<'a> TagMaps<'a> {
     }
 }
 
-impl<'m> GroupBy for &'m TagMaps<'_> {
+impl<'m> GroupBy for &'m MapColumn<'_> {
     type Value = &'m [u32];
 
     #[inline]

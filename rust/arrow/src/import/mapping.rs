@@ -11,7 +11,7 @@ pub enum MeasurementFrom {
 
 /// The columns of a flat table, by their roles.
 #[derive(Clone, Debug)]
-pub struct Mapping {
+pub struct ColumnMapping {
     /// Column of times.
     pub time: String,
     /// Nanoseconds in the unit of integer times. Example: 1,000,000,000 for seconds.

@@ -16,5 +16,5 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use mapping::{Mapping, MeasurementFrom};
+pub use mapping::{ColumnMapping, MeasurementFrom};
 pub use reader::RowReader;

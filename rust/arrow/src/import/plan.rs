@@ -6,16 +6,16 @@ use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::model::column_name;
 use fleetcast_core::model::error::Result;
 
-use super::field::{Field, invalid};
-use super::mapping::{Mapping, MeasurementFrom};
+use super::field::{ArrowField, invalid};
+use super::mapping::{ColumnMapping, MeasurementFrom};
 
 /// Indices of the columns of a stream, by their purposes.
-pub(super) struct Plan {
+pub(super) struct ColumnPlan {
     pub(super) time: usize,
     /// Nanoseconds in the unit of integers and timestamps; `None` for texts.
     pub(super) unit_ns: Option<i64>,
     pub(super) measurement: Measurement,
-    pub(super) tags: Tags,
+    pub(super) tags: TagsPlan,
     /// Name and column of each field.
     pub(super) fields: Vec<(String, usize)>,
 }
@@ -25,19 +25,19 @@ pub(super) enum Measurement {
     Column(usize),
 }
 
-pub(super) enum Tags {
+pub(super) enum TagsPlan {
     /// A column of maps.
     Map(usize),
     /// Key and column of each tag, and key and value of the tags that all rows have.
     Columns { columns: Vec<(String, usize)>, fixed: Vec<(String, String)> },
 }
 
-impl Plan {
+impl ColumnPlan {
     /// Makes the plan for a stream with the schema of a scan.
     ///
     /// # Errors
     /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the schema is another.
-    pub(super) fn of_scan(root: &Field) -> Result<Self> {
+    pub(super) fn of_scan(root: &ArrowField) -> Result<Self> {
         let [time, measurement, tags] = column_name::ROW_COLUMNS.map(|name| find(root, name));
         let (time, measurement, tags) = (time?, measurement?, tags?);
         let unit_ns = unit_ns(&root.children[time], None)?;
@@ -58,7 +58,7 @@ impl Plan {
             }
             fields.push((name.into_owned(), index));
         }
-        let (measurement, tags) = (Measurement::Column(measurement), Tags::Map(tags));
+        let (measurement, tags) = (Measurement::Column(measurement), TagsPlan::Map(tags));
         Self { time, unit_ns: Some(unit_ns), measurement, tags, fields }.checked(root)
     }
 
@@ -67,7 +67,7 @@ impl Plan {
     /// # Errors
     /// Returns [`fleetcast_core::model::error::Error::Invalid`] if `mapping` names a missing column
     /// or a column of an unsuitable type.
-    pub(super) fn of_mapping(root: &Field, mapping: Mapping) -> Result<Self> {
+    pub(super) fn of_mapping(root: &ArrowField, mapping: ColumnMapping) -> Result<Self> {
         let time = find(root, &mapping.time)?;
         let of_time = &root.children[time];
         let unit_ns =
@@ -94,11 +94,11 @@ impl Plan {
             let others = others.filter(|(index, _)| !used.contains(index));
             others.map(|(index, column)| (column.name.clone(), index)).collect()
         };
-        let tags = Tags::Columns { columns, fixed: mapping.fixed_tags };
+        let tags = TagsPlan::Columns { columns, fixed: mapping.fixed_tags };
         Self { time, unit_ns, measurement, tags, fields }.checked(root)
     }
 
-    fn checked(self, root: &Field) -> Result<Self> {
+    fn checked(self, root: &ArrowField) -> Result<Self> {
         if let Some((_, column)) = self.fields.iter().find(|(name, _)| name.is_empty()) {
             let name = &root.children[*column].name;
             return Err(invalid(format!("column {name:?} gives a field without a name")));
@@ -114,7 +114,7 @@ impl Plan {
     }
 }
 
-fn find(root: &Field, name: &str) -> Result<usize> {
+fn find(root: &ArrowField, name: &str) -> Result<usize> {
     let mut found = root.children.iter().enumerate().filter(|(_, column)| column.name == name);
     match (found.next(), found.next()) {
         (Some((index, _)), None) => Ok(index),
@@ -123,12 +123,12 @@ fn find(root: &Field, name: &str) -> Result<usize> {
     }
 }
 
-fn unlike(column: &Field, wanted: &str) -> fleetcast_core::model::error::Error {
+fn unlike(column: &ArrowField, wanted: &str) -> fleetcast_core::model::error::Error {
     invalid(format!("column {:?} is {}, not {wanted}", column.name, column.type_name()))
 }
 
 /// Returns the nanoseconds in the unit of a column of times.
-fn unit_ns(column: &Field, of_integers: Option<i64>) -> Result<i64> {
+fn unit_ns(column: &ArrowField, of_integers: Option<i64>) -> Result<i64> {
     match (column.unit_ns(), column.is_integer() && column.dictionary.is_none(), of_integers) {
         (Some(unit_ns), _, _) | (None, true, Some(unit_ns)) => Ok(unit_ns),
         (None, true, None) => {
@@ -138,7 +138,7 @@ fn unit_ns(column: &Field, of_integers: Option<i64>) -> Result<i64> {
     }
 }
 
-fn may_have(column: &Field, field_type: FieldType) -> bool {
+fn may_have(column: &ArrowField, field_type: FieldType) -> bool {
     match field_type {
         _ if column.format == "n" => true,
         FieldType::Float => {

@@ -9,12 +9,12 @@ use fleetcast_core::model::fault::FaultCode;
 use fleetcast_core::model::time::parse_ns;
 use fleetcast_core::wire::columnar::{InputField, InputRows, InputValues};
 
-use super::field::{Field, invalid};
-use super::keys::Keys;
-use super::mapping::Mapping;
-use super::plan::Plan;
-use super::texts::Texts;
-use super::view::{OwnedArray, View};
+use super::field::{ArrowField, invalid};
+use super::keys::RowKeys;
+use super::mapping::ColumnMapping;
+use super::plan::ColumnPlan;
+use super::texts::TextColumn;
+use super::view::{ArrayView, OwnedArray};
 use crate::interface::{ArrowArrayStream, ArrowSchema};
 
 /// Bound on the rows of a piece.
@@ -27,8 +27,8 @@ const PIECE_TEXT_BYTES_MAX: usize = 16 << 20;
 /// Rows of a stream, in pieces that are small enough to be written as one batch.
 pub struct RowReader {
     stream: ArrowArrayStream,
-    root: Field,
-    plan: Plan,
+    root: ArrowField,
+    plan: ColumnPlan,
     /// The batch that is being read, and the index of its next row.
     current: Option<(OwnedArray, usize)>,
     /// Index of the next row in the whole input.
@@ -44,7 +44,7 @@ impl RowReader {
     /// consist of rows, or if its columns do not fit.
     pub fn new(
         mut stream: ArrowArrayStream,
-        mapping: Option<Mapping>,
+        mapping: Option<ColumnMapping>,
         first_row: usize,
     ) -> Result<Self> {
         let root = schema_of(&mut stream)?;
@@ -52,8 +52,8 @@ impl RowReader {
             return Err(invalid(format!("the stream has {}, not rows", root.type_name())));
         }
         let plan = match mapping {
-            None => Plan::of_scan(&root)?,
-            Some(mapping) => Plan::of_mapping(&root, mapping)?,
+            None => ColumnPlan::of_scan(&root)?,
+            Some(mapping) => ColumnPlan::of_mapping(&root, mapping)?,
         };
         Ok(Self { stream, root, plan, current: None, next_row: first_row })
     }
@@ -85,7 +85,7 @@ impl RowReader {
             let cells = PIECE_CELLS_MAX / (self.root.children.len() + 1);
             let mut count = left.min(PIECE_ROWS_MAX).min(cells.max(1));
             loop {
-                let view = View::new(&batch.0, &self.root, *start, count)?;
+                let view = ArrayView::new(&batch.0, &self.root, *start, count)?;
                 let rows = self.plan.rows(&view, self.next_row)?;
                 if count > 1 && text_bytes(&rows) > PIECE_TEXT_BYTES_MAX {
                     count /= 2;
@@ -110,10 +110,10 @@ fn text_bytes(rows: &InputRows<'_>) -> usize {
     rows.fields.iter().map(of_field).sum()
 }
 
-impl Plan {
-    fn rows<'a>(&'a self, view: &View<'a>, first_row: usize) -> Result<InputRows<'a>> {
+impl ColumnPlan {
+    fn rows<'a>(&'a self, view: &ArrayView<'a>, first_row: usize) -> Result<InputRows<'a>> {
         let (times_ns, time_faults) = self.times(&view.child(self.time)?)?;
-        let Keys { distinct: keys, of_row: key_of, tags } = self.keys(view)?;
+        let RowKeys { distinct: keys, of_row: key_of, tags } = self.keys(view)?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for (name, column) in &self.fields {
             let column = view.child(*column)?;
@@ -128,7 +128,7 @@ impl Plan {
         Ok(InputRows { row_count, first_row, times_ns, time_faults, keys, key_of, tags, fields })
     }
 
-    fn times<'a>(&self, view: &View<'a>) -> Result<Times<'a>> {
+    fn times<'a>(&self, view: &ArrayView<'a>) -> Result<Times<'a>> {
         let Some(unit_ns) = self.unit_ns else { return times_of_texts(view) };
         let mut times_ns = view.integers()?;
         let mut faults = Vec::new();
@@ -157,8 +157,8 @@ impl Plan {
     }
 }
 
-fn times_of_texts<'a>(view: &View<'a>) -> Result<Times<'a>> {
-    let texts = Texts::new(view)?;
+fn times_of_texts<'a>(view: &ArrayView<'a>) -> Result<Times<'a>> {
+    let texts = TextColumn::new(view)?;
     let mut faults = Vec::new();
     let mut times_ns = Vec::with_capacity(view.rows);
     for row in 0..view.rows {
@@ -173,7 +173,7 @@ fn times_of_texts<'a>(view: &View<'a>) -> Result<Times<'a>> {
     Ok((times_ns.into(), faults))
 }
 
-fn schema_of(stream: &mut ArrowArrayStream) -> Result<Field> {
+fn schema_of(stream: &mut ArrowArrayStream) -> Result<ArrowField> {
     let mut schema = MaybeUninit::<ArrowSchema>::uninit();
     let get_schema = stream.get_schema.ok_or_else(|| invalid("the stream was taken before"))?;
     // SAFETY: the stream is live, since its callbacks are there, and `schema` is ours to write.
@@ -184,7 +184,7 @@ fn schema_of(stream: &mut ArrowArrayStream) -> Result<Field> {
     // SAFETY: `get_schema` has written the schema, which is released once, here.
     unsafe {
         let mut schema = schema.assume_init();
-        let root = Field::of(&schema, 0);
+        let root = ArrowField::of(&schema, 0);
         if let Some(release) = schema.release {
             release(&raw mut schema);
         }

@@ -3,9 +3,9 @@
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::wire::columnar::{InputRows, InputValues};
 
-use super::mapping::{Mapping, MeasurementFrom};
+use super::mapping::{ColumnMapping, MeasurementFrom};
 use super::reader::RowReader;
-use crate::array::{Buffer, array, with_dictionary};
+use crate::array::{ArrayBuffer, array, with_dictionary};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::schema::{dictionary_of_texts, schema};
 use crate::stream::Batches;
@@ -22,13 +22,18 @@ struct Column {
     rows: usize,
     nulls: i64,
     offset: i64,
-    buffers: Vec<Option<Buffer>>,
+    buffers: Vec<Option<ArrayBuffer>>,
     children: Vec<Self>,
     dictionary: Option<Box<Self>>,
 }
 
 impl Column {
-    fn new(name: &'static str, format: &'static str, rows: usize, values: Vec<Buffer>) -> Self {
+    fn new(
+        name: &'static str,
+        format: &'static str,
+        rows: usize,
+        values: Vec<ArrayBuffer>,
+    ) -> Self {
         let buffers = std::iter::once(None).chain(values.into_iter().map(Some)).collect();
         Self { name, format, rows, buffers, ..Self::default() }
     }
@@ -76,9 +81,9 @@ fn read<R>(
     look: impl FnOnce(&InputRows<'_>) -> R,
 ) -> Result<R> {
     let times = (0..).take(rows).collect();
-    let mut all = vec![Column::new("time", "tsn:", rows, vec![Buffer::Ints(times)])];
+    let mut all = vec![Column::new("time", "tsn:", rows, vec![ArrayBuffer::Ints(times)])];
     all.extend(columns);
-    let mapping = Mapping {
+    let mapping = ColumnMapping {
         time: "time".to_owned(),
         time_unit_ns: None,
         measurement: MeasurementFrom::Name("link".to_owned()),
@@ -134,8 +139,8 @@ fn message<R: std::fmt::Debug>(found: Result<R>) -> String {
     }
 }
 
-fn bytes(bytes: &[u8]) -> Buffer {
-    Buffer::Bytes(bytes.to_vec())
+fn bytes(bytes: &[u8]) -> ArrayBuffer {
+    ArrayBuffer::Bytes(bytes.to_vec())
 }
 
 /// Returns the view of a text. The text is inside the view, or at `start` of the first buffer.
@@ -163,18 +168,23 @@ fn layouts() -> Vec<Column> {
     };
     let joined = format!("a{LONG}a");
     let end = i32::try_from(joined.len()).expect("short");
-    let short = Buffer::Offsets(vec![0, 1, end - 1, end - 1, end]);
+    let short = ArrayBuffer::Offsets(vec![0, 1, end - 1, end - 1, end]);
     let long = [0, 1, end - 1, end - 1, end].map(i64::from).to_vec();
     let views = [view("a", 0), view(LONG, 2), vec![0xff; 16], view("a", 0)].concat();
     let length = i64::try_from(LONG.len()).expect("short") + 2;
     let texts = bytes(format!("..{LONG}").as_bytes());
     let dictionary =
-        vec![Buffer::Offsets(vec![0, end - 2, end - 1]), bytes(&joined.as_bytes()[1..])];
-    let codes = Buffer::Offsets(vec![1, 0, -7, 1]);
+        vec![ArrayBuffer::Offsets(vec![0, end - 2, end - 1]), bytes(&joined.as_bytes()[1..])];
+    let codes = ArrayBuffer::Offsets(vec![1, 0, -7, 1]);
     vec![
         nulls(Column::new("x", "u", 4, vec![short, bytes(joined.as_bytes())])),
-        nulls(Column::new("x", "U", 4, vec![Buffer::Ints(long), bytes(joined.as_bytes())])),
-        nulls(Column::new("x", "vu", 4, vec![bytes(&views), texts, Buffer::Ints(vec![length])])),
+        nulls(Column::new("x", "U", 4, vec![ArrayBuffer::Ints(long), bytes(joined.as_bytes())])),
+        nulls(Column::new(
+            "x",
+            "vu",
+            4,
+            vec![bytes(&views), texts, ArrayBuffer::Ints(vec![length])],
+        )),
         nulls(Column {
             dictionary: Some(Box::new(Column::new("", "u", 2, dictionary))),
             ..Column::new("x", DICTIONARY, 4, vec![codes])
@@ -210,17 +220,17 @@ fn rows_begin_behind_the_offset_of_their_column() {
 
 #[test]
 fn numbers_of_every_width_are_fields() {
-    let raw = |bytes: &[u8]| Buffer::Bytes(bytes.to_vec());
+    let raw = |bytes: &[u8]| ArrayBuffer::Bytes(bytes.to_vec());
     for (format, values, expected) in [
         ("c", raw(&[0x80, 1]), "[-128.0, 1.0]"),
         ("C", raw(&[0x80, 1]), "[128.0, 1.0]"),
         ("s", raw(&[0, 0x80, 1, 0]), "[-32768.0, 1.0]"),
         ("S", raw(&[0, 0x80, 1, 0]), "[32768.0, 1.0]"),
-        ("i", Buffer::Offsets(vec![-5, 1]), "[-5.0, 1.0]"),
-        ("I", Buffer::Offsets(vec![-1, 1]), "[4294967295.0, 1.0]"),
-        ("l", Buffer::Ints(vec![i64::MIN, 1]), "[-9.223372036854776e18, 1.0]"),
-        ("L", Buffer::Ints(vec![-1, 1]), "[1.8446744073709552e19, 1.0]"),
-        ("g", Buffer::Floats(vec![-0.0, 1.5]), "[-0.0, 1.5]"),
+        ("i", ArrayBuffer::Offsets(vec![-5, 1]), "[-5.0, 1.0]"),
+        ("I", ArrayBuffer::Offsets(vec![-1, 1]), "[4294967295.0, 1.0]"),
+        ("l", ArrayBuffer::Ints(vec![i64::MIN, 1]), "[-9.223372036854776e18, 1.0]"),
+        ("L", ArrayBuffer::Ints(vec![-1, 1]), "[1.8446744073709552e19, 1.0]"),
+        ("g", ArrayBuffer::Floats(vec![-0.0, 1.5]), "[-0.0, 1.5]"),
         ("f", raw(&[0, 0, 0xc0, 0x3f, 0, 0, 0, 0x80]), "[1.5, -0.0]"),
     ] {
         let found = field(2, Column::new("x", format, 2, vec![values]));
@@ -233,11 +243,11 @@ fn numbers_of_every_width_are_fields() {
 #[test]
 fn what_is_not_there_is_not_read() {
     let offsets = |offsets: &[i32]| {
-        let values = vec![Buffer::Offsets(offsets.to_vec()), bytes(b"abc")];
+        let values = vec![ArrayBuffer::Offsets(offsets.to_vec()), bytes(b"abc")];
         Column::new("x", "u", 2, values)
     };
     let views = |view: Vec<u8>, length: i64| {
-        let values = vec![bytes(&view), bytes(LONG.as_bytes()), Buffer::Ints(vec![length])];
+        let values = vec![bytes(&view), bytes(LONG.as_bytes()), ArrayBuffer::Ints(vec![length])];
         Column::new("x", "vu", 1, values)
     };
     let length = i64::try_from(LONG.len()).expect("short");
@@ -245,9 +255,9 @@ fn what_is_not_there_is_not_read() {
     foreign[8] = 1;
     let dictionary = |codes: Vec<i32>, dictionary: Option<Column>| Column {
         dictionary: dictionary.map(Box::new),
-        ..Column::new("x", DICTIONARY, 2, vec![Buffer::Offsets(codes)])
+        ..Column::new("x", DICTIONARY, 2, vec![ArrayBuffer::Offsets(codes)])
     };
-    let numbers = || Column::new("x", "g", 2, vec![Buffer::Floats(vec![1.0, 2.0])]);
+    let numbers = || Column::new("x", "g", 2, vec![ArrayBuffer::Floats(vec![1.0, 2.0])]);
     for (rows, column, expected) in [
         (2, offsets(&[0, 3, 2]), "offsets that do not ascend"),
         (2, offsets(&[-1, 0, 2]), "offsets that do not ascend"),
@@ -267,18 +277,23 @@ fn what_is_not_there_is_not_read() {
         let message = message(field(rows, column));
         assert!(message.contains("column \"x\" has") && message.contains(expected), "{message}");
     }
-    let broken = Column::new("x", "u", 1, vec![Buffer::Offsets(vec![0, 1]), bytes(b"\xff")]);
+    let broken = Column::new("x", "u", 1, vec![ArrayBuffer::Offsets(vec![0, 1]), bytes(b"\xff")]);
     assert!(message(field(1, broken)).contains("text that is not UTF-8"));
 }
 
 /// Rows of a scan with these offsets of their entries, keys `k` and values `v`.
-fn scan(format: &'static str, offsets: Buffer, entries: usize) -> Vec<Column> {
+fn scan(format: &'static str, offsets: ArrayBuffer, entries: usize) -> Vec<Column> {
     let texts = |name: &'static str| {
         let offsets = (0..).take(entries + 1).collect();
-        Column::new(name, "u", entries, vec![Buffer::Offsets(offsets), bytes(&vec![b'k'; entries])])
+        Column::new(
+            name,
+            "u",
+            entries,
+            vec![ArrayBuffer::Offsets(offsets), bytes(&vec![b'k'; entries])],
+        )
     };
-    let times = vec![Buffer::Ints(vec![1, 2])];
-    let names = vec![Buffer::Offsets(vec![0, 4, 8]), bytes(b"linklink")];
+    let times = vec![ArrayBuffer::Ints(vec![1, 2])];
+    let names = vec![ArrayBuffer::Offsets(vec![0, 4, 8]), bytes(b"linklink")];
     let structs = Column {
         children: vec![texts("key"), texts("value")],
         ..Column::new("entries", "+s", entries, Vec::new())
@@ -302,33 +317,33 @@ fn tag_counts(columns: Vec<Column>) -> Result<Vec<usize>> {
 
 #[test]
 fn maps_and_lists_of_structs_are_tags() {
-    let found = tag_counts(scan("+m", Buffer::Offsets(vec![1, 2, 4]), 4));
+    let found = tag_counts(scan("+m", ArrayBuffer::Offsets(vec![1, 2, 4]), 4));
     assert_eq!(found.expect("sound"), [1, 2]);
-    let found = tag_counts(scan("+L", Buffer::Ints(vec![0, 0, 3]), 3));
+    let found = tag_counts(scan("+L", ArrayBuffer::Ints(vec![0, 0, 3]), 3));
     assert_eq!(found.expect("sound"), [0, 3]);
-    let found = tag_counts(scan("+l", Buffer::Offsets(vec![0, 2, 4]), 4));
+    let found = tag_counts(scan("+l", ArrayBuffer::Offsets(vec![0, 2, 4]), 4));
     assert_eq!(found.expect("sound"), [2], "rows that are alike have one key");
 }
 
 #[test]
 fn entries_that_are_not_there_are_not_read() {
-    let beyond = tag_counts(scan("+m", Buffer::Offsets(vec![0, 1, 5]), 4));
+    let beyond = tag_counts(scan("+m", ArrayBuffer::Offsets(vec![0, 1, 5]), 4));
     assert!(message(beyond).contains("fewer rows than it says"));
-    let mut columns = scan("+m", Buffer::Offsets(vec![0, 1, 2]), 2);
+    let mut columns = scan("+m", ArrayBuffer::Offsets(vec![0, 1, 2]), 2);
     columns[2].children[0].children[1].rows = 1;
     assert!(message(tag_counts(columns)).contains("fewer rows than it says"));
 }
 
 #[test]
 fn a_dictionary_of_anything_but_integers_is_refused() {
-    let mut columns = scan("+L", Buffer::Ints(vec![0, 1, 2]), 2);
+    let mut columns = scan("+L", ArrayBuffer::Ints(vec![0, 1, 2]), 2);
     columns[2].format = FOREIGN_DICTIONARY;
     assert!(message(tag_counts(columns)).contains("column \"tags\" has a dictionary without"));
 }
 
 #[test]
 fn types_that_nest_without_end_are_refused() {
-    let mut column = Column::new("x", "g", 0, vec![Buffer::Floats(Vec::new())]);
+    let mut column = Column::new("x", "g", 0, vec![ArrayBuffer::Floats(Vec::new())]);
     for _ in 0..9 {
         column = Column { children: vec![column], ..Column::new("x", "+s", 0, Vec::new()) };
     }

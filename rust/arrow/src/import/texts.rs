@@ -7,22 +7,22 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::wire::columnar::{GroupBy, Groups};
 
 use super::bits::Bits;
-use super::field::{Field, invalid};
-use super::view::{Number, View};
+use super::field::{ArrowField, invalid};
+use super::view::{ArrayView, Primitive};
 
 /// Most bytes of a text that its view holds itself.
 const INLINE_BYTES: usize = 12;
 
 /// Texts of rows, as bytes.
-pub(super) struct Texts<'a> {
-    field: &'a Field,
+pub(super) struct TextColumn<'a> {
+    field: &'a ArrowField,
     rows: usize,
     /// Rows that have a text; `None` if every row has a text.
     validity: Option<Bits<'a>>,
-    layout: Layout<'a>,
+    layout: TextLayout<'a>,
 }
 
-enum Layout<'a> {
+enum TextLayout<'a> {
     /// A column without values.
     Null,
     Offsets(ByOffsets<'a>),
@@ -30,22 +30,22 @@ enum Layout<'a> {
     Dictionary(ByDictionary<'a>),
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextColumn<'a> {
     /// Reads the texts of a column, after a check that every text is inside the buffers.
     ///
     /// # Errors
     /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the column does not hold texts,
     /// or refers to bytes outside of its buffers.
-    pub(super) fn new(view: &View<'a>) -> Result<Self> {
+    pub(super) fn new(view: &ArrayView<'a>) -> Result<Self> {
         let validity = view.validity()?;
         let layout = if let Some(field) = &view.field.dictionary {
-            Layout::Dictionary(ByDictionary::new(view, field, validity.as_ref())?)
+            TextLayout::Dictionary(ByDictionary::new(view, field, validity.as_ref())?)
         } else {
             match view.field.format.as_str() {
-                "n" => Layout::Null,
-                "u" => Layout::Offsets(ByOffsets::new::<i32>(view)?),
-                "U" => Layout::Offsets(ByOffsets::new::<i64>(view)?),
-                "vu" => Layout::Views(ByViews::new(view, validity.as_ref())?),
+                "n" => TextLayout::Null,
+                "u" => TextLayout::Offsets(ByOffsets::new::<i32>(view)?),
+                "U" => TextLayout::Offsets(ByOffsets::new::<i64>(view)?),
+                "vu" => TextLayout::Views(ByViews::new(view, validity.as_ref())?),
                 _ => {
                     let (name, type_name) = (&view.field.name, view.field.type_name());
                     return Err(invalid(format!("column {name:?} is {type_name}, not text")));
@@ -61,10 +61,10 @@ impl<'a> Texts<'a> {
             return None;
         }
         match &self.layout {
-            Layout::Null => None,
-            Layout::Offsets(texts) => Some(texts.get(row)),
-            Layout::Views(texts) => Some(texts.get(row)),
-            Layout::Dictionary(texts) => texts.get(row),
+            TextLayout::Null => None,
+            TextLayout::Offsets(texts) => Some(texts.get(row)),
+            TextLayout::Views(texts) => Some(texts.get(row)),
+            TextLayout::Dictionary(texts) => texts.get(row),
         }
     }
 
@@ -79,11 +79,11 @@ impl<'a> Texts<'a> {
         match &self.layout {
             // The slow path below runs if a text is missing, because bytes of a missing text may be
             // invalid.
-            Layout::Offsets(texts) if self.validity.is_none() => match texts.all_utf8() {
+            TextLayout::Offsets(texts) if self.validity.is_none() => match texts.all_utf8() {
                 Some(texts) => Ok(texts),
                 None => Err(not_utf8(self.field)),
             },
-            Layout::Dictionary(texts) => {
+            TextLayout::Dictionary(texts) => {
                 let entries = texts.entries.all_utf8()?;
                 let text = |row: usize| {
                     let is_valid = self.validity.is_none_or(|validity| validity.is_set(row));
@@ -98,32 +98,32 @@ impl<'a> Texts<'a> {
     /// Splits groups whose rows have different texts.
     pub(super) fn split(&self, groups: &mut Groups) {
         match &self.layout {
-            Layout::Null => {}
-            Layout::Offsets(texts) => self.split_by(texts, groups),
-            Layout::Views(texts) => self.split_by(texts, groups),
-            Layout::Dictionary(texts) => self.split_by(&texts.codes, groups),
+            TextLayout::Null => {}
+            TextLayout::Offsets(texts) => self.split_by(texts, groups),
+            TextLayout::Views(texts) => self.split_by(texts, groups),
+            TextLayout::Dictionary(texts) => self.split_by(&texts.codes, groups),
         }
     }
 
     fn split_by(&self, column: &impl GroupBy, groups: &mut Groups) {
         match self.validity {
             None => groups.split(column),
-            Some(validity) => groups.split(&Nullable { validity, column }),
+            Some(validity) => groups.split(&NullableColumn { validity, column }),
         }
     }
 }
 
-fn not_utf8(field: &Field) -> fleetcast_core::model::error::Error {
+fn not_utf8(field: &ArrowField) -> fleetcast_core::model::error::Error {
     invalid(format!("column {:?} has text that is not UTF-8", field.name))
 }
 
 /// A column whose values may be missing. All missing values are equal.
-pub(super) struct Nullable<'c, 'a, C> {
+pub(super) struct NullableColumn<'c, 'a, C> {
     pub(super) validity: Bits<'a>,
     pub(super) column: &'c C,
 }
 
-impl<C: GroupBy> GroupBy for Nullable<'_, '_, C> {
+impl<C: GroupBy> GroupBy for NullableColumn<'_, '_, C> {
     type Value = Option<C::Value>;
 
     #[inline]
@@ -176,7 +176,7 @@ struct ByOffsets<'a> {
 }
 
 impl<'a> ByOffsets<'a> {
-    fn new<T: Number + TryInto<usize>>(view: &View<'a>) -> Result<Self> {
+    fn new<T: Primitive + TryInto<usize>>(view: &ArrayView<'a>) -> Result<Self> {
         let (first, offsets) = offsets::<T>(view)?;
         let count = offsets.last().copied().unwrap_or(0);
         Ok(Self { offsets, bytes: view.buffer(2, first, count)? })
@@ -214,7 +214,9 @@ impl<'a> GroupBy for ByOffsets<'a> {
 
 /// Returns the first offset of a view's rows, and all offsets relative to it. Example: offsets 5,
 /// 7, 9 give 5 and 0, 2, 4.
-pub(super) fn offsets<T: Number + TryInto<usize>>(view: &View<'_>) -> Result<(usize, Vec<usize>)> {
+pub(super) fn offsets<T: Primitive + TryInto<usize>>(
+    view: &ArrayView<'_>,
+) -> Result<(usize, Vec<usize>)> {
     let broken = || invalid(format!("column {:?} has offsets that do not ascend", view.field.name));
     if view.rows == 0 {
         return Ok((0, vec![0]));
@@ -238,7 +240,7 @@ struct ByViews<'a> {
 }
 
 impl<'a> ByViews<'a> {
-    fn new(view: &View<'a>, validity: Option<&Bits<'a>>) -> Result<Self> {
+    fn new(view: &ArrayView<'a>, validity: Option<&Bits<'a>>) -> Result<Self> {
         let views: &[[u8; 16]] = view.buffer(1, view.start, view.rows)?;
         let broken =
             || invalid(format!("column {:?} has a text that is not there", view.field.name));
@@ -324,15 +326,19 @@ fn word(view: &[u8; 16], at: usize) -> usize {
 /// Distinct texts that rows share.
 struct ByDictionary<'a> {
     codes: Integers<'a>,
-    entries: Box<Texts<'a>>,
+    entries: Box<TextColumn<'a>>,
 }
 
 impl<'a> ByDictionary<'a> {
-    fn new(view: &View<'a>, field: &'a Field, validity: Option<&Bits<'a>>) -> Result<Self> {
+    fn new(
+        view: &ArrayView<'a>,
+        field: &'a ArrowField,
+        validity: Option<&Bits<'a>>,
+    ) -> Result<Self> {
         let broken = || invalid(format!("column {:?} has no dictionary", view.field.name));
         let dictionary = view.dictionary().ok_or_else(broken)?;
         let length = usize::try_from(dictionary.length).unwrap_or(0);
-        let entries = Texts::new(&View::new(dictionary, field, 0, length)?)?;
+        let entries = TextColumn::new(&ArrayView::new(dictionary, field, 0, length)?)?;
         let codes = view.integers()?;
         let is_there = |(row, code): (usize, &i64)| {
             usize::try_from(*code).is_ok_and(|code| code < length)

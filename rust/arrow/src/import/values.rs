@@ -6,11 +6,11 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::wire::columnar::InputValues;
 
 use super::field::invalid;
-use super::texts::Texts;
-use super::view::{Number, View};
+use super::texts::TextColumn;
+use super::view::{ArrayView, Primitive};
 
-impl<'a> View<'a> {
-    fn numbers<T: Number, N>(&self, to: impl Fn(T) -> N) -> Result<Vec<N>> {
+impl<'a> ArrayView<'a> {
+    fn numbers<T: Primitive, N>(&self, to: impl Fn(T) -> N) -> Result<Vec<N>> {
         let numbers = self.buffer::<T>(1, self.start, self.rows)?;
         Ok(numbers.iter().map(|number| to(*number)).collect())
     }
@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     pub(super) fn field_values(&self) -> Result<InputValues<'a>> {
         let field = self.field;
         if field.is_text() {
-            return Ok(InputValues::Text(Texts::new(self)?.all_utf8()?));
+            return Ok(InputValues::Text(TextColumn::new(self)?.all_utf8()?));
         }
         if field.dictionary.is_none() {
             if field.format == "b" {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::bits::Bits;
-use super::field::{Field, invalid};
+use super::field::{ArrowField, invalid};
 use crate::interface::ArrowArray;
 use fleetcast_core::model::error::Result;
 
@@ -24,22 +24,22 @@ impl Drop for OwnedArray {
 
 /// A range of rows of an array, with the array's type.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct ArrayView<'a> {
     pub(super) array: &'a ArrowArray,
-    pub(super) field: &'a Field,
+    pub(super) field: &'a ArrowField,
     /// Index of the first row, from the beginning of the buffers.
     pub(super) start: usize,
     pub(super) rows: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> ArrayView<'a> {
     /// Returns `rows` rows of `array`, from its row `start` on.
     ///
     /// # Errors
     /// Returns [`fleetcast_core::model::error::Error::Invalid`] if the array has fewer rows.
     pub(super) fn new(
         array: &'a ArrowArray,
-        field: &'a Field,
+        field: &'a ArrowField,
         start: usize,
         rows: usize,
     ) -> Result<Self> {
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// Returns [`fleetcast_core::model::error::Error::Invalid`] if there is no such buffer, or if
     /// its items are not aligned.
-    pub(super) fn buffer<T: Number>(
+    pub(super) fn buffer<T: Primitive>(
         &self,
         index: usize,
         start: usize,
@@ -142,16 +142,16 @@ impl<'a> View<'a> {
 }
 
 /// An item of a buffer. Any bits are a valid item.
-pub(super) trait Number: Copy {}
+pub(super) trait Primitive: Copy {}
 
-impl Number for u8 {}
-impl Number for i8 {}
-impl Number for u16 {}
-impl Number for i16 {}
-impl Number for u32 {}
-impl Number for i32 {}
-impl Number for u64 {}
-impl Number for i64 {}
-impl Number for f32 {}
-impl Number for f64 {}
-impl Number for [u8; 16] {}
+impl Primitive for u8 {}
+impl Primitive for i8 {}
+impl Primitive for u16 {}
+impl Primitive for i16 {}
+impl Primitive for u32 {}
+impl Primitive for i32 {}
+impl Primitive for u64 {}
+impl Primitive for i64 {}
+impl Primitive for f32 {}
+impl Primitive for f64 {}
+impl Primitive for [u8; 16] {}

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use fleetcast_core::storage::seal::random_plane_id;
-use fleetcast_core::storage::store::{Counts, NewBlock};
+use fleetcast_core::storage::store::{NewBlock, StoreCounts};
 
 const BYTES: usize = 8 << 10;
 
@@ -21,6 +21,6 @@ pub(crate) fn sealed() -> Vec<u8> {
 
 /// [`sealed`], as a store takes it.
 pub(crate) fn new() -> NewBlock {
-    let counts = Counts { rows: 1_000, values: 5_000, batches: 1, ..Counts::default() };
+    let counts = StoreCounts { rows: 1_000, values: 5_000, batches: 1, ..StoreCounts::default() };
     NewBlock { sealed: sealed(), counts, cursor: None }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fleetcast_cluster::{Cluster, ClusterPlanes};
-use fleetcast_core::storage::store::{Directory, NewNames, Planes, Store};
+use fleetcast_core::storage::store::{DirectoryPlanes, NewNames, Planes, Store};
 
 use crate::block;
 use crate::schema::{Schema, random_name};
@@ -37,12 +37,12 @@ impl EmbeddedPlane {
     pub(crate) fn new() -> Self {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let folder = tempfile::tempdir_in(target).unwrap();
-        make(&Directory::new(folder.path()), "plane");
+        make(&DirectoryPlanes::new(folder.path()), "plane");
         Self(folder)
     }
 
     pub(crate) fn open(&self) -> Box<dyn Store> {
-        opened(&Directory::new(self.0.path()), "plane")
+        opened(&DirectoryPlanes::new(self.0.path()), "plane")
     }
 }
 

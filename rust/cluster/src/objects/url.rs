@@ -20,7 +20,7 @@ use super::answers::ANSWER_TIMEOUT;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Names and values after the `?`.
-type Options<'u> = [(&'u str, &'u str)];
+type UrlOptions<'u> = [(&'u str, &'u str)];
 
 /// Returns the object store of a URL, and the path of its objects.
 ///
@@ -56,7 +56,7 @@ fn directory(path: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(files.with_fsync(true)))
 }
 
-fn s3(bucket: &str, options: &Options<'_>) -> Result<Arc<dyn ObjectStore>> {
+fn s3(bucket: &str, options: &UrlOptions<'_>) -> Result<Arc<dyn ObjectStore>> {
     let is_plain =
         options.iter().any(|(key, value)| *key == "endpoint" && value.starts_with("http://"));
     let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
@@ -72,7 +72,7 @@ fn s3(bucket: &str, options: &Options<'_>) -> Result<Arc<dyn ObjectStore>> {
     built(builder.build())
 }
 
-fn gcs(bucket: &str, options: &Options<'_>) -> Result<Arc<dyn ObjectStore>> {
+fn gcs(bucket: &str, options: &UrlOptions<'_>) -> Result<Arc<dyn ObjectStore>> {
     let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
     let mut builder = builder.with_retry(retry()).with_client_options(client(false));
     for (key, value) in options {
@@ -81,7 +81,7 @@ fn gcs(bucket: &str, options: &Options<'_>) -> Result<Arc<dyn ObjectStore>> {
     built(builder.build())
 }
 
-fn azure(bucket: &str, options: &Options<'_>) -> Result<Arc<dyn ObjectStore>> {
+fn azure(bucket: &str, options: &UrlOptions<'_>) -> Result<Arc<dyn ObjectStore>> {
     let builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket);
     let mut builder = builder.with_retry(retry()).with_client_options(client(false));
     for (key, value) in options {

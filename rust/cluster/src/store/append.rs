@@ -5,7 +5,7 @@
 //! the head, so the second waits for a first attempt that is still under way.
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::{CURSORS_MAX, Counts, Cursor, NewBlock};
+use fleetcast_core::storage::store::{CURSORS_MAX, Cursor, NewBlock, StoreCounts};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -15,8 +15,8 @@ use super::small::{lock, signed};
 use super::tickets::WHAT;
 use crate::address::Durability;
 use crate::cluster::{CHANGE_TIMEOUT, LATE, PAUSE, answered};
-use crate::connection::Connection;
-use crate::failure::{self, Failure};
+use crate::connection::Session;
+use crate::failure::{self, StatementFailure};
 use crate::identity::Id;
 use crate::partitions;
 use crate::pool::Pool;
@@ -74,10 +74,10 @@ const STORED: &str =
     "SELECT count(*) FROM log WHERE plane = $1 AND slot = $2 AND id = ANY ($3::uuid[])";
 
 /// Blocks of one commit, as parameters of its statement.
-struct Group<'b> {
+struct CommitParameters<'b> {
     ids: Vec<Id>,
     sealed: Vec<&'b [u8]>,
-    counts: Counts,
+    counts: StoreCounts,
     cursors: Vec<&'b Cursor>,
     /// Last page of names that this handle knows, and its id.
     page: (i64, Id),
@@ -85,15 +85,21 @@ struct Group<'b> {
     slot: Option<i32>,
 }
 
-impl<'b> Group<'b> {
+impl<'b> CommitParameters<'b> {
     fn new(batches: &'b [Vec<NewBlock>], page: Option<(u64, Id)>) -> Result<Self> {
         let page = page.map_or((0, Id([0; 16])), |(page, id)| (signed(page), id));
         let (ids, sealed) = (Vec::new(), Vec::new());
-        let mut group =
-            Self { ids, sealed, counts: Counts::default(), cursors: Vec::new(), page, slot: None };
+        let mut group = Self {
+            ids,
+            sealed,
+            counts: StoreCounts::default(),
+            cursors: Vec::new(),
+            page,
+            slot: None,
+        };
         for block in batches.iter().flatten() {
             let log_bytes = block.sealed.len() as u64;
-            group.counts.add(&Counts { log_bytes, ..block.counts });
+            group.counts.add(&StoreCounts { log_bytes, ..block.counts });
             if !block.sealed.is_empty() {
                 group.ids.push(Id::of_sealed(&block.sealed, "a sealed block")?);
                 group.sealed.push(&block.sealed);
@@ -109,12 +115,12 @@ impl<'b> Group<'b> {
 
     async fn send(
         &self,
-        connection: &Connection,
+        connection: &Session,
         plane: Id,
         is_managed: bool,
         slot: i32,
-    ) -> Result<Vec<Row>, Failure> {
-        let Counts { rows, values, rejected, batches, log_bytes } = self.counts;
+    ) -> Result<Vec<Row>, StatementFailure> {
+        let StoreCounts { rows, values, rejected, batches, log_bytes } = self.counts;
         let [rows, values, rejected] = [rows, values, rejected].map(signed);
         let [batches, log_bytes, entries] = [batches, log_bytes, self.ids.len() as u64].map(signed);
         let (page, page_id) = &self.page;
@@ -166,11 +172,11 @@ impl ClusterStore {
     /// Appends the blocks of all batches, or no blocks.
     pub(super) fn commit(&self, batches: &[Vec<NewBlock>]) -> Result<()> {
         let page = lock(&self.known).page;
-        let mut group = Group::new(batches, page)?;
+        let mut group = CommitParameters::new(batches, page)?;
         self.cluster.wait(|pool| async move { self.store(&pool, &mut group).await })
     }
 
-    async fn store(&self, pool: &Pool, group: &mut Group<'_>) -> Result<()> {
+    async fn store(&self, pool: &Pool, group: &mut CommitParameters<'_>) -> Result<()> {
         let deadline = Instant::now() + CHANGE_TIMEOUT;
         let mut lost: Option<String> = None;
         loop {
@@ -190,7 +196,7 @@ impl ClusterStore {
         }
     }
 
-    async fn attempt(&self, pool: &Pool, group: &mut Group<'_>) -> Result<Attempt> {
+    async fn attempt(&self, pool: &Pool, group: &mut CommitParameters<'_>) -> Result<Attempt> {
         let connection = pool.own().await?;
         let slot =
             *group.slot.get_or_insert_with(|| partitions::slot_of(pool.seen.database_now_us()));
@@ -202,14 +208,14 @@ impl ClusterStore {
                 Ok(Attempt::Stored)
             }
             Ok(_) => Err(self.reason(&connection, is_managed).await),
-            Err(Failure::Duplicate) => self.find(&connection, group, slot).await,
-            Err(Failure::NoPartition) => {
+            Err(StatementFailure::Duplicate) => self.find(&connection, group, slot).await,
+            Err(StatementFailure::NoPartition) => {
                 partitions::make(&connection, slot).await?;
                 connection.keep();
                 Ok(Attempt::Again)
             }
-            Err(Failure::Lost(cause)) => Ok(Attempt::Lost(cause)),
-            Err(Failure::Refused(error)) => {
+            Err(StatementFailure::Lost(cause)) => Ok(Attempt::Lost(cause)),
+            Err(StatementFailure::Refused(error)) => {
                 connection.keep();
                 Err(error)
             }
@@ -217,7 +223,7 @@ impl ClusterStore {
     }
 
     /// Returns the reason why the statement found no head to count up.
-    async fn reason(&self, connection: &Connection, is_managed: bool) -> Error {
+    async fn reason(&self, connection: &Session, is_managed: bool) -> Error {
         let asked = connection.query(WHAT, REASON, &[&self.plane, &is_managed]).await;
         let row = match asked.map(|rows| rows.first().map(|row| (row.get(0), row.get(1)))) {
             Ok(row) => row,
@@ -235,11 +241,16 @@ impl ClusterStore {
 
     /// Looks for the rows of an earlier attempt, after the database reported duplicates. A later
     /// commit by this process proves that they are as durable as any.
-    async fn find(&self, connection: &Connection, group: &Group<'_>, slot: i32) -> Result<Attempt> {
+    async fn find(
+        &self,
+        connection: &Session,
+        group: &CommitParameters<'_>,
+        slot: i32,
+    ) -> Result<Attempt> {
         let asked = connection.query(WHAT, STORED, &[&self.plane, &slot, &group.ids]).await;
         let stored: i64 = match asked {
             Ok(rows) => rows.first().map_or(0, |row| row.get(0)),
-            Err(Failure::Lost(cause)) => return Ok(Attempt::Lost(cause)),
+            Err(StatementFailure::Lost(cause)) => return Ok(Attempt::Lost(cause)),
             Err(failure) => return Err(failure.of_read(WHAT)),
         };
         if stored != signed(group.ids.len() as u64) {

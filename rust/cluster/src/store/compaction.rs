@@ -15,7 +15,7 @@ use super::ClusterStore;
 use super::lease::Lease;
 use super::small::{lock, signed};
 use crate::cluster::{Cluster, change};
-use crate::failure::Failure;
+use crate::failure::StatementFailure;
 use crate::identity::Id;
 
 const WHAT: &str = "take the lease of compaction";
@@ -46,16 +46,16 @@ const MANIFEST: &str = "SELECT generation, manifest_id FROM plane WHERE plane = 
 const KEEP: &str = "UPDATE plane SET retention_seconds = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 
 /// Gives the lease back when it is dropped.
-struct Held {
+struct LeaseGuard {
     cluster: Arc<Cluster>,
     plane: Id,
     lease: Arc<Lease>,
     renewing: AbortHandle,
 }
 
-impl CompactionLock for Held {}
+impl CompactionLock for LeaseGuard {}
 
-impl Drop for Held {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         self.renewing.abort();
         self.lease.is_given_back.store(true, Ordering::Release);
@@ -86,7 +86,7 @@ impl ClusterStore {
         })?;
         *lock(&self.lease) = Some(Arc::clone(&lease));
         let cluster = Arc::clone(&self.cluster);
-        Ok(Some(Box::new(Held { cluster, plane: self.plane, lease, renewing })))
+        Ok(Some(Box::new(LeaseGuard { cluster, plane: self.plane, lease, renewing })))
     }
 
     /// Returns the fence of the lease that this handle believes to hold, or 0 without a lease.
@@ -108,7 +108,7 @@ impl ClusterStore {
         let parameters: [&(dyn ToSql + Sync); 6] =
             [&self.plane, &from, &fence, &manifest, &upto, &id];
         let replaced = self.cluster.change_surely(REPLACING, REPLACE, &parameters)?;
-        let rows = replaced.map_err(|failure: Failure| failure.of_change(REPLACING))?;
+        let rows = replaced.map_err(|failure: StatementFailure| failure.of_change(REPLACING))?;
         // If no row changed, an earlier attempt whose answer was lost may have stored the manifest.
         let is_replaced = !rows.is_empty() || self.has_manifest(generation + 1, id)?;
         if is_replaced {

@@ -2,8 +2,8 @@
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{
-    Counts, Cursor, FirstIds, LogEntry, NamesPage, Snapshot, decode_cursors, encode_cursors,
-    encode_names,
+    Cursor, FirstIds, LogEntry, NamesPage, StoreCounts, StoreSnapshot, decode_cursors,
+    encode_cursors, encode_names,
 };
 use tokio_postgres::types::ToSql;
 
@@ -51,11 +51,11 @@ const LOOK: &str = "\
     FROM plane JOIN head USING (plane) WHERE plane = $1";
 
 impl ClusterStore {
-    pub(super) fn whole(&self) -> Result<Snapshot> {
+    pub(super) fn whole(&self) -> Result<StoreSnapshot> {
         let rows = self.cluster.read(READING, WHOLE, &[&self.plane])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
         let number = |at: usize| unsigned(row.get(at));
-        let counts = Counts {
+        let counts = StoreCounts {
             rows: number(2),
             values: number(3),
             rejected: number(4),
@@ -67,7 +67,7 @@ impl ClusterStore {
         let (keys, positions): (Vec<Id>, Vec<Vec<u8>>) = (row.get(13), row.get(14));
         let cursors = keys.into_iter().zip(positions);
         let cursors = cursors.map(|(key, position)| Cursor { key: key.0, position }).collect();
-        Ok(Snapshot {
+        Ok(StoreSnapshot {
             log_last: number(0),
             names_last: number(1),
             counts,
@@ -113,8 +113,8 @@ impl ClusterStore {
         self.cluster.change(LOADING, PUT_ENTRIES, &parameters).map(drop)
     }
 
-    pub(super) fn put_whole(&self, snapshot: &Snapshot) -> Result<()> {
-        let Snapshot { counts, next_ids, .. } = snapshot;
+    pub(super) fn put_whole(&self, snapshot: &StoreSnapshot) -> Result<()> {
+        let StoreSnapshot { counts, next_ids, .. } = snapshot;
         let cursors = decode_cursors(&snapshot.cursors)?;
         let keys: Vec<Id> = cursors.iter().map(|cursor| Id(cursor.key)).collect();
         let positions: Vec<&[u8]> = cursors.iter().map(|cursor| &cursor.position[..]).collect();

@@ -6,7 +6,7 @@ use crate::identity::Id;
 
 /// The last entry, page and manifest that were shown; `None` if there was none yet.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Known {
+pub(super) struct Watermarks {
     /// Entry of the log: position and id.
     pub(super) entry: Option<(u64, Id)>,
     /// Page of names: position and id.
@@ -17,7 +17,7 @@ pub(super) struct Known {
     pub(super) manifest: Option<(u64, Id)>,
 }
 
-impl Known {
+impl Watermarks {
     pub(super) fn note_entry(&mut self, sequence: u64, id: Id) {
         if self.entry.is_none_or(|(known, _)| known < sequence) {
             self.entry = Some((sequence, id));

@@ -19,11 +19,11 @@ use std::sync::{Arc, Mutex};
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{
-    CompactionLock, Counts, FirstIds, Link, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
-    SegmentId, SegmentsLock, Snapshot, Space, Store, View,
+    CompactionLock, FirstIds, Link, LogEntry, LogView, NamesPage, NewBlock, NewNames, NewSegment,
+    SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
 };
 
-use self::known::Known;
+use self::known::Watermarks;
 use self::lease::Lease;
 use self::tickets::Tickets;
 use crate::cluster::Cluster;
@@ -34,7 +34,7 @@ pub(crate) struct ClusterStore {
     cluster: Arc<Cluster>,
     plane: Id,
     /// The last data that this handle was shown.
-    known: Mutex<Known>,
+    known: Mutex<Watermarks>,
     /// True if the last read found news. The next read then does not ask first if there is news.
     expects_news: AtomicBool,
     tickets: Tickets,
@@ -81,9 +81,9 @@ impl ClusterStore {
 }
 
 /// Segments that a compactor removes stay for a day, or for as long as a reader has pinned them.
-struct Kept;
+struct SegmentRetention;
 
-impl SegmentsLock for Kept {}
+impl SegmentsLock for SegmentRetention {}
 
 impl Store for ClusterStore {
     fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
@@ -119,7 +119,7 @@ impl Store for ClusterStore {
         self.tickets.leave(end);
     }
 
-    fn view(&self, after: u64, generation: u64) -> Result<View> {
+    fn view(&self, after: u64, generation: u64) -> Result<LogView> {
         self.check()?;
         self.look(after, generation)
     }
@@ -144,7 +144,7 @@ impl Store for ClusterStore {
         self.import_position(*key)
     }
 
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self) -> Result<StoreCounts> {
         self.check()?;
         Ok(self.numbers()?.counts)
     }
@@ -188,7 +188,7 @@ impl Store for ClusterStore {
 
     fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
         self.check_open()?;
-        Ok(Some(Box::new(Kept)))
+        Ok(Some(Box::new(SegmentRetention)))
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
@@ -216,7 +216,7 @@ impl Store for ClusterStore {
         self.look_at_all()
     }
 
-    fn snapshot(&self) -> Result<Snapshot> {
+    fn snapshot(&self) -> Result<StoreSnapshot> {
         self.check()?;
         self.whole()
     }
@@ -244,7 +244,7 @@ impl Store for ClusterStore {
         self.put_entries(entries)
     }
 
-    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         self.check()?;
         self.put_whole(snapshot)
     }

@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 
 use super::ClusterStore;
 use super::small::{lock, signed, unsigned};
-use crate::failure::Failure;
+use crate::failure::StatementFailure;
 use crate::identity::Id;
 
 const READING: &str = "read names";
@@ -29,7 +29,7 @@ const AFTER: &str = "\
         ) first) counted WHERE before < 4194304 ORDER BY page";
 
 /// The state of names in the database.
-struct State {
+struct NamesState {
     pages: u64,
     next: FirstIds,
     /// Ids of the requested page and of the next page.
@@ -62,7 +62,7 @@ impl ClusterStore {
             Ok(rows) if !rows.is_empty() => true,
             // If no row was stored, an earlier attempt whose answer was lost may have stored the
             // page.
-            Ok(_) | Err(Failure::Duplicate) => self.names_state(after)?.ids[1] == Some(id),
+            Ok(_) | Err(StatementFailure::Duplicate) => self.names_state(after)?.ids[1] == Some(id),
             Err(failure) => return Err(failure.of_change(WRITING)),
         };
         let mut known = lock(&self.known);
@@ -77,7 +77,7 @@ impl ClusterStore {
 
     /// # Errors
     /// Returns [`Error::Poisoned`] if the database has another page at the handle's position.
-    fn names_state(&self, page: u64) -> Result<State> {
+    fn names_state(&self, page: u64) -> Result<NamesState> {
         let rows = self.cluster.read(READING, STATE, &[&self.plane, &signed(page)])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
         let id = |at: usize| row.get::<_, Option<Id>>(at);
@@ -89,7 +89,7 @@ impl ClusterStore {
             return Err(self.forked());
         }
         let next = FirstIds { series, field };
-        Ok(State { pages: unsigned(row.get(0)), next, ids: [id(3), id(4)] })
+        Ok(NamesState { pages: unsigned(row.get(0)), next, ids: [id(3), id(4)] })
     }
 
     pub(super) fn pages_after(&self, after: u64) -> Result<Vec<NamesPage>> {

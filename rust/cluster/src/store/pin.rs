@@ -29,15 +29,15 @@ const RENEW: &str =
 const RELEASE: &str = "DELETE FROM pin WHERE pin = $1 RETURNING 1";
 
 /// A pin that ends with the reader. If the process dies, the pin runs out by itself.
-struct Pin {
+struct ReaderPin {
     cluster: Arc<Cluster>,
     id: Id,
     renewing: AbortHandle,
 }
 
-impl SegmentsLock for Pin {}
+impl SegmentsLock for ReaderPin {}
 
-impl Drop for Pin {
+impl Drop for ReaderPin {
     fn drop(&mut self) {
         self.renewing.abort();
         let id = self.id;
@@ -63,6 +63,6 @@ impl ClusterStore {
                 drop(change(&pool, WHAT, RENEW, &[&id]).await);
             }
         })?;
-        Ok(Box::new(Pin { cluster: Arc::clone(&self.cluster), id, renewing }))
+        Ok(Box::new(ReaderPin { cluster: Arc::clone(&self.cluster), id, renewing }))
     }
 }

@@ -7,7 +7,7 @@ use fleetcast_core::storage::store::{NewSegment, SegmentId};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::ClusterStore;
-use crate::cache::{Cache, PIECE_BYTES};
+use crate::cache::{ObjectCache, PIECE_BYTES};
 use crate::cluster::Cluster;
 use crate::identity::Id;
 use crate::objects::{Objects, Upload};
@@ -31,7 +31,7 @@ const FETCHES: usize = 16;
 /// Bytes at the end of a segment that are read to open it.
 const END_BYTES: u64 = 64 << 10;
 
-struct Registered {
+struct ObjectWriter {
     cluster: Arc<Cluster>,
     plane: Id,
     id: Id,
@@ -39,7 +39,7 @@ struct Registered {
     upload: Option<Upload>,
 }
 
-impl NewSegment for Registered {
+impl NewSegment for ObjectWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let upload = self.upload.as_mut().ok_or(Error::Closed)?;
         self.cluster.wait(|_| upload.append(bytes))
@@ -58,7 +58,7 @@ impl NewSegment for Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for ObjectWriter {
     fn drop(&mut self) {
         if let Some(upload) = self.upload.take() {
             // The next compaction finds the segment in the registry.
@@ -79,7 +79,7 @@ impl ClusterStore {
         }
         let upload = Some(objects.begin(self.plane, id));
         let cluster = Arc::clone(&self.cluster);
-        Ok(Box::new(Registered { cluster, plane: self.plane, id, upload }))
+        Ok(Box::new(ObjectWriter { cluster, plane: self.plane, id, upload }))
     }
 
     pub(super) fn segment_part(&self, id: Id, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -141,7 +141,7 @@ impl ClusterStore {
 /// not in the cache are fetched and kept.
 async fn cached(
     objects: &Objects,
-    cache: &Cache,
+    cache: &ObjectCache,
     plane: Id,
     id: Id,
     range: std::ops::Range<u64>,

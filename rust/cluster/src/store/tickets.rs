@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::{Commit, Committer, Gathering, NewBlock, Patience, Seat};
+use fleetcast_core::storage::store::{
+    Commit, CommitSeat, Committer, GroupCounts, NewBlock, Patience,
+};
 
 use super::small::lock;
 use crate::failure;
@@ -21,16 +23,16 @@ const WAIT_MAX: Duration = Duration::from_millis(1_500);
 #[derive(Default)]
 pub(super) struct Tickets {
     batches: Committer<Vec<NewBlock>>,
-    drawn: Mutex<Drawn>,
-    gathering: Gathering,
+    drawn: Mutex<TicketTable>,
+    gathering: GroupCounts,
     patience: Patience,
 }
 
 #[derive(Default)]
-struct Drawn {
+struct TicketTable {
     last: u64,
     /// Tickets without an outcome, or with an error. The batch of every other ticket is stored.
-    seats: HashMap<u64, Arc<Seat<()>>>,
+    seats: HashMap<u64, Arc<CommitSeat<()>>>,
 }
 
 impl Tickets {

@@ -6,11 +6,11 @@
 use std::sync::atomic::Ordering;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::{Counts, LogEntry, Space, View};
+use fleetcast_core::storage::store::{LogEntry, LogView, Space, StoreCounts};
 use tokio_postgres::Row;
 
 use super::ClusterStore;
-use super::known::Known;
+use super::known::Watermarks;
 use super::small::{lock, signed, unsigned};
 use crate::identity::Id;
 
@@ -50,9 +50,9 @@ const NUMBERS: &str = "SELECT last, rows, vals, rejected, batches, log_bytes, \
 const IMPORT: &str = "SELECT position FROM import WHERE plane = $1 AND key = $2";
 
 /// Numbers of a plane.
-pub(crate) struct Numbers {
+pub(crate) struct PlaneNumbers {
     pub(crate) last: u64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: StoreCounts,
     pub(crate) space: Space,
     pub(crate) segments: u64,
     pub(crate) generation: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Numbers {
 }
 
 impl ClusterStore {
-    pub(super) fn look(&self, after: u64, generation: u64) -> Result<View> {
+    pub(super) fn look(&self, after: u64, generation: u64) -> Result<LogView> {
         if !self.expects_news.load(Ordering::Relaxed)
             && let Some(view) = self.nothing_new(after, generation)?
         {
@@ -73,7 +73,7 @@ impl ClusterStore {
     }
 
     /// Returns the view of a reader that has seen everything, or `None` if there is news.
-    fn nothing_new(&self, after: u64, generation: u64) -> Result<Option<View>> {
+    fn nothing_new(&self, after: u64, generation: u64) -> Result<Option<LogView>> {
         let known = *lock(&self.known);
         let rows = self.cluster.read(WHAT, NEWS, &[&self.plane])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
@@ -84,15 +84,15 @@ impl ClusterStore {
             return Ok(None);
         }
         let (entry, page, manifest) = (row.get(5), row.get(6), row.get(7));
-        let shown = Shown { generation, manifest, page, last, compacted, after, entry };
+        let shown = ShownState { generation, manifest, page, last, compacted, after, entry };
         if !shown.continues(&known) {
             return Err(self.forked());
         }
         let retention_seconds = number(2);
-        Ok(Some(View { generation, compacted, retention_seconds, last, ..View::default() }))
+        Ok(Some(LogView { generation, compacted, retention_seconds, last, ..LogView::default() }))
     }
 
-    fn news(&self, after: u64, generation: u64) -> Result<View> {
+    fn news(&self, after: u64, generation: u64) -> Result<LogView> {
         let known = *lock(&self.known);
         let page = known.page.map_or(0, |(page, _)| signed(page));
         let (at, of) = (signed(after), signed(generation));
@@ -108,8 +108,15 @@ impl ClusterStore {
         entries.sort_unstable_by_key(|(entry, _)| entry.sequence);
         let at = entries.iter().find(|(entry, _)| entry.sequence == after);
         let (entry, page, manifest_id) = (at.map(|(_, id)| *id), first.get(1), first.get(4));
-        let shown =
-            Shown { generation: found, manifest: manifest_id, page, last, compacted, after, entry };
+        let shown = ShownState {
+            generation: found,
+            manifest: manifest_id,
+            page,
+            last,
+            compacted,
+            after,
+            entry,
+        };
         if !shown.continues(&known) {
             return Err(self.forked());
         }
@@ -123,7 +130,7 @@ impl ClusterStore {
         }
         let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
         let is_news = manifest.is_some() || last > after;
-        Ok(View {
+        Ok(LogView {
             generation: found,
             manifest,
             compacted,
@@ -157,12 +164,12 @@ impl ClusterStore {
         Err(Error::Corrupt { what: "the log" })
     }
 
-    pub(crate) fn numbers(&self) -> Result<Numbers> {
+    pub(crate) fn numbers(&self) -> Result<PlaneNumbers> {
         let rows = self.cluster.read("read the counts", NUMBERS, &[&self.plane])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
         let number = |at: usize| unsigned(row.get(at));
         let log_bytes = number(5);
-        let counts = Counts {
+        let counts = StoreCounts {
             rows: number(1),
             values: number(2),
             rejected: number(3),
@@ -171,7 +178,7 @@ impl ClusterStore {
         };
         let space = Space { log: log_bytes, tables: number(6), segments: number(7), free: 0 };
         let (generation, series) = (number(9), number(10));
-        Ok(Numbers { last: number(0), counts, space, segments: number(8), generation, series })
+        Ok(PlaneNumbers { last: number(0), counts, space, segments: number(8), generation, series })
     }
 
     pub(super) fn import_position(&self, key: [u8; 16]) -> Result<Option<Vec<u8>>> {
@@ -181,7 +188,7 @@ impl ClusterStore {
 }
 
 /// The present state of the data that a handle was shown before.
-struct Shown {
+struct ShownState {
     generation: u64,
     manifest: Option<Id>,
     /// Id of the last page that was shown.
@@ -193,9 +200,9 @@ struct Shown {
     entry: Option<Id>,
 }
 
-impl Shown {
+impl ShownState {
     /// Returns true if no data that was shown has been undone or replaced.
-    fn continues(&self, known: &Known) -> bool {
+    fn continues(&self, known: &Watermarks) -> bool {
         let is_manifest = known.manifest.is_none_or(|(generation, id)| {
             generation < self.generation
                 || (generation == self.generation && self.manifest == Some(id))

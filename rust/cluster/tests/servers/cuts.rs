@@ -7,7 +7,7 @@ use std::thread;
 use fleetcast_cluster::ClusterPlanes;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::store::testing::{all_names, whole_log};
-use fleetcast_core::storage::store::{Counts, NewBlock, NewNames, Planes, Store};
+use fleetcast_core::storage::store::{NewBlock, NewNames, Planes, Store, StoreCounts};
 
 use crate::database::{Database, random_name};
 use crate::proxy::{Proxy, Way};
@@ -17,7 +17,7 @@ fn sealed(number: u64) -> Vec<u8> {
 }
 
 fn block(number: u64) -> NewBlock {
-    let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+    let counts = StoreCounts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
     NewBlock { sealed: sealed(number), counts, cursor: None }
 }
 

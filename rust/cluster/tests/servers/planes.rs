@@ -1,9 +1,9 @@
 //! Planes of an installation: made, read from two processes, compacted, destroyed.
 
-use fleetcast_cluster::{ClusterPlanes, Records};
+use fleetcast_cluster::{ClusterPlanes, ClusterRecords};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::plane::{Acknowledgement, CompactionTrigger, Plane};
 use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store::Planes;
 use fleetcast_core::wire::Format;
@@ -19,7 +19,8 @@ pub(crate) fn write(plane: &Plane, entity: &str, value: f64) {
             "tags": {{"entity_id": "{entity}"}}, "fields": {{"snr_db": {value}}}}}]"#
     );
     let limits = WriteLimits::default();
-    let written = plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable);
+    let written =
+        plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledgement::Durable);
     assert_eq!(written.unwrap().accepted_count, 1);
 }
 
@@ -45,7 +46,7 @@ fn what_one_process_acknowledged_the_next_read_of_another_sees() {
         assert_eq!(own.stats().unwrap().stored_rows, u64::try_from(round).unwrap() + 1);
     }
     let before = latest(&other);
-    let compacted = own.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let compacted = own.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     assert_eq!(compacted.blocks, 20);
     assert_eq!(latest(&other), before);
     let anew = Plane::open(&planes[1], &name, &KEY, "acme").unwrap();
@@ -124,7 +125,7 @@ fn a_probe_of_writes_waits_for_no_process_and_changes_nothing() {
     assert!(cluster.beat(&node, "place", "name", "1").unwrap());
     let beat = || database.run("SELECT beat FROM node");
     let before = beat();
-    let _hung = Records::new(database.open(), "probe").begin(true).unwrap();
+    let _hung = ClusterRecords::new(database.open(), "probe").begin(true).unwrap();
     cluster.probe_writes(&node).unwrap();
     assert_eq!(beat(), before);
     assert!(cluster.probe_writes("no uuid").is_err());

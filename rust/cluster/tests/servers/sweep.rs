@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fleetcast_cluster::{Cluster, ClusterPlanes, Swept};
-use fleetcast_core::plane::{Due, Plane};
+use fleetcast_cluster::{Cluster, ClusterPlanes, SweepCounts};
+use fleetcast_core::plane::{CompactionTrigger, Plane};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::storage::store::Planes;
 
@@ -33,10 +33,10 @@ fn an_hour_of_the_log_goes_once_all_of_it_is_in_segments_that_are_there() {
     let cluster = database.installed();
     let (planes, name, plane) = plane_with_a_row(&cluster);
     database.run(AGE);
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
-    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, ..Swept::default() });
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
+    assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts::default());
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts { hours: 1, ..SweepCounts::default() });
+    assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts::default());
     let anew = Plane::open(&planes, &name, &KEY, "acme").unwrap();
     assert_eq!(latest(&anew), latest(&plane));
     write(&plane, "e2", 2.0);
@@ -50,19 +50,19 @@ fn rows_of_a_lost_object_stay_and_the_log_of_other_planes_goes() {
     let (_, name, plane) = plane_with_a_row(&cluster);
     let (_, _, other) = plane_with_a_row(&cluster);
     database.run(AGE);
-    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
-    other.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    other.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     let kept = database.objects().join(&name);
     let moved = kept.with_extension("away");
     std::fs::rename(&kept, &moved).unwrap();
     let id = [&name[..8], &name[8..12], &name[12..16], &name[16..20], &name[20..]].join("-");
-    let damaged = Swept { damaged: vec![id], ..Swept::default() };
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, ..damaged.clone() });
+    let damaged = SweepCounts { damaged: vec![id], ..SweepCounts::default() };
+    assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts { hours: 1, ..damaged.clone() });
     assert_eq!(cluster.sweep(DAY).unwrap(), damaged, "it is said as long as it is so");
     let rows = || database.run("SELECT count(*) FROM log").unwrap();
     assert_eq!(rows(), "1", "the row of the lost object, and no other");
     std::fs::rename(&moved, &kept).unwrap();
-    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
+    assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts::default());
     assert_eq!(rows(), "0");
     assert_eq!(plane.stats().unwrap().stored_rows, 1);
 }
@@ -72,8 +72,8 @@ fn objects_go_when_no_manifest_has_named_them_for_long_enough() {
     let Some(database) = Database::new() else { return };
     let cluster = database.installed();
     let (planes, name, plane) = plane_with_a_row(&cluster);
-    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
-    let objects = |sweep: Swept| sweep.objects;
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    let objects = |sweep: SweepCounts| sweep.objects;
     assert_eq!(objects(cluster.sweep(Duration::ZERO).unwrap()), 0);
     let before = planes.counts(&name).unwrap().segments;
     planes.destroy(&name).unwrap();
@@ -87,7 +87,7 @@ fn a_slow_reader_keeps_what_it_began_to_read() {
     let Some(database) = Database::new() else { return };
     let cluster = database.installed();
     let (planes, name, plane) = plane_with_a_row(&cluster);
-    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     let slow = Plane::open(&ClusterPlanes::new(database.open()), &name, &KEY, "acme").unwrap();
     let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
     let mut stream = slow.scan(&everything, NOW_NS).unwrap();

@@ -42,12 +42,12 @@ pub(crate) const fn zigzag_len(value: i64) -> usize {
 
 /// The bytes of a part of a block that are not read yet. Every error names the part.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
     what: &'static str,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) const fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
@@ -142,12 +142,12 @@ mod tests {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);
             assert_eq!(bytes.len(), varint_len(value), "{value}");
-            assert_eq!(Cursor::new(&bytes, "number").varint().unwrap(), value);
+            assert_eq!(ByteReader::new(&bytes, "number").varint().unwrap(), value);
             let signed = value.cast_signed();
             let mut bytes = Vec::new();
             put_zigzag(&mut bytes, signed);
             assert_eq!(bytes.len(), zigzag_len(signed), "{signed}");
-            assert_eq!(Cursor::new(&bytes, "number").zigzag().unwrap(), signed);
+            assert_eq!(ByteReader::new(&bytes, "number").zigzag().unwrap(), signed);
         }
     }
 
@@ -155,7 +155,7 @@ mod tests {
     fn long_forms_and_overflows_are_refused() {
         let overflow = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
         for bytes in [&[0x80, 0x00][..], &[0x80], &[], &overflow, &[0x80; 11]] {
-            assert!(Cursor::new(bytes, "number").varint().is_err(), "{bytes:?}");
+            assert!(ByteReader::new(bytes, "number").varint().is_err(), "{bytes:?}");
         }
     }
 }

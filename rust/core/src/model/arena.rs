@@ -16,13 +16,13 @@ pub(super) struct Arena {
 
 /// Position of a byte string in an [`Arena`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ArenaRange {
     piece: u32,
     start: u32,
     length: u32,
 }
 
-impl Place {
+impl ArenaRange {
     /// The place of no byte string.
     pub(super) const NOWHERE: Self = Self { piece: u32::MAX, start: 0, length: 0 };
 }
@@ -32,7 +32,7 @@ impl Arena {
     ///
     /// # Panics
     /// Panics if the byte string has 4 GiB or more.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Place {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> ArenaRange {
         let needed = self.bytes_for(bytes.len());
         if needed > 0 {
             self.bytes += needed;
@@ -40,7 +40,8 @@ impl Arena {
         }
         let last = self.pieces.len() - 1;
         let piece = &mut self.pieces[last];
-        let place = Place { piece: int(last), start: int(piece.len()), length: int(bytes.len()) };
+        let place =
+            ArenaRange { piece: int(last), start: int(piece.len()), length: int(bytes.len()) };
         piece.extend_from_slice(bytes);
         place
     }
@@ -50,7 +51,7 @@ impl Arena {
     /// # Panics
     /// Panics if `place` is not from this arena.
     #[inline]
-    pub(super) fn get(&self, place: Place) -> &[u8] {
+    pub(super) fn get(&self, place: ArenaRange) -> &[u8] {
         &self.pieces[place.piece as usize][place.start as usize..][..place.length as usize]
     }
 
@@ -83,7 +84,7 @@ mod tests {
         let texts: Vec<Vec<u8>> = (0..2_000_usize)
             .map(|at| vec![u8::try_from(at % 251).unwrap(); at * at % 5_003])
             .collect();
-        let places: Vec<Place> = texts.iter().map(|text| arena.push(text)).collect();
+        let places: Vec<ArenaRange> = texts.iter().map(|text| arena.push(text)).collect();
         assert!(texts.iter().zip(&places).all(|(text, place)| arena.get(*place) == text));
         let used: usize = texts.iter().map(Vec::len).sum();
         assert!(arena.bytes() <= used * 3 / 2 + PIECE_BYTES_MAX, "{} of {used}", arena.bytes());

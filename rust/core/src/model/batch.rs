@@ -4,12 +4,12 @@
 //! are local until the catalog replaces them by stored ids. In a stored block they are stored ids.
 //!
 //! Example: the records `{"temp": 20.5}` and `{"temp": 21.0, "ok": true}` of one measurement are a
-//! table of two rows. Column `temp` has two values in [`Rows::All`], and column `ok` has one value
-//! in row 1.
+//! table of two rows. Column `temp` has two values in [`RowSet::All`], and column `ok` has one
+//! value in row 1.
 
 use std::ops::Range;
 
-use crate::model::fault::{Fault, Refusal};
+use crate::model::fault::{BatchRefusal, Fault};
 use crate::model::new_series::NewSeries;
 
 /// First number that is not a stored id: a series number from here on is an index into
@@ -119,14 +119,14 @@ impl Values {
 
 /// The rows of a table that have a value in a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowSet {
     /// All rows, in order.
     All,
     /// Only these rows, which ascend and are below the table's row count.
     Some(Vec<u32>),
 }
 
-impl Rows {
+impl RowSet {
     /// Returns the range of the column's values that lie in `rows`.
     ///
     /// Example: a column with values in rows 2, 5 and 6 has the values `1..3` in rows `4..8`.
@@ -163,7 +163,7 @@ pub struct Column {
     /// block.
     pub field: u32,
     /// Rows that have a value. Their number is the number of values.
-    pub rows: Rows,
+    pub rows: RowSet,
     /// The values, in row order.
     pub values: Values,
 }
@@ -276,4 +276,4 @@ pub struct Batch {
 }
 
 /// Result of a parser.
-pub type ParseResult = std::result::Result<Batch, Refusal>;
+pub type ParseResult = std::result::Result<Batch, BatchRefusal>;

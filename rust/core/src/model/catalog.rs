@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-use super::arena::{Arena, Place};
+use super::arena::{Arena, ArenaRange};
 use crate::model::batch::FieldType;
 use crate::model::json;
 use crate::model::names::{FieldId, NameParts, NameRef, SeriesId};
@@ -36,7 +36,7 @@ pub struct Series<'c> {
 /// A [`Series`] as the catalog stores it.
 #[derive(Clone, Copy)]
 struct StoredSeries {
-    name: Place,
+    name: ArenaRange,
     /// Measurement, or [`NONE`] if the series is not known.
     measurement: MeasurementIndex,
     /// Entity, or [`NONE`] if the series has no entity.
@@ -47,8 +47,12 @@ struct StoredSeries {
 
 /// Stands for no measurement or no entity.
 const NONE: u32 = u32::MAX;
-const UNKNOWN: StoredSeries =
-    StoredSeries { name: Place::NOWHERE, measurement: NONE, entity: NONE, has_plain_tags: true };
+const UNKNOWN: StoredSeries = StoredSeries {
+    name: ArenaRange::NOWHERE,
+    measurement: NONE,
+    entity: NONE,
+    has_plain_tags: true,
+};
 
 /// An entity: a (measurement, `entity_id`).
 #[derive(Clone, Debug)]
@@ -77,7 +81,7 @@ pub struct Field {
 
 /// A number, and half the hash of the name that it stands for. A table needs the hash again when it
 /// grows.
-struct Hashed {
+struct HashedId {
     half: u32,
     of: u32,
 }
@@ -96,12 +100,12 @@ pub struct Catalog {
     entities: Vec<Entity>,
     /// Further series of the entities that have more than one.
     more_series: HashMap<EntityIndex, Vec<SeriesId>>,
-    entity_by_id: HashTable<Hashed>,
+    entity_by_id: HashTable<HashedId>,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
     /// Series by name, without the first series of each entity. The entity leads to its first
     /// series.
-    others_by_name: HashTable<Hashed>,
+    others_by_name: HashTable<HashedId>,
     hasher: RandomState,
 }
 
@@ -154,7 +158,7 @@ impl Catalog {
         Some(Series { measurement: series.measurement, entity, catalog: self, stored: series })
     }
 
-    fn name_at(&self, place: Place) -> NameRef<'_> {
+    fn name_at(&self, place: ArenaRange) -> NameRef<'_> {
         // SAFETY: only `insert_parts` puts bytes into the arena, and they are the bytes of a name.
         // The place of an unknown series is `NOWHERE`, for which `get` panics.
         #[expect(unsafe_code, reason = "a name is checked once")]
@@ -183,7 +187,7 @@ impl Catalog {
             }
         }
         let hash = self.hash_of(name);
-        let is_it = |entry: &Hashed| {
+        let is_it = |entry: &HashedId| {
             entry.whole() == hash && self.name_at(self.series[entry.of as usize].name) == name
         };
         Some(self.others_by_name.find(hash, is_it)?.of)
@@ -250,7 +254,7 @@ impl Catalog {
         measurement: MeasurementIndex,
         id: &[u8],
     ) -> Option<EntityIndex> {
-        let is_it = |entry: &Hashed| {
+        let is_it = |entry: &HashedId| {
             let entity = &self.entities[entry.of as usize];
             entry.half == half
                 && entity.measurement == measurement
@@ -323,7 +327,11 @@ impl Catalog {
         }
         if !is_first {
             let half = half(self.hasher.hash_one(name.as_bytes()));
-            self.others_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
+            self.others_by_name.insert_unique(
+                whole(half),
+                HashedId { half, of: id },
+                HashedId::whole,
+            );
         }
     }
 
@@ -377,7 +385,7 @@ impl Catalog {
             return (known, false);
         }
         let new = index(self.entities.len());
-        self.entity_by_id.insert_unique(whole(half), Hashed { half, of: new }, Hashed::whole);
+        self.entity_by_id.insert_unique(whole(half), HashedId { half, of: new }, HashedId::whole);
         let representative = series;
         self.entities.push(Entity { measurement, first: series, id_span, representative });
         (new, true)
@@ -409,7 +417,7 @@ impl Entity {
     }
 }
 
-impl Hashed {
+impl HashedId {
     fn whole(&self) -> u64 {
         whole(self.half)
     }

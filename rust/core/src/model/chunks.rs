@@ -22,7 +22,7 @@ pub trait LongPieces: Iterator<Item = Vec<u8>> + Send {
 }
 
 /// The body of an answer.
-pub enum Body {
+pub enum AnswerBody {
     /// The whole body, in pieces.
     Whole(Vec<Vec<u8>>),
     /// An iterator that writes the pieces.
@@ -33,12 +33,12 @@ pub enum Body {
 ///
 /// Example: an answer of 2.5 MiB becomes two full pieces and one half full piece.
 #[derive(Default)]
-pub struct Chunks {
+pub struct AnswerChunks {
     full: Vec<Vec<u8>>,
     open: Vec<u8>,
 }
 
-impl Chunks {
+impl AnswerChunks {
     /// Returns an empty answer with room for about this many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn pieces_end_where_a_call_ended_and_come_in_order() {
-        let mut chunks = Chunks::with_capacity(10);
+        let mut chunks = AnswerChunks::with_capacity(10);
         for number in 0..300_000_u32 {
             chunks.open().extend_from_slice(&number.to_le_bytes());
             chunks.open().extend_from_slice(&number.to_le_bytes());
@@ -131,7 +131,7 @@ mod tests {
         assert!(
             spare().iter().all(|piece| piece.is_empty() && piece.capacity() < 2 * PIECE_CAPACITY)
         );
-        let mut chunks = Chunks::with_capacity(PIECE_BYTES);
+        let mut chunks = AnswerChunks::with_capacity(PIECE_BYTES);
         assert_eq!(chunks.open(), b"");
     }
 }

@@ -20,14 +20,14 @@ static WALL: Watch = Watch::new();
 
 /// The instant of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
+pub struct CallTime {
     /// Nanoseconds since 1970.
     pub ns: i64,
     /// True if rows may expire by this instant, however far it is after the newest write.
     pub is_believed: bool,
 }
 
-impl Now {
+impl CallTime {
     /// Reads the wall clock. The instant is believed if this process has seen the clock run for an
     /// hour without a step.
     ///
@@ -43,7 +43,7 @@ impl Now {
 }
 
 /// An instant that the caller vouches for.
-impl From<i64> for Now {
+impl From<i64> for CallTime {
     fn from(ns: i64) -> Self {
         Self { ns, is_believed: true }
     }
@@ -72,10 +72,10 @@ pub fn ingest_ns() -> Result<i64> {
 }
 
 /// The two clocks when they were last read.
-struct Watch(Mutex<Option<Seen>>);
+struct Watch(Mutex<Option<ClockSample>>);
 
 #[derive(Clone, Copy)]
-struct Seen {
+struct ClockSample {
     /// The wall clock minus the monotonic clock.
     difference_ns: i64,
     /// Instant of the last step, by the monotonic clock.
@@ -92,13 +92,14 @@ impl Watch {
     fn look(&self, wall_ns: i64, monotonic_ns: i64) -> bool {
         let difference_ns = wall_ns.saturating_sub(monotonic_ns);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_step =
-            |seen: &Seen| difference_ns.abs_diff(seen.difference_ns) > STEP_NS.unsigned_abs();
+        let is_step = |seen: &ClockSample| {
+            difference_ns.abs_diff(seen.difference_ns) > STEP_NS.unsigned_abs()
+        };
         let stepped_ns = match &*seen {
             Some(seen) if !is_step(seen) => seen.stepped_ns,
             _ => monotonic_ns,
         };
-        *seen = Some(Seen { difference_ns, stepped_ns });
+        *seen = Some(ClockSample { difference_ns, stepped_ns });
         monotonic_ns.saturating_sub(stepped_ns) >= BELIEVED_AFTER_NS
     }
 }

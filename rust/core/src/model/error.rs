@@ -1,6 +1,6 @@
 //! Faults of the machine, of files and of the embedding program, but never of a client's input.
 //!
-//! Bad input is a value of [`crate::model::fault::Refusal`], not an [`Error`].
+//! Bad input is a value of [`crate::model::fault::BatchRefusal`], not an [`Error`].
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

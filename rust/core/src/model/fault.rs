@@ -139,14 +139,14 @@ impl FaultCode {
 
 /// One step of a location, below `"body"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum LocationStep {
     /// A byte offset into the document or the index of a record.
     Index(usize),
     /// A key, or its first [`FAULT_NAME_CHARS_MAX`] characters.
     Key(String),
 }
 
-impl Step {
+impl LocationStep {
     /// Returns the step of a key. A long key is cut, because a name may be part of many faults.
     ///
     /// Example: a key of 1,000 characters becomes its first 64.
@@ -163,13 +163,13 @@ pub struct Fault {
     /// Reason of the fault.
     pub code: FaultCode,
     /// Location below `"body"`: a record index and then keys, or a byte offset for `json_invalid`.
-    pub loc: Vec<Step>,
+    pub loc: Vec<LocationStep>,
 }
 
 /// The reason that a whole batch is refused. No record of the batch is written. The order is the
 /// order of stages 9 to 13 in `docs/contract.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum BatchRefusal {
     /// Syntax or schema: 422 with a `detail` list of 1 to [`crate::model::limits::FAULTS_MAX`] faults.
     Faults(Vec<Fault>),
     /// Faulty records of another protocol, in a call that refuses the batch if any record is
@@ -206,7 +206,7 @@ pub enum Refusal {
     BufferFull,
 }
 
-impl Refusal {
+impl BatchRefusal {
     /// Returns the error code of the answer.
     ///
     /// Example: [`Self::TypeConflict`] is `field_type_conflict`.

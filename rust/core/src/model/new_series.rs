@@ -10,11 +10,11 @@ pub struct NewSeries {
     /// Names, one after another, as on a page.
     names: Vec<u8>,
     raw_keys: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<SeriesEnds>,
 }
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct SeriesEnds {
     name_end: u32,
     raw_key_end: u32,
     raw_key_hash: u64,
@@ -74,7 +74,7 @@ impl NewSeries {
         put_raw_key(&mut self.raw_keys);
         let end = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a body is far below 4 GiB");
         let (name_end, raw_key_end) = (end(&self.names), end(&self.raw_keys));
-        self.entries.push(Entry { name_end, raw_key_end, raw_key_hash, parts });
+        self.entries.push(SeriesEnds { name_end, raw_key_end, raw_key_hash, parts });
     }
 
     /// Returns the series at an index.

@@ -7,17 +7,17 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hasher};
 
-use super::arena::{Arena, Place};
+use super::arena::{Arena, ArenaRange};
 use crate::model::limits::RAW_KEY_BYTES_MAX;
 use crate::model::names::SeriesId;
 
 /// Bytes of an entry in addition to its raw key. They include its share of the hash table, half of
 /// which may be empty.
-const ENTRY_BYTES: usize = size_of::<Known>() * 3 / 2 + 10;
+const ENTRY_BYTES: usize = size_of::<CachedSeries>() * 3 / 2 + 10;
 
-struct Known {
+struct CachedSeries {
     hash: u64,
-    raw_key: Place,
+    raw_key: ArenaRange,
     series: SeriesId,
 }
 
@@ -30,7 +30,7 @@ pub struct RawKeyCache {
     hasher: RandomState,
     /// Entries in order of insertion, which is the order of some batch. Producers send their series
     /// in a constant order, so the entry after the last hit is probably the next hit.
-    entries: Vec<Known>,
+    entries: Vec<CachedSeries>,
     raw_keys: Arena,
     /// Indices into `entries`.
     index: HashTable<u32>,
@@ -70,7 +70,7 @@ impl RawKeyCache {
         measurement: &[u8],
         tags: &[u8],
     ) -> Option<(usize, SeriesId)> {
-        let is_same = |entry: &Known| {
+        let is_same = |entry: &CachedSeries| {
             entry.hash == hash
                 && Self::is_key_of(self.raw_keys.get(entry.raw_key), format, measurement, tags)
         };
@@ -140,12 +140,12 @@ impl RawKeyCache {
         let is_it = |&at: &u32| entries[at as usize].is(raw_keys, hash, raw_key);
         if let Entry::Vacant(free) = index.entry(hash, is_it, |&at| entries[at as usize].hash) {
             free.insert(u32::try_from(entries.len()).expect("the bytes of raw keys are bounded"));
-            entries.push(Known { hash, raw_key: raw_keys.push(raw_key), series });
+            entries.push(CachedSeries { hash, raw_key: raw_keys.push(raw_key), series });
         }
     }
 }
 
-impl Known {
+impl CachedSeries {
     fn is(&self, raw_keys: &Arena, hash: u64, raw_key: &[u8]) -> bool {
         self.hash == hash && raw_keys.get(self.raw_key) == raw_key
     }

@@ -2,7 +2,7 @@
 
 use super::sealed::open_names;
 use crate::model::error::Result;
-use crate::storage::seal::{Kind, Sealer, unwrap, unwrap_unbound, wrap};
+use crate::storage::seal::{BlobKind, Sealer, unwrap, unwrap_unbound, wrap};
 use crate::storage::store::{NamesPage, Planes, Store};
 
 /// Binds such a plane. Returns false if the plane is bound already.
@@ -32,7 +32,7 @@ pub(super) fn bind_names(store: &dyn Store, sealer: &Sealer) -> Result<()> {
 }
 
 fn bound(page: NamesPage, sealer: &Sealer) -> Result<NamesPage> {
-    let names = sealer.open(Kind::Names, &page.sealed_names)?;
-    let sealed_names = sealer.seal_at(Kind::Names, &page.place(), &names)?;
+    let names = sealer.open(BlobKind::Names, &page.sealed_names)?;
+    let sealed_names = sealer.seal_at(BlobKind::Names, &page.place(), &names)?;
     Ok(NamesPage { sealed_names, ..page })
 }

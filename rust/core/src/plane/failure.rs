@@ -1,7 +1,7 @@
 //! Requests that fail: the contract refuses them, or the machine failed.
 
 use crate::model::error::Error;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::query::QueryRefusal;
 
 /// Why a request failed.
@@ -14,7 +14,7 @@ pub enum Failure<R> {
 }
 
 /// Why a batch was not stored.
-pub type WriteError = Failure<Refusal>;
+pub type WriteError = Failure<BatchRefusal>;
 
 /// Why a read is not answered.
 pub type ReadError = Failure<QueryRefusal>;
@@ -29,8 +29,8 @@ impl<R> Failure<R> {
     }
 }
 
-impl From<Refusal> for WriteError {
-    fn from(refusal: Refusal) -> Self {
+impl From<BatchRefusal> for WriteError {
+    fn from(refusal: BatchRefusal) -> Self {
         Self::Refused(refusal)
     }
 }

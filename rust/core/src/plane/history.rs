@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::follower::Snapshot;
+use super::follower::PlaneSnapshot;
 use super::sealed::SealedStore;
 use crate::codec::decode_block;
 use crate::model::catalog::{Catalog, MeasurementIndex};
@@ -16,7 +16,7 @@ use crate::storage::tombstone::{Origin, Tombstone, visible};
 /// A look at stored rows, newest first.
 pub(super) struct History<'h> {
     pub(super) sealed: &'h SealedStore,
-    pub(super) snapshot: &'h Snapshot,
+    pub(super) snapshot: &'h PlaneSnapshot,
     pub(super) range_ns: &'h Range<i64>,
     pub(super) catalog: &'h Catalog,
 }

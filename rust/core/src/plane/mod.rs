@@ -50,23 +50,23 @@ mod unreliable;
 
 use std::sync::Arc;
 
-pub use self::backup::{Saved, SavedFile};
-pub use self::compactor::plan::Upcoming;
-pub use self::compactor::rest::Due;
-pub use self::compactor::{Compacted, Deleted};
+pub use self::backup::{SaveReport, SavedFile};
+pub use self::compactor::plan::UpkeepSchedule;
+pub use self::compactor::rest::CompactionTrigger;
+pub use self::compactor::{CompactionReport, DeleteReport};
 pub use self::failure::{Failure, ReadError, WriteError};
-pub use self::reader::describe::{Bounded, MeasurementContents};
+pub use self::reader::describe::{DistinctTexts, MeasurementContents};
 pub use self::reader::labelled::LabelReadError;
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
-pub use self::verify::Verified;
-pub use self::writer::{Acknowledge, AdaptedBody, Pending, Written};
+pub use self::verify::VerificationReport;
+pub use self::writer::{Acknowledgement, AdaptedBody, PendingBatch, WriteReport};
 pub use crate::storage::tombstone::Extent;
 
 use self::compactor::Compactor;
 use self::follower::Follower;
 use self::reader::Reader;
-use self::registry::Registry;
+use self::registry::NamesRegistry;
 use self::sealed::SealedStore;
 use self::writer::Writer;
 use crate::model::error::Error;
@@ -78,7 +78,7 @@ use crate::storage::store::Planes;
 ///
 /// ```
 /// use fleetcast_core::model::limits::WriteLimits;
-/// use fleetcast_core::plane::{Acknowledge, Plane};
+/// use fleetcast_core::plane::{Acknowledgement, Plane};
 /// use fleetcast_core::query::scan::ScanRequest;
 /// use fleetcast_core::wire::Format;
 ///
@@ -87,7 +87,7 @@ use crate::storage::store::Planes;
 ///     "tags": {"entity_id": "e1"}, "fields": {"snr_db": 1.5}}]"#;
 /// let now_ns = 1_790_000_000_000_000_000;
 /// let limits = WriteLimits::default();
-/// plane.write(Format::Json, body, &limits, now_ns, Acknowledge::Durable).unwrap();
+/// plane.write(Format::Json, body, &limits, now_ns, Acknowledgement::Durable).unwrap();
 ///
 /// let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
 /// let mut rows = plane.scan(&everything, now_ns).unwrap();
@@ -148,7 +148,7 @@ impl Plane {
 
     fn new(sealed: SealedStore) -> Self {
         let sealed = Arc::new(sealed);
-        let registry = Arc::new(Registry::new(sealed.clone()));
+        let registry = Arc::new(NamesRegistry::new(sealed.clone()));
         let follower = Arc::new(Follower::new(sealed.clone(), registry.clone()));
         Self {
             reader: Reader::new(sealed.clone(), registry.clone(), follower.clone()),
@@ -208,7 +208,7 @@ impl Plane {
         planes: &dyn Planes,
         plane: &str,
         master_key: &[u8; 32],
-    ) -> Result<Verified, Error> {
+    ) -> Result<VerificationReport, Error> {
         verify::verify(planes, plane, master_key)
     }
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::thread;
 
-use super::{Acknowledge, Due, Plane, WriteError};
+use super::{Acknowledgement, CompactionTrigger, Plane, WriteError};
 use crate::model::error::Error;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
-use crate::storage::store::{Cursor, Directory, LmdbStore, NamesPage, Store};
+use crate::storage::store::{Cursor, DirectoryPlanes, LmdbStore, NamesPage, Store};
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -17,7 +17,7 @@ const MASTER_KEY: [u8; 32] = [7; 32];
 /// Returns a closed plane with two batches.
 fn written(directory: &Path) -> PathBuf {
     let plane_directory = directory.join("plane");
-    Plane::create(&Directory::new(directory), "plane", &MASTER_KEY).unwrap();
+    Plane::create(&DirectoryPlanes::new(directory), "plane", &MASTER_KEY).unwrap();
     let plane = open(&plane_directory).unwrap();
     for second in 0..2 {
         let body = format!(
@@ -25,17 +25,17 @@ fn written(directory: &Path) -> PathBuf {
                 "tags": {{"entity_id": "e{second}"}}, "fields": {{"snr_db": 1.5}}}}]"#
         );
         let now_ns = 1_790_000_000_000_000_000;
-        write(&plane, body.as_bytes(), now_ns, Acknowledge::Durable);
+        write(&plane, body.as_bytes(), now_ns, Acknowledgement::Durable);
     }
     plane_directory
 }
 
-fn write(plane: &Plane, body: &[u8], now_ns: i64, acknowledge: Acknowledge) {
+fn write(plane: &Plane, body: &[u8], now_ns: i64, acknowledge: Acknowledgement) {
     plane.write(Format::Json, body, &WriteLimits::default(), now_ns, acknowledge).unwrap();
 }
 
 fn open(directory: &Path) -> Result<Plane, Error> {
-    let (planes, plane) = Directory::of_plane(directory)?;
+    let (planes, plane) = DirectoryPlanes::of_plane(directory)?;
     Plane::open(&planes, plane, &MASTER_KEY, "acme")
 }
 
@@ -99,7 +99,7 @@ fn a_damaged_or_foreign_key_file_is_reported() {
     let key_file = plane.join("key");
     let key = std::fs::read(&key_file).unwrap();
     assert_damage_is_found(&plane, &key_file, &key, 0..key.len());
-    let planes = Directory::new(directory.path());
+    let planes = DirectoryPlanes::new(directory.path());
     let other = Plane::open(&planes, "plane", &[8; 32], "acme").map(drop);
     assert!(matches!(other, Err(Error::Corrupt { .. })), "{other:?}");
     let second = directory.path().join("second");
@@ -136,7 +136,7 @@ fn a_plane_under_the_name_of_another_and_a_name_under_another_id_are_damage() {
 }
 
 const NOW_NS: i64 = 1_790_000_000_000_000_000;
-const BUFFERED: Acknowledge = Acknowledge::Buffered { bytes_max: 1 << 20 };
+const BUFFERED: Acknowledgement = Acknowledgement::Buffered { bytes_max: 1 << 20 };
 
 fn record(entity: &str) -> Vec<u8> {
     format!(
@@ -169,7 +169,7 @@ fn a_durable_batch_brings_what_was_acknowledged_before_it() {
     let directory = tempfile::tempdir().unwrap();
     let plane = open(&written(directory.path())).unwrap();
     write(&plane, &record("late"), NOW_NS, BUFFERED);
-    write(&plane, &record("later"), NOW_NS, Acknowledge::Durable);
+    write(&plane, &record("later"), NOW_NS, Acknowledgement::Durable);
     assert_eq!(plane.stats().unwrap().counts.rows, 4);
 }
 
@@ -196,7 +196,10 @@ fn a_closed_plane_stores_what_it_acknowledged_and_acknowledges_nothing_more() {
     // A writer that looked up its names before the plane was closed.
     let refused =
         plane.write(Format::Json, &record("late"), &WriteLimits::default(), NOW_NS, BUFFERED);
-    assert!(matches!(refused, Err(WriteError::Refused(Refusal::BufferFull))), "F10: {refused:?}");
+    assert!(
+        matches!(refused, Err(WriteError::Refused(BatchRefusal::BufferFull))),
+        "F10: {refused:?}"
+    );
     drop(plane);
     assert_eq!(rows(&plane_directory), 3);
 }
@@ -213,9 +216,9 @@ fn named(measurement: &str, fields: std::ops::Range<usize>, value: &str) -> Stri
     format!("[{}]", records.collect::<Vec<_>>().join(","))
 }
 
-fn refusal(plane: &Plane, body: &str, limits: &WriteLimits) -> Option<Refusal> {
+fn refusal(plane: &Plane, body: &str, limits: &WriteLimits) -> Option<BatchRefusal> {
     let now_ns = 1_790_000_000_000_000_000;
-    match plane.write(Format::Json, body.as_bytes(), limits, now_ns, Acknowledge::Durable) {
+    match plane.write(Format::Json, body.as_bytes(), limits, now_ns, Acknowledgement::Durable) {
         Ok(_) => None,
         Err(WriteError::Refused(refusal)) => Some(refusal),
         Err(WriteError::Failed(error)) => panic!("{error}"),
@@ -224,7 +227,7 @@ fn refusal(plane: &Plane, body: &str, limits: &WriteLimits) -> Option<Refusal> {
 
 #[test]
 fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
-    let full = |bound| Some(Refusal::TenantFull { bound });
+    let full = |bound| Some(BatchRefusal::TenantFull { bound });
     let plane = Plane::in_memory("acme").unwrap();
     let limits = WriteLimits { tenant_fields_max: 5, ..WriteLimits::default() };
     assert_eq!(
@@ -258,13 +261,13 @@ fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
 /// O1: this holds after the store is opened again, and in a process that follows another writer.
 #[test]
 fn o1_names_of_a_tenant_have_as_many_bytes_as_they_may_and_what_exists_goes_on() {
-    let full = Some(Refusal::TenantFull { bound: "tenant_names_bytes_max" });
+    let full = Some(BatchRefusal::TenantFull { bound: "tenant_names_bytes_max" });
     let bounded = |bytes| WriteLimits { tenant_names_bytes_max: bytes, ..WriteLimits::default() };
     let tagged = |id: &str| named("link", 0..1, "1").replace(r#""0""#, &format!("\"{id}\""));
     let fielded = |name: &str| named("link", 0..1, "1").replace("f0", name);
     let long = |text: &str| text.repeat(5_000);
     let directory = tempfile::tempdir().unwrap();
-    let planes = Directory::new(directory.path());
+    let planes = DirectoryPlanes::new(directory.path());
     Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
     let first = open(&directory.path().join("plane")).unwrap();
     for plane in [&first, &Plane::in_memory("acme").unwrap()] {
@@ -301,7 +304,7 @@ fn a_plane_is_closed_and_opened_anew_while_a_read_is_under_way() {
         let under_way = std::sync::Arc::clone(&plane);
         let reader = scope.spawn(move || {
             read(&under_way).unwrap();
-            let compacted = under_way.compact(Due::Now, 0);
+            let compacted = under_way.compact(CompactionTrigger::Now, 0);
             [under_way.follow(), under_way.read_instant(0).map(drop), compacted.map(drop)]
         });
         entered.wait();
@@ -315,8 +318,8 @@ fn a_plane_is_closed_and_opened_anew_while_a_read_is_under_way() {
     });
 }
 
-fn at(number: u8, position: &[u8]) -> Acknowledge {
-    Acknowledge::At(Cursor { key: [number; 16], position: position.to_vec() })
+fn at(number: u8, position: &[u8]) -> Acknowledgement {
+    Acknowledgement::At(Cursor { key: [number; 16], position: position.to_vec() })
 }
 
 #[test]
@@ -344,7 +347,7 @@ fn a_cursor_is_stored_with_its_batch_and_seen_by_whoever_opens_the_plane() {
     assert_eq!(plane.cursor(&[1; 16]).unwrap(), None);
     assert_eq!(plane.stats().unwrap().counts.rows, 4);
     drop(plane);
-    let planes = Directory::new(directory.path());
+    let planes = DirectoryPlanes::new(directory.path());
     assert_eq!(Plane::verify(&planes, "plane", &MASTER_KEY).unwrap().damages, [""; 0]);
 }
 
@@ -354,13 +357,13 @@ fn a_trial_judges_as_its_plane_does_and_leaves_nothing() {
     let plane = open(&written(directory.path())).unwrap();
     let trial = plane.trial().unwrap();
     let limits = WriteLimits { tenant_series_max: 4, ..WriteLimits::default() };
-    let conflict = Some(Refusal::TypeConflict { field: "snr_db".to_owned() });
+    let conflict = Some(BatchRefusal::TypeConflict { field: "snr_db".to_owned() });
     let text = String::from_utf8(record("a")).unwrap();
     for plane in [&trial, &plane] {
         assert_eq!(refusal(plane, &text.replace("1.5", "true"), &limits), conflict);
         assert_eq!(refusal(plane, &text, &limits), None);
         assert_eq!(refusal(plane, &text.replace("\"a\"", "\"b\""), &limits), None);
-        let full = Some(Refusal::TenantFull { bound: "tenant_series_max" });
+        let full = Some(BatchRefusal::TenantFull { bound: "tenant_series_max" });
         assert_eq!(refusal(plane, &text.replace("\"a\"", "\"c\""), &limits), full);
     }
     assert_eq!(plane.stats().unwrap().counts.rows, 4);
@@ -384,8 +387,9 @@ fn records_that_no_read_shows_are_counted_once() {
     });
     let body = format!("[{}]", records.join(","));
     let limits = WriteLimits::default();
-    let written =
-        plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
+    let written = plane
+        .write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledgement::Durable)
+        .unwrap();
     assert_eq!((written.no_entity_count, written.other_measurement_count), (3, 1));
     let names = written.unseen_measurements.each_ref().map(Option::as_deref);
     assert!(names[0].is_some());

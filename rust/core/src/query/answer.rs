@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 
 use super::request::SeriesQuery;
 use super::rows::{Channel, EntityRows};
-use crate::model::batch::Rows;
-use crate::model::chunks::Chunks;
+use crate::model::batch::RowSet;
+use crate::model::chunks::AnswerChunks;
 use crate::model::json;
 use crate::model::names::FieldId;
 use crate::model::time::TimeWriter;
@@ -17,7 +17,7 @@ const STRETCH: usize = 1024;
 
 /// The position of a channel: the index of its entity, and its index in that entity.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ChannelPlace {
     entity: usize,
     channel: usize,
 }
@@ -57,8 +57,8 @@ impl SeriesAnswer {
     /// Returns the body of the answer, in pieces.
     #[must_use]
     pub fn to_json_chunks(&self) -> Vec<Vec<u8>> {
-        let mut chunks = Chunks::with_capacity(self.json_bytes());
-        let (mut times, mut place) = (TimeWriter::default(), Place::default());
+        let mut chunks = AnswerChunks::with_capacity(self.json_bytes());
+        let (mut times, mut place) = (TimeWriter::default(), ChannelPlace::default());
         while self.write_next(&mut chunks, &mut place, &mut times) {}
         chunks.finish()
     }
@@ -79,8 +79,8 @@ impl SeriesAnswer {
     /// channel and after a last channel. Returns false at the end of the answer.
     pub(super) fn write_next(
         &self,
-        chunks: &mut Chunks,
-        place: &mut Place,
+        chunks: &mut AnswerChunks,
+        place: &mut ChannelPlace,
         times: &mut TimeWriter,
     ) -> bool {
         if (place.entity, place.channel) == (0, 0) {
@@ -102,7 +102,7 @@ impl SeriesAnswer {
             out.extend_from_slice(b"},\"point_count\":");
             out.extend_from_slice(rows.times_ns.len().to_string().as_bytes());
             out.push(b'}');
-            *place = Place { entity: place.entity + 1, channel: 0 };
+            *place = ChannelPlace { entity: place.entity + 1, channel: 0 };
         }
         true
     }
@@ -145,7 +145,7 @@ impl SeriesAnswer {
 
     fn begin_entity(
         &self,
-        chunks: &mut Chunks,
+        chunks: &mut AnswerChunks,
         index: usize,
         rows: &EntityRows,
         times: &mut TimeWriter,
@@ -167,7 +167,13 @@ impl SeriesAnswer {
         chunks.open().extend_from_slice(b"],\"channels\":{");
     }
 
-    fn write_channel(&self, chunks: &mut Chunks, index: usize, channel: &Channel, rows: usize) {
+    fn write_channel(
+        &self,
+        chunks: &mut AnswerChunks,
+        index: usize,
+        channel: &Channel,
+        rows: usize,
+    ) {
         let out = chunks.open();
         if index > 0 {
             out.push(b',');
@@ -181,8 +187,8 @@ impl SeriesAnswer {
 
 impl Channel {
     /// Appends a value or null for each of `row_count` rows.
-    fn write(&self, chunks: &mut Chunks, row_count: usize) {
-        if self.rows == Rows::All {
+    fn write(&self, chunks: &mut AnswerChunks, row_count: usize) {
+        if self.rows == RowSet::All {
             for (index, values) in self.values.chunks(STRETCH).enumerate() {
                 write_list(chunks.open(), index > 0, values, |out, value| {
                     json::write_f64(out, *value);
@@ -244,12 +250,12 @@ mod tests {
             windows: None,
         };
         let rows = 3 * STRETCH;
-        let far = Rows::Some(vec![1, 2 * 1024 - 1, 2 * 1024]);
+        let far = RowSet::Some(vec![1, 2 * 1024 - 1, 2 * 1024]);
         let entity = EntityRows {
             times_ns: (0..).take(rows).collect(),
             channels: vec![
                 Channel { field: 4, rows: far, values: vec![0.5, 1.5, 2.5] },
-                Channel { field: 7, rows: Rows::All, values: vec![3.5; rows] },
+                Channel { field: 7, rows: RowSet::All, values: vec![3.5; rows] },
             ],
         };
         let name_of = |field| Some(if field == 4 { "z".into() } else { "a".into() });

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::model::aggregate::Aggregation;
-use crate::model::batch::Rows;
+use crate::model::batch::RowSet;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 use crate::storage::tombstone::HiddenTimes;
@@ -78,13 +78,13 @@ fn stretches(runs: &[RowRun], times_ns: &[i64], is_wanted: impl Fn(i64) -> bool)
 
 /// The values of a column of numbers. Some rows may have no value.
 pub struct ColumnValues<'a> {
-    rows: &'a Rows,
+    rows: &'a RowSet,
     values: &'a [f64],
 }
 
 impl<'a> ColumnValues<'a> {
     /// Combines the `values` of a column with their `rows`.
-    pub(super) const fn new(rows: &'a Rows, values: &'a [f64]) -> Self {
+    pub(super) const fn new(rows: &'a RowSet, values: &'a [f64]) -> Self {
         Self { rows, values }
     }
 
@@ -97,7 +97,7 @@ impl<'a> ColumnValues<'a> {
         runs: &[R],
         mut visit: impl FnMut(usize, &R, Range<usize>),
     ) {
-        let Rows::Some(present) = self.rows else {
+        let RowSet::Some(present) = self.rows else {
             for (at, run) in runs.iter().enumerate() {
                 visit(at, run, run.rows().clone());
             }
@@ -179,7 +179,7 @@ pub(super) fn offer<const FIELDS: usize>(
     for (field, at) in (0..).zip(0..FIELDS) {
         let present = (0..).zip(rows).filter_map(|(row, (_, cells))| Some((row, cells[at]?)));
         let (rows, values): (Vec<u32>, Vec<f64>) = present.unzip();
-        let rows = if rows.len() == times_ns.len() { Rows::All } else { Rows::Some(rows) };
+        let rows = if rows.len() == times_ns.len() { RowSet::All } else { RowSet::Some(rows) };
         collector.values(
             &selected,
             &targets,
@@ -206,11 +206,11 @@ mod tests {
     fn cells_are_found_within_runs() {
         let runs = [0..0, 1..3, 4..5, 5..9].map(|rows| RowRun { entity: 0, rows });
         for (rows, values, expected) in [
-            (Rows::All, 9, vec![(0, 0..0), (1, 1..3), (2, 4..5), (3, 5..9)]),
-            (Rows::Some(vec![0, 2, 3, 5, 6, 9]), 6, vec![(1, 1..2), (3, 3..5)]),
-            (Rows::Some(vec![3, 9]), 2, vec![]),
-            (Rows::Some(vec![4]), 1, vec![(2, 0..1)]),
-            (Rows::Some(vec![]), 0, vec![]),
+            (RowSet::All, 9, vec![(0, 0..0), (1, 1..3), (2, 4..5), (3, 5..9)]),
+            (RowSet::Some(vec![0, 2, 3, 5, 6, 9]), 6, vec![(1, 1..2), (3, 3..5)]),
+            (RowSet::Some(vec![3, 9]), 2, vec![]),
+            (RowSet::Some(vec![4]), 1, vec![(2, 0..1)]),
+            (RowSet::Some(vec![]), 0, vec![]),
         ] {
             let values = vec![1.0; values];
             let cells = ColumnValues { rows: &rows, values: &values };

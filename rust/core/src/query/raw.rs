@@ -6,7 +6,7 @@
 use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::field_map::FieldMap;
 use super::rows::{Channel, EntityRows};
-use crate::model::batch::Rows;
+use crate::model::batch::RowSet;
 use crate::model::names::FieldId;
 
 /// No row.
@@ -14,23 +14,23 @@ const NONE: u32 = u32::MAX;
 
 /// Collects records without aggregation.
 pub struct RawRows {
-    entities: Vec<Records>,
+    entities: Vec<EntityRecords>,
     values: usize,
     values_max: usize,
 }
 
 /// Records of one entity in write order.
 #[derive(Default)]
-struct Records {
+struct EntityRecords {
     times_ns: Vec<i64>,
-    fields: FieldMap<Cell>,
+    fields: FieldMap<RawField>,
 }
 
 /// The values of one field.
-struct Cell {
-    /// The records that have a value. [`Rows::All`] means the first records, as many as there are
+struct RawField {
+    /// The records that have a value. [`RowSet::All`] means the first records, as many as there are
     /// values.
-    records: Rows,
+    records: RowSet,
     values: Vec<f64>,
 }
 
@@ -39,14 +39,14 @@ impl RawRows {
     /// values.
     #[must_use]
     pub fn new(entities: usize, values_max: usize) -> Self {
-        let entities = std::iter::repeat_with(Records::default).take(entities).collect();
+        let entities = std::iter::repeat_with(EntityRecords::default).take(entities).collect();
         Self { entities, values: 0, values_max }
     }
 
     /// Returns the rows of each entity.
     #[must_use]
     pub fn finish(self) -> Vec<EntityRows> {
-        self.entities.into_iter().map(Records::into_rows).collect()
+        self.entities.into_iter().map(EntityRecords::into_rows).collect()
     }
 }
 
@@ -88,26 +88,26 @@ impl Collector for RawRows {
     }
 }
 
-impl Default for Cell {
+impl Default for RawField {
     fn default() -> Self {
-        Self { records: Rows::All, values: Vec::new() }
+        Self { records: RowSet::All, values: Vec::new() }
     }
 }
 
-impl Cell {
+impl RawField {
     /// Returns true if all records before `record` have a value and no later record has one.
     fn is_dense_until(&self, record: usize) -> bool {
-        self.values.len() == record && matches!(self.records, Rows::All)
+        self.values.len() == record && matches!(self.records, RowSet::All)
     }
 
     /// Returns the list of the records that have a value.
     fn list(&mut self) -> &mut Vec<u32> {
-        if self.records == Rows::All {
-            self.records = Rows::Some((0..number(self.values.len())).collect());
+        if self.records == RowSet::All {
+            self.records = RowSet::Some((0..number(self.values.len())).collect());
         }
         match &mut self.records {
-            Rows::Some(list) => list,
-            Rows::All => unreachable!("it became a list"),
+            RowSet::Some(list) => list,
+            RowSet::All => unreachable!("it became a list"),
         }
     }
 }
@@ -116,7 +116,7 @@ fn number(record: usize) -> u32 {
     u32::try_from(record).expect("records of one entity that fit in memory")
 }
 
-impl Records {
+impl EntityRecords {
     fn into_rows(self) -> EntityRows {
         let records = self.times_ns.len();
         let mut fields = self.fields.into_entries();
@@ -124,9 +124,9 @@ impl Records {
         if has_value.is_some() || !self.times_ns.is_sorted_by(|a, b| a < b) {
             return merge(&self.times_ns, fields, has_value);
         }
-        let channel = |(field, mut cell): (FieldId, Cell)| {
+        let channel = |(field, mut cell): (FieldId, RawField)| {
             if cell.values.len() == records {
-                cell.records = Rows::All;
+                cell.records = RowSet::All;
             } else {
                 cell.list();
             }
@@ -138,7 +138,7 @@ impl Records {
 }
 
 /// Flags the records that have a value in any field. Returns `None` if all records have one.
-fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool>> {
+fn have_value(records: usize, fields: &mut [(FieldId, RawField)]) -> Option<Vec<bool>> {
     if fields.iter().any(|(_, cell)| cell.values.len() == records) {
         return None;
     }
@@ -154,7 +154,7 @@ fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool
 /// Sorts by (time, write order), and lets records join the rows of their instant.
 fn merge(
     times_ns: &[i64],
-    mut fields: Vec<(FieldId, Cell)>,
+    mut fields: Vec<(FieldId, RawField)>,
     has_value: Option<Vec<bool>>,
 ) -> EntityRows {
     let mut order: Vec<u32> = (0..number(times_ns.len())).collect();
@@ -182,7 +182,7 @@ fn merge(
         of_record().for_each(|field| last_row[field] = row_of[record as usize]);
     }
     let row_count = rows_ns.len();
-    let channel = |(field, cell): (FieldId, Cell)| cell.into_channel(field, &row_of, row_count);
+    let channel = |(field, cell): (FieldId, RawField)| cell.into_channel(field, &row_of, row_count);
     let channels = fields.into_iter().map(channel).collect();
     EntityRows { times_ns: rows_ns, channels }
 }
@@ -192,7 +192,7 @@ fn merge(
 fn fields_of_shared(
     times_ns: &[i64],
     order: &[u32],
-    fields: &mut [(FieldId, Cell)],
+    fields: &mut [(FieldId, RawField)],
 ) -> Vec<(u32, usize)> {
     let mut is_shared = vec![false; times_ns.len()];
     let of_instant = order.chunk_by(|a, b| times_ns[*a as usize] == times_ns[*b as usize]);
@@ -210,7 +210,7 @@ fn fields_of_shared(
     shared
 }
 
-impl Cell {
+impl RawField {
     /// Places the values at the rows of their records. There are `row_count` rows.
     fn into_channel(mut self, field: FieldId, row_of: &[u32], row_count: usize) -> Channel {
         let mut rows = std::mem::take(self.list());
@@ -223,7 +223,7 @@ impl Cell {
             cells.sort_unstable_by_key(|(row, _)| *row);
             (rows, values) = cells.into_iter().unzip();
         }
-        let rows = if rows.len() == row_count { Rows::All } else { Rows::Some(rows) };
+        let rows = if rows.len() == row_count { RowSet::All } else { RowSet::Some(rows) };
         Channel { field, rows, values }
     }
 }

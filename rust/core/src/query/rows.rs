@@ -1,6 +1,6 @@
 //! Rows of an answer, entity by entity.
 
-use crate::model::batch::Rows;
+use crate::model::batch::RowSet;
 use crate::model::names::FieldId;
 
 /// Rows of one entity: ascending times, and the channels that have a value.
@@ -18,7 +18,7 @@ pub struct Channel {
     /// Field of the channel.
     pub field: FieldId,
     /// The rows that have a value.
-    pub rows: Rows,
+    pub rows: RowSet,
     /// The values, in the order of the rows.
     pub values: Vec<f64>,
 }
@@ -30,11 +30,11 @@ impl EntityRows {
         self.channels.retain_mut(|channel| {
             channel.values.truncate(channel.rows.within(&(0..rows)).end);
             let values = channel.values.len();
-            if let Rows::Some(present) = &mut channel.rows {
+            if let RowSet::Some(present) = &mut channel.rows {
                 present.truncate(values);
             }
             if values == rows {
-                channel.rows = Rows::All;
+                channel.rows = RowSet::All;
             }
             values > 0
         });

@@ -17,14 +17,14 @@ use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
 
 /// Fields of the measurement that a query wants.
-enum Fields {
+enum FieldSelection {
     AllNumeric,
     /// Only these fields, ascending.
     Some(Vec<FieldId>),
 }
 
 /// A tombstone that may hide wanted rows.
-struct Hidden {
+struct HiddenExtent {
     tombstone: Tombstone,
     /// For each wanted entity, true if the tombstone names it.
     entities: Vec<bool>,
@@ -37,7 +37,7 @@ pub struct Selection {
     sorted: Vec<(SeriesId, u32)>,
     /// A bit for each series id, so that most rows are skipped without a hash.
     wanted: Vec<u64>,
-    fields: Fields,
+    fields: FieldSelection,
     /// True if rows without a value of a wanted field may be left out.
     needs_values: bool,
     times_ns: Range<i64>,
@@ -45,7 +45,7 @@ pub struct Selection {
     entity_count: usize,
     /// Representative series of the entities in ascending order, each with its entity.
     representatives: Vec<(SeriesId, u32)>,
-    hidden: Vec<Hidden>,
+    hidden: Vec<HiddenExtent>,
 }
 
 impl Selection {
@@ -67,7 +67,7 @@ impl Selection {
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
             wanted: Vec::new(),
-            fields: Fields::AllNumeric,
+            fields: FieldSelection::AllNumeric,
             needs_values: false,
             hidden: hidden(query, entity_ids, &times_ns, tombstones),
             times_ns,
@@ -91,7 +91,7 @@ impl Selection {
             let numeric = known.filter(|(_, field_type)| *field_type == FieldType::Float);
             let mut fields: Vec<FieldId> = numeric.map(|(id, _)| id).collect();
             fields.sort_unstable();
-            selection.fields = Fields::Some(fields);
+            selection.fields = FieldSelection::Some(fields);
         }
         selection
     }
@@ -107,7 +107,7 @@ impl Selection {
         tombstones: &[Tombstone],
         catalog: &Catalog,
     ) -> Self {
-        let hides = |tombstone: &Tombstone| Hidden {
+        let hides = |tombstone: &Tombstone| HiddenExtent {
             entities: series
                 .iter()
                 .map(|id| {
@@ -126,7 +126,7 @@ impl Selection {
             entity_of_series: HashMap::with_capacity(series.len()),
             sorted: Vec::new(),
             wanted: Vec::new(),
-            fields: Fields::Some(fields),
+            fields: FieldSelection::Some(fields),
             needs_values: true,
             hidden,
             times_ns,
@@ -179,7 +179,7 @@ impl Selection {
     /// Returns true if no stored row can match.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let no_field = matches!(&self.fields, Fields::Some(fields) if fields.is_empty());
+        let no_field = matches!(&self.fields, FieldSelection::Some(fields) if fields.is_empty());
         self.entity_of_series.is_empty() || no_field
     }
 
@@ -216,7 +216,7 @@ impl Selection {
         &'s self,
         origin: &Origin,
         times_ns: &Range<i64>,
-    ) -> impl Iterator<Item = &'s Hidden> {
+    ) -> impl Iterator<Item = &'s HiddenExtent> {
         self.hidden.iter().filter(|hidden| {
             overlap(&hidden.tombstone.extent.times_ns, times_ns) && hidden.tombstone.reaches(origin)
         })
@@ -234,7 +234,7 @@ impl Selection {
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        let hiding: Vec<&Hidden> = self.hiding(origin, times_ns).collect();
+        let hiding: Vec<&HiddenExtent> = self.hiding(origin, times_ns).collect();
         let overlaps =
             |times: TimeBounds| times.max_ns >= times_ns.start && times.min_ns < times_ns.end;
         for (index, head) in block.tables().iter().enumerate() {
@@ -316,7 +316,7 @@ impl Selection {
     fn collect_table(
         &self,
         table: &TableReader<'_>,
-        (times_ns, hiding): (&Range<i64>, &[&Hidden]),
+        (times_ns, hiding): (&Range<i64>, &[&HiddenExtent]),
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
@@ -345,8 +345,8 @@ impl Selection {
         };
         for (index, head) in table.head().columns.iter().enumerate() {
             let has_numbers = match self.fields {
-                Fields::AllNumeric => head.field_type == FieldType::Float,
-                Fields::Some(_) => head.field_type != FieldType::Text,
+                FieldSelection::AllNumeric => head.field_type == FieldType::Float,
+                FieldSelection::Some(_) => head.field_type != FieldType::Text,
             };
             if has_numbers && is_asked(&head.field) {
                 hand_over(&table.column(index)?, &selected, &targets, collector);
@@ -393,7 +393,9 @@ impl Selection {
         let targets = collector.records(&selected);
         for column in &table.columns {
             let is_numeric = matches!(column.values, Values::Float(_));
-            if self.wants(column.field) && (is_numeric || matches!(self.fields, Fields::Some(_))) {
+            if self.wants(column.field)
+                && (is_numeric || matches!(self.fields, FieldSelection::Some(_)))
+            {
                 hand_over(column, &selected, &targets, collector);
             }
         }
@@ -401,8 +403,8 @@ impl Selection {
 
     fn wants(&self, field: FieldId) -> bool {
         match &self.fields {
-            Fields::AllNumeric => true,
-            Fields::Some(fields) => fields.binary_search(&field).is_ok(),
+            FieldSelection::AllNumeric => true,
+            FieldSelection::Some(fields) => fields.binary_search(&field).is_ok(),
         }
     }
 }
@@ -413,12 +415,12 @@ fn hidden(
     entity_ids: &[String],
     times_ns: &Range<i64>,
     tombstones: &[Tombstone],
-) -> Vec<Hidden> {
+) -> Vec<HiddenExtent> {
     let of_query = tombstones.iter().filter(|tombstone| {
         let extent = &tombstone.extent;
         extent.has_measurement(&query.measurement) && overlap(&extent.times_ns, times_ns)
     });
-    let hidden = of_query.map(|tombstone| Hidden {
+    let hidden = of_query.map(|tombstone| HiddenExtent {
         entities: entity_ids.iter().map(|id| tombstone.extent.has_entity(id)).collect(),
         tombstone: tombstone.clone(),
     });

@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::batch::Rows;
+    use crate::model::batch::RowSet;
 
     /// A row: its time, and the fields that have a value.
     type Row = (i64, Vec<u32>);
@@ -124,7 +124,8 @@ mod tests {
             let present = (0_u32..).zip(rows).filter(|(_, row)| row.1.contains(&field));
             let present: Vec<u32> = present.map(|(at, _)| at).collect();
             let values = present.iter().map(|row| f64::from(*row)).collect();
-            let rows = if present.len() == rows.len() { Rows::All } else { Rows::Some(present) };
+            let rows =
+                if present.len() == rows.len() { RowSet::All } else { RowSet::Some(present) };
             Channel { field, rows, values }
         };
         EntityRows { times_ns, channels: fields.into_iter().map(channel).collect() }

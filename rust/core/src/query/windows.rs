@@ -11,7 +11,7 @@ use super::collector::{Collector, ColumnValues, RowRange, RowRun, SelectedRows};
 use super::field_map::FieldMap;
 use super::rows::{Channel, EntityRows};
 use crate::model::aggregate::{Aggregation, Interval};
-use crate::model::batch::Rows;
+use crate::model::batch::RowSet;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 
@@ -63,20 +63,20 @@ impl WindowRows {
 }
 
 /// Consecutive rows of a table that belong to one window of an entity.
-pub struct Piece {
+pub struct WindowRun {
     entity: u32,
     window: i64,
     rows: Range<usize>,
 }
 
-impl RowRange for Piece {
+impl RowRange for WindowRun {
     fn rows(&self) -> &Range<usize> {
         &self.rows
     }
 }
 
 impl Collector for WindowRows {
-    type Targets = Vec<Piece>;
+    type Targets = Vec<WindowRun>;
 
     fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
         let mut pieces = Vec::with_capacity(selected.runs.len());
@@ -88,7 +88,7 @@ impl Collector for WindowRows {
                 let window_ns = start_ns..start_ns.saturating_add(self.interval_ns);
                 let within = |time_ns: &&i64| window_ns.contains(time_ns);
                 let more = selected.times_ns[start + 1..rows.end].iter().take_while(within).count();
-                pieces.push(Piece { entity: *entity, window, rows: start..start + 1 + more });
+                pieces.push(WindowRun { entity: *entity, window, rows: start..start + 1 + more });
                 start += 1 + more;
             }
         }
@@ -199,7 +199,7 @@ fn rows_of(fields: FieldMap<Windows>, interval_ns: i64, aggregation: Aggregation
         };
         let is_dense = of_field.len() == windows.len();
         let rows =
-            if is_dense { Rows::All } else { Rows::Some(of_field.iter().map(row).collect()) };
+            if is_dense { RowSet::All } else { RowSet::Some(of_field.iter().map(row).collect()) };
         Channel { field, rows, values }
     };
     let channels = fields.into_iter().filter(|(_, (windows, _))| !windows.is_empty());

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codec::Effort;
-use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::codec::bytes::{ByteReader, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
 use crate::model::time::SECOND_NS;
 use crate::storage::segment::{SegmentSummary, day_of};
@@ -143,7 +143,7 @@ impl Manifest {
     /// Returns [`crate::model::error::Error::Corrupt`] if the bytes are not a manifest, and
     /// [`crate::model::error::Error::Foreign`] if a build before 0.3.0 wrote the manifest.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut input = Cursor::new(bytes, "the manifest");
+        let mut input = ByteReader::new(bytes, "the manifest");
         input.version(VERSION)?;
         let generation = input.varint()?;
         let compacted = input.varint()?;
@@ -259,7 +259,7 @@ pub const fn seconds_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(SECOND_NS)
 }
 
-fn decode_entry(last_ingest_s: i64, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
+fn decode_entry(last_ingest_s: i64, input: &mut ByteReader<'_>) -> Result<SegmentEntry> {
     Ok(SegmentEntry {
         id: input.array()?,
         day: input.zigzag()?,

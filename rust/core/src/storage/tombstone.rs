@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::codec::bytes::{ByteReader, put_len, put_varint, put_zigzag};
 use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, Series};
 use crate::model::error::{Error, Result};
@@ -169,7 +169,7 @@ impl Tombstone {
         self.segments.iter().for_each(|id| out.extend_from_slice(id));
     }
 
-    pub(super) fn decode(input: &mut Cursor<'_>) -> Result<Self> {
+    pub(super) fn decode(input: &mut ByteReader<'_>) -> Result<Self> {
         let position = input.varint()?;
         let times_ns = input.zigzag()?..input.zigzag()?;
         let extent =
@@ -181,7 +181,7 @@ impl Tombstone {
     }
 }
 
-fn decode_names(input: &mut Cursor<'_>) -> Result<Vec<String>> {
+fn decode_names(input: &mut ByteReader<'_>) -> Result<Vec<String>> {
     let count = input.len(input.remaining())?;
     let mut names = Vec::new();
     for _ in 0..count {
@@ -229,7 +229,7 @@ pub fn into_visible(table: Table, hiding: &[&Tombstone], catalog: &Catalog) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::batch::{Column, Rows, Values};
+    use crate::model::batch::{Column, RowSet, Values};
     use crate::model::names::SeriesName;
 
     fn extent(times_ns: Range<i64>, measurements: &[&str], entities: &[&str]) -> Extent {
@@ -251,7 +251,7 @@ mod tests {
             times_ns: vec![1, 2, 2, 2, 3, 2],
             columns: vec![Column {
                 field: 0,
-                rows: Rows::Some(vec![1, 2, 4]),
+                rows: RowSet::Some(vec![1, 2, 4]),
                 values: Values::Float(vec![1.0, 2.0, 4.0]),
             }],
         };
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(left(&[extent(3..4, &[], &["a", "b"])]), table, "a row without entity stays");
         let of_a = left(&[extent(2..3, &["link", "pool"], &["a"])]);
         assert_eq!((of_a.series, of_a.times_ns), (vec![0, 1, 2, 2], vec![1, 2, 2, 3]));
-        assert_eq!(of_a.columns[0].rows, Rows::Some(vec![1, 3]));
+        assert_eq!(of_a.columns[0].rows, RowSet::Some(vec![1, 3]));
         assert_eq!(of_a.columns[0].values, Values::Float(vec![2.0, 4.0]));
         let none = left(&[extent(0..2, &[], &[]), extent(2..9, &["link"], &[])]);
         assert_eq!(none, Table::default());

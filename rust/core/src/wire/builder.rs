@@ -1,7 +1,7 @@
 //! The batch that is built from the records of a body.
 
 use crate::model::batch::ParseResult;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
 
 use super::columns::Columns;
@@ -34,10 +34,10 @@ impl<'c> BatchBuilder<'c> {
     /// Returns the batch that was read.
     ///
     /// # Errors
-    /// Returns [`Refusal::InvalidInput`] for `names` if the new names are too long.
+    /// Returns [`BatchRefusal::InvalidInput`] for `names` if the new names are too long.
     pub(super) fn finish(self) -> ParseResult {
         if self.series.is_full() || self.columns.has_excess_names() {
-            return Err(Refusal::InvalidInput { field: "names" });
+            return Err(BatchRefusal::InvalidInput { field: "names" });
         }
         Ok(self.columns.finish(self.series.into_new()))
     }

@@ -6,15 +6,15 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::model::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, RowSet, Table, Values,
 };
 use crate::model::limits::WriteLimits;
 use crate::model::new_series::NewSeries;
 
 use super::prefix::Prefix;
-use super::value::{Cell, RowColumns, RowValues, Value};
+use super::value::{CellValue, FieldCell, RecordValues, RowColumns};
 
-/// Marks a column that is not known yet, see [`Cell::column`].
+/// Marks a column that is not known yet, see [`FieldCell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
 /// Rows of a table or values of a column for which memory is reserved at first, and the factor of
@@ -25,12 +25,12 @@ const ROOM_MIN: usize = 4;
 const GROWTH: usize = 8;
 
 /// A record that is accepted.
-pub(super) struct Row<'a> {
+pub(super) struct AcceptedRecord<'a> {
     pub(super) record: u32,
     pub(super) measurement: &'a str,
     pub(super) series: u32,
     pub(super) time_ns: i64,
-    /// The table that [`Cell::column`] of its cells refers to.
+    /// The table that [`FieldCell::column`] of its cells refers to.
     pub(super) cells_table: Option<u32>,
 }
 
@@ -165,7 +165,7 @@ impl Columns {
         series: u32,
         time_ns: i64,
         columns: &RowColumns,
-        values: &mut RowValues<'_>,
+        values: &mut RecordValues<'_>,
     ) {
         let row_at = self.add_row(table_at, series, time_ns);
         let (table, rows_max) = (&mut self.batch.tables[table_at as usize], self.rows_max);
@@ -200,7 +200,7 @@ impl Columns {
     ///
     /// # Panics
     /// Panics if two cells have the same name. The caller excludes this.
-    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
+    pub(super) fn accept(&mut self, row: &AcceptedRecord<'_>, cells: &mut [FieldCell<'_>]) {
         let table_at = match self.find_table(row.measurement) {
             Some(table) => table,
             None => self.add_table(row.measurement),
@@ -234,8 +234,8 @@ impl Columns {
             let row_count = table.row_count();
             for column in &mut table.columns {
                 let value_count = column.values.len();
-                if column.rows == Rows::All && value_count < row_count {
-                    column.rows = Rows::Some((0..count(value_count)).collect());
+                if column.rows == RowSet::All && value_count < row_count {
+                    column.rows = RowSet::Some((0..count(value_count)).collect());
                 }
             }
         }
@@ -254,7 +254,7 @@ impl Columns {
         table
     }
 
-    fn add_column(&mut self, table_at: u32, cell: &Cell<'_>, first: CellPosition) -> u32 {
+    fn add_column(&mut self, table_at: u32, cell: &FieldCell<'_>, first: CellPosition) -> u32 {
         let field_type = cell.value.field_type();
         let field = count(self.batch.fields.len());
         let name = cell.name.as_ref().to_owned();
@@ -264,7 +264,7 @@ impl Columns {
         self.batch.fields.push(BatchField { table: table_at, name, field_type, first });
         let columns = &mut self.batch.tables[table_at as usize].columns;
         let column = count(columns.len());
-        columns.push(Column { field, rows: Rows::All, values: Values::new(field_type) });
+        columns.push(Column { field, rows: RowSet::All, values: Values::new(field_type) });
         let (hasher, fields) = (&self.hasher, &self.batch.fields);
         index.by_name.insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
             hasher.hash_one(fields[columns[column as usize].field as usize].name.as_str())
@@ -290,12 +290,12 @@ fn grow<T>(list: &mut Vec<T>, length_max: usize) {
 
 /// Takes `value` for row `row_at` of the table. Returns false if its type differs from the column.
 #[inline]
-fn take(column: &mut Column, row_at: usize, value: &mut Value<'_>, rows_max: usize) -> bool {
+fn take(column: &mut Column, row_at: usize, value: &mut CellValue<'_>, rows_max: usize) -> bool {
     let value_count = column.values.len();
     match (&mut column.values, value) {
-        (Values::Float(values), Value::Float(value)) => push(values, *value, rows_max),
-        (Values::Bool(values), Value::Bool(value)) => push(values, *value, rows_max),
-        (Values::Text(values), Value::Text(value)) => {
+        (Values::Float(values), CellValue::Float(value)) => push(values, *value, rows_max),
+        (Values::Bool(values), CellValue::Bool(value)) => push(values, *value, rows_max),
+        (Values::Text(values), CellValue::Text(value)) => {
             push(values, std::mem::take(value).into(), rows_max);
         }
         _ => return false,
@@ -306,18 +306,18 @@ fn take(column: &mut Column, row_at: usize, value: &mut Value<'_>, rows_max: usi
 
 /// Notes the row of a value that follows `value_count` values in its column.
 #[inline]
-fn note_row(rows: &mut Rows, value_count: usize, row_at: usize) {
-    if !matches!(rows, Rows::All) || value_count != row_at {
+fn note_row(rows: &mut RowSet, value_count: usize, row_at: usize) {
+    if !matches!(rows, RowSet::All) || value_count != row_at {
         push_row(rows, count(value_count), count(row_at));
     }
 }
 
 /// Notes a row as [`note_row`] does, in a column without a value in some row.
 #[cold]
-fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
+fn push_row(rows: &mut RowSet, value_count: u32, row_at: u32) {
     match rows {
-        Rows::All => *rows = Rows::Some((0..value_count).chain([row_at]).collect()),
-        Rows::Some(rows) => {
+        RowSet::All => *rows = RowSet::Some((0..value_count).chain([row_at]).collect()),
+        RowSet::Some(rows) => {
             assert!(rows.last() < Some(&row_at), "one value of a field per row");
             rows.push(row_at);
         }

@@ -1,6 +1,6 @@
 //! Faults of a batch, in the order in which they are reported.
 
-use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::fault::{BatchRefusal, Fault, FaultCode, LocationStep};
 use crate::model::limits::{FAULTS_MAX, IMPORT_FAULTS_MAX};
 
 /// Sorts after every offset of a document: the offset of missing keys.
@@ -54,8 +54,8 @@ impl Faults {
     #[cold]
     pub(super) fn push(&mut self, at: usize, code: FaultCode, index: usize, keys: &[&str]) {
         if self.done.len() < self.max && self.record.len() - self.pass_start < self.record_max {
-            let keys = keys.iter().map(|&key| Step::key(key));
-            let loc = std::iter::once(Step::Index(index)).chain(keys).collect();
+            let keys = keys.iter().map(|&key| LocationStep::key(key));
+            let loc = std::iter::once(LocationStep::Index(index)).chain(keys).collect();
             self.record.push((at, Fault { code, loc }));
         }
     }
@@ -81,18 +81,18 @@ impl Faults {
     /// Refuses a batch of `received` records for its first reason.
     ///
     /// # Errors
-    /// Returns the first that applies: [`Refusal::TooManyRecords`], [`Refusal::Faults`],
-    /// [`Refusal::InvalidInput`] for tags, or [`Refusal::InvalidInput`] for fields.
-    pub(super) fn check(self, received: usize, max: usize) -> Result<(), Refusal> {
+    /// Returns the first that applies: [`BatchRefusal::TooManyRecords`], [`BatchRefusal::Faults`],
+    /// [`BatchRefusal::InvalidInput`] for tags, or [`BatchRefusal::InvalidInput`] for fields.
+    pub(super) fn check(self, received: usize, max: usize) -> Result<(), BatchRefusal> {
         if received > max {
-            return Err(Refusal::TooManyRecords { received, max });
+            return Err(BatchRefusal::TooManyRecords { received, max });
         }
         if !self.are_none() {
-            return Err(Refusal::Faults(self.done));
+            return Err(BatchRefusal::Faults(self.done));
         }
         let refused = [("tags", self.tags_refused), ("fields", self.fields_refused)];
         match refused.into_iter().find(|(_, is_refused)| *is_refused) {
-            Some((field, _)) => Err(Refusal::InvalidInput { field }),
+            Some((field, _)) => Err(BatchRefusal::InvalidInput { field }),
             None => Ok(()),
         }
     }
@@ -125,7 +125,7 @@ impl Faults {
         let of_content =
             if self.tags_refused { FaultCode::TagsInvalid } else { FaultCode::FieldsInvalid };
         (self.tags_refused, self.fields_refused, self.pass_start) = (false, false, 0);
-        first.unwrap_or(Fault { code: of_content, loc: vec![Step::Index(0)] })
+        first.unwrap_or(Fault { code: of_content, loc: vec![LocationStep::Index(0)] })
     }
 
     /// Forgets the faults of the current record.

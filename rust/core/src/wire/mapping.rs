@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 
-use super::rules::Tags;
+use super::rules::TagPairs;
 use crate::model::batch::FieldType;
 use crate::model::catalog::Catalog;
 
@@ -28,16 +28,16 @@ pub struct Rule {
 
 /// Rules by the name of the source, and the rule of all other sources.
 #[derive(Debug)]
-pub struct Mapping {
+pub struct NameRules {
     /// Differs between all mappings of a process, so that raw keys of one mapping never match
     /// another.
     id: u64,
-    rules: HashMap<Box<str>, Named, RandomState>,
-    others: Named,
+    rules: HashMap<Box<str>, NamedRule, RandomState>,
+    others: NamedRule,
 }
 
 #[derive(Debug)]
-struct Named {
+struct NamedRule {
     /// Name of the source in raw keys.
     key: Box<str>,
     /// Name of the rule in raw keys, for protocols in which all sources of a rule share their
@@ -50,7 +50,7 @@ struct Named {
 #[derive(Clone, Copy)]
 pub struct Adapter<'c> {
     /// Maps names to stored names.
-    pub mapping: &'c Mapping,
+    pub mapping: &'c NameRules,
     /// Names that are known to be stored.
     pub catalog: &'c Catalog,
 }
@@ -65,7 +65,7 @@ impl Adapter<'_> {
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 
-impl Mapping {
+impl NameRules {
     /// Returns a mapping with these rules by source, and `others` for all other sources. If a
     /// source has two rules, the last rule counts.
     #[must_use]
@@ -74,10 +74,10 @@ impl Mapping {
         let rules = rules.into_iter().enumerate().map(|(number, (source, rule))| {
             let key = raw_name(id, &source).into();
             let rule_key = format!("{id}#{number}").into();
-            (source.into_boxed_str(), Named { key, rule_key, rule })
+            (source.into_boxed_str(), NamedRule { key, rule_key, rule })
         });
         let rules = rules.collect();
-        let others = Named { key: "".into(), rule_key: format!("{id}#").into(), rule: others };
+        let others = NamedRule { key: "".into(), rule_key: format!("{id}#").into(), rule: others };
         Self { id, rules, others }
     }
 
@@ -96,7 +96,7 @@ impl Mapping {
     }
 }
 
-impl Default for Mapping {
+impl Default for NameRules {
     fn default() -> Self {
         Self::new([], Rule::default())
     }
@@ -117,7 +117,7 @@ impl Rule {
     /// tag of the rule, or the first tag in `defaults` that has a value.
     pub(super) fn name_entity<'t>(
         &self,
-        tags: &mut Tags<'t>,
+        tags: &mut TagPairs<'t>,
         defaults: &[&str],
     ) -> Option<Cow<'t, str>> {
         if tags.iter().any(|(key, _)| key == ENTITY_ID) {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn named(tags: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
-        let mut tags: Tags<'_> =
+        let mut tags: TagPairs<'_> =
             tags.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         rule().name_entity(&mut tags, &[]);
         tags.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_source_has_its_rule_or_that_of_all_others() {
-        let mapping = Mapping::new([("cpu".to_owned(), rule())], Rule::default());
+        let mapping = NameRules::new([("cpu".to_owned(), rule())], Rule::default());
         let (_, found) = mapping.find("cpu");
         assert_eq!(found.measurement("cpu".into()), "telemetry");
         assert_eq!(found.field("usage".into()), "cpu_usage");
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn raw_names_of_sources_and_of_mappings_differ() {
         let rules = || [("cpu".to_owned(), rule())];
-        let (one, other) = (Mapping::new(rules(), rule()), Mapping::new(rules(), Rule::default()));
+        let (one, other) =
+            (NameRules::new(rules(), rule()), NameRules::new(rules(), Rule::default()));
         let names =
             [one.find("cpu").0, one.find("disk").0, other.find("cpu").0, other.find("disk").0];
         for (at, name) in names.iter().enumerate() {

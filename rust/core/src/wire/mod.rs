@@ -1,5 +1,5 @@
 //! Wire formats: bytes of a batch in, [`Batch`](crate::model::batch::Batch) or
-//! [`Refusal`](crate::model::fault::Refusal) out.
+//! [`BatchRefusal`](crate::model::fault::BatchRefusal) out.
 //!
 //! Every format finds a known series by the raw bytes of its tags. It checks the rest of a record
 //! by the same rules, and hands accepted cells to the columns of a batch. Refusals have the order
@@ -48,7 +48,7 @@ pub use csv::{CsvColumn, CsvColumns, CsvField, csv_cells, csv_records, parse_csv
 pub use encode::{FieldValue, RecordEncoder};
 pub use json::{json_records, parse_json, parse_json_lines};
 pub use line::{line_records, parse_adapted_lines, parse_lines};
-pub use mapping::{Adapter, Mapping, Rule};
+pub use mapping::{Adapter, NameRules, Rule};
 pub use metrics::{parse_otlp, parse_remote_write};
 pub use precision::Precision;
 pub use protobuf::{is_acceptable, parse_protobuf};

@@ -7,7 +7,7 @@ use crate::model::names::SeriesName;
 use crate::model::time::YEAR_2000_NS;
 
 /// Keys and values of tags.
-pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
+pub(super) type TagPairs<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
 /// Tags whose value is always the tenant's key, regardless of the value that was sent.
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
@@ -31,7 +31,7 @@ pub(super) const fn is_stored(time_ns: i64) -> bool {
 /// count). Also returns `None` if a key appears twice, which the caller excludes or handles.
 pub(super) fn series_name<'t>(
     measurement: &str,
-    mut tags: Tags<'t>,
+    mut tags: TagPairs<'t>,
     tenant_key: &'t str,
     limits: &WriteLimits,
 ) -> Option<SeriesName> {

@@ -28,7 +28,7 @@ pub(super) struct SeriesFinder<'c> {
 
 /// Hash of a raw key without a known series.
 #[derive(Clone, Copy)]
-pub(super) struct Unknown(u64);
+pub(super) struct UnknownKey(u64);
 
 impl<'c> SeriesFinder<'c> {
     pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache, bytes_max: usize) -> Self {
@@ -57,7 +57,7 @@ impl<'c> SeriesFinder<'c> {
     }
 
     /// Finds the series of `measurement` whose tags have these bytes.
-    pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
+    pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, UnknownKey> {
         self.tags_length = tags.len();
         let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
         let known = self.raw_keys.find(hash, self.format, measurement.as_bytes(), tags);
@@ -72,7 +72,7 @@ impl<'c> SeriesFinder<'c> {
                     RawKeyCache::is_key_of(new.raw_key, self.format, measurement, tags)
                 })
         };
-        let &at = self.new_index.find(hash, is_same).ok_or(Unknown(hash))?;
+        let &at = self.new_index.find(hash, is_same).ok_or(UnknownKey(hash))?;
         self.next_new = at as usize + 1;
         Ok(NEW_SERIES_BASE + at)
     }
@@ -120,7 +120,7 @@ impl<'c> SeriesFinder<'c> {
     pub(super) fn add(
         &mut self,
         name: &SeriesName,
-        Unknown(hash): Unknown,
+        UnknownKey(hash): UnknownKey,
         measurement: &str,
         tags: &[u8],
     ) -> u32 {
@@ -142,7 +142,7 @@ impl<'c> SeriesFinder<'c> {
     pub(super) fn add_encoded<'t>(
         &mut self,
         name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
-        Unknown(hash): Unknown,
+        UnknownKey(hash): UnknownKey,
         tags: &str,
     ) -> u32 {
         let number = number(self.new.len());

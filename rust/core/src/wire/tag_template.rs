@@ -6,8 +6,8 @@ use std::ops::Range;
 use crate::model::json;
 use crate::model::names::{ENTITY_ID, EncodedName, EncodedText};
 use crate::wire::prefix::Prefix;
-use crate::wire::rules::{TENANT_TAGS, Tags};
-use crate::wire::series::{SeriesFinder, Unknown};
+use crate::wire::rules::{TENANT_TAGS, TagPairs};
+use crate::wire::series::{SeriesFinder, UnknownKey};
 use crate::wire::tokens::json::Scanner;
 
 /// Templates are given up if more tags than the matches plus this number match no template.
@@ -32,14 +32,14 @@ struct TagsTemplate {
     /// Text after the last value.
     last: Prefix,
     /// Keys in ascending order.
-    keys: Vec<Key>,
+    keys: Vec<TemplateKey>,
     /// Index in `keys` of the key of the entity.
     entity: Option<usize>,
     /// If true, the keys need no escapes. Values never need escapes.
     are_plain: bool,
 }
 
-struct Key {
+struct TemplateKey {
     text: EncodedText,
     /// Index of its value. `None` if the value is the tenant's key.
     value: Option<usize>,
@@ -52,7 +52,7 @@ impl TagsTemplates {
         &mut self,
         (measurement, tags): (&str, &str),
         tenant_key: &str,
-        unknown: Unknown,
+        unknown: UnknownKey,
         series: &mut SeriesFinder<'_>,
     ) -> Option<u32> {
         let template = self.last.as_ref()?;
@@ -61,7 +61,7 @@ impl TagsTemplates {
             return None;
         }
         self.hit_count += 1;
-        let value = |key: &Key| match key.value {
+        let value = |key: &TemplateKey| match key.value {
             Some(index) => tags.get(self.values[index].clone()).unwrap_or_default(),
             None => tenant_key,
         };
@@ -75,7 +75,7 @@ impl TagsTemplates {
     }
 
     /// Learns the template of `tags`, which have these pairs and were accepted.
-    pub(super) fn learn(&mut self, tags: &str, pairs: &Tags<'_>) {
+    pub(super) fn learn(&mut self, tags: &str, pairs: &TagPairs<'_>) {
         if self.miss_count <= self.hit_count + MISSES_MAX
             && let Some(template) = TagsTemplate::of(tags, pairs)
         {
@@ -87,7 +87,7 @@ impl TagsTemplates {
 impl TagsTemplate {
     /// Returns the template of these tags, whose keys are distinct. Returns `None` if a value has
     /// escapes.
-    fn of(tags: &str, pairs: &Tags<'_>) -> Option<Self> {
+    fn of(tags: &str, pairs: &TagPairs<'_>) -> Option<Self> {
         let (mut texts, mut keys, mut at) = (Vec::new(), Vec::new(), 0);
         for (index, (key, value)) in pairs.iter().enumerate() {
             let Cow::Borrowed(value) = value else { return None };
@@ -105,7 +105,7 @@ impl TagsTemplate {
             are_plain: keys.iter().all(|(key, _)| json::is_plain(key)),
             keys: keys
                 .into_iter()
-                .map(|(key, value)| Key { text: EncodedText::new(key), value })
+                .map(|(key, value)| TemplateKey { text: EncodedText::new(key), value })
                 .collect(),
             entity,
         })

@@ -6,13 +6,13 @@ use crate::model::batch::FieldType;
 
 /// An acceptable field value.
 #[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum CellValue<'a> {
     Float(f64),
     Bool(bool),
     Text(Cow<'a, str>),
 }
 
-impl Value<'_> {
+impl CellValue<'_> {
     pub(super) const fn field_type(&self) -> FieldType {
         match self {
             Self::Float(_) => FieldType::Float,
@@ -29,11 +29,11 @@ impl Value<'_> {
 
 /// A field of a record on its way into a column.
 #[derive(Clone, Debug)]
-pub(super) struct Cell<'a> {
+pub(super) struct FieldCell<'a> {
     pub(super) name: Cow<'a, str>,
     /// Column of the table for which the cells were read, if known. Saves a lookup of the name.
     pub(super) column: u32,
-    pub(super) value: Value<'a>,
+    pub(super) value: CellValue<'a>,
 }
 
 /// Columns of the values of a record, in the order of the values.
@@ -68,14 +68,14 @@ impl RowColumns {
 
 /// Values of a record whose columns are known. Nearly all are doubles.
 #[derive(Default)]
-pub(super) struct RowValues<'a> {
+pub(super) struct RecordValues<'a> {
     pub(super) doubles: Vec<f64>,
-    pub(super) others: Vec<Value<'a>>,
+    pub(super) others: Vec<CellValue<'a>>,
     /// Columns of the values, if a record has its fields in another order than its template.
     pub(super) columns: RowColumns,
 }
 
-impl RowValues<'_> {
+impl RecordValues<'_> {
     pub(super) fn clear(&mut self) {
         self.doubles.clear();
         self.others.clear();

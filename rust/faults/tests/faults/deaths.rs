@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
-use fleetcast_faults::plane::Due;
-use fleetcast_faults::storage::store::Directory;
+use fleetcast_faults::plane::CompactionTrigger;
+use fleetcast_faults::storage::store::DirectoryPlanes;
 
 use super::batches::NOW_NS;
 use super::*;
@@ -135,11 +135,11 @@ fn failing_twice() {
 fn fail(times: u64) {
     let (root, call) = doom();
     let directory = root.join(PLANE);
-    let (planes, name) = Directory::of_plane(&directory).unwrap();
+    let (planes, name) = DirectoryPlanes::of_plane(&directory).unwrap();
     let open = || Plane::open(&planes, name, &MASTER_KEY, "acme");
     let plane = open().unwrap();
     calls::record(&root, Fault::Calls { calls: call..call + times, errno: libc::EIO });
-    drop(plane.compact(Due::Now, NOW_NS));
+    drop(plane.compact(CompactionTrigger::Now, NOW_NS));
     drop(plane);
     let opened = (0..=times).find_map(|_| open().ok()).unwrap();
     opened.stats().unwrap();

@@ -57,7 +57,7 @@ fn three_writers_that_are_killed() {
             tally.assert_clean();
         }
         client.work(&[Step::Reopen]);
-        let (planes, plane) = Directory::of_plane(&directory).unwrap();
+        let (planes, plane) = DirectoryPlanes::of_plane(&directory).unwrap();
         let found = Plane::verify(&planes, plane, &MASTER_KEY).unwrap();
         assert_eq!(found.damages, [""; 0]);
         verified += found.rows;

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 
 use fleetcast_faults::model::error::Error;
 use fleetcast_faults::plane::Plane;
-use fleetcast_faults::storage::store::Directory;
+use fleetcast_faults::storage::store::DirectoryPlanes;
 use tempfile::TempDir;
 
 use self::batches::{Event, Expected, Verdict};
@@ -207,7 +207,7 @@ fn revive(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Cl
     tally.note(&client.judge(&after));
     tally.orphans += client.orphans() as u64;
     client.work(&[Step::Reopen]);
-    let (planes, plane) = Directory::of_plane(directory).unwrap();
+    let (planes, plane) = DirectoryPlanes::of_plane(directory).unwrap();
     let verified = Plane::verify(&planes, plane, &MASTER_KEY).unwrap();
     tally.note(&Verdict { unreadable: verified.damages, ..Verdict::default() });
     tally.note(&client.judge(&after));

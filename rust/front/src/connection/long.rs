@@ -3,26 +3,26 @@
 use std::io::Write;
 use std::time::Instant;
 
-use super::outgoing::{Answer, Pace, Rest};
-use crate::holding::Holding;
-use crate::message::Message;
+use super::outgoing::{Answer, AnswerRest, Pace};
+use crate::holding::SharePermit;
+use crate::message::IncomingRequest;
 
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 const CHUNK_END: &[u8] = b"\r\n";
 
 /// A request whose answer has begun. While a part of the answer is being sent, the request is with
 /// its connection. While the next part is made, the request waits for a thread or is with a thread.
-pub(crate) struct Long {
-    pub(crate) message: Box<Message>,
-    pub(crate) under_way: Option<Holding>,
+pub(crate) struct LongRequest {
+    pub(crate) message: Box<IncomingRequest>,
+    pub(crate) under_way: Option<SharePermit>,
     /// Share of the unsent bytes that the rest of the answer holds.
-    pub(crate) unsent_held: Option<Holding>,
+    pub(crate) unsent_held: Option<SharePermit>,
     pub(crate) body: LongBody,
 }
 
 /// The body of a long answer.
 pub(crate) struct LongBody {
-    rest: Box<dyn Rest>,
+    rest: Box<dyn AnswerRest>,
     /// If true, the body is sent in chunks (RFC 9112, 7.1); else the body ends with the connection.
     is_chunked: bool,
     pub(crate) keep: bool,
@@ -32,7 +32,12 @@ pub(crate) struct LongBody {
 }
 
 impl LongBody {
-    pub(crate) fn new(rest: Box<dyn Rest>, is_chunked: bool, keep: bool, now: Instant) -> Self {
+    pub(crate) fn new(
+        rest: Box<dyn AnswerRest>,
+        is_chunked: bool,
+        keep: bool,
+        now: Instant,
+    ) -> Self {
         Self { rest, is_chunked, keep, pace: Pace::new(now), paused_at: now }
     }
 

@@ -26,29 +26,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::head::HeadScanner;
-use crate::holding::Holding;
+use crate::holding::SharePermit;
 use crate::limits::ConnectionLimits;
-use crate::message::Message;
+use crate::message::IncomingRequest;
 use crate::poll::Interest;
-use crate::shared::Shared;
+use crate::shared::WorkerState;
 use crate::socket::{Peer, Socket};
 
-pub(crate) use long::{Long, LongBody};
-pub use outgoing::{Answer, Body, Piece, Rest};
+pub(crate) use long::{LongBody, LongRequest};
+pub use outgoing::{Answer, AnswerRest, OutgoingBody, Piece};
 pub(crate) use phase::Phase;
 
-use outgoing::Outgoing;
+use outgoing::OutgoingAnswer;
 
 /// The next need of a connection.
-pub(crate) enum Step {
+pub(crate) enum Need {
     /// More input, before the deadline.
     Read,
     /// Room for more of an answer, before the deadline.
     Write,
     /// A thread, because a request is whole.
-    Serve(Box<Message>),
+    Serve(Box<IncomingRequest>),
     /// A thread, because the client has taken every part of a long answer that was made.
-    GoOn(Box<Long>),
+    GoOn(Box<LongRequest>),
     /// Another look at the input that arrived after the last request.
     Resume,
     /// To be closed.
@@ -60,11 +60,11 @@ pub(crate) struct Connection {
     /// The name by which epoll and the loop know this connection. No other connection ever has it.
     pub(crate) token: u64,
     pub(crate) peer: Peer,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
 }
 
 /// The mutable part of a connection.
-pub(crate) struct State {
+pub(crate) struct ConnectionState {
     /// `None` once the connection is closed.
     socket: Option<Socket>,
     phase: Phase,
@@ -79,14 +79,14 @@ pub(crate) struct State {
     /// Bytes of input to come that are discarded unread.
     unread_bytes: u64,
     /// The request whose body is being received.
-    receiving: Option<Box<Message>>,
+    receiving: Option<Box<IncomingRequest>>,
     /// Count of bytes whose arrival wakes the loop while a body is being received.
     low_water_bytes: usize,
-    outgoing: Option<Outgoing>,
+    outgoing: Option<OutgoingAnswer>,
     /// The long answer that the outgoing part belongs to.
-    long: Option<Box<Long>>,
+    long: Option<Box<LongRequest>>,
     keep: bool,
-    unsent_held: Option<Holding>,
+    unsent_held: Option<SharePermit>,
     /// Instant at which the client last took bytes of an answer.
     taken_at: Instant,
 }
@@ -99,7 +99,7 @@ impl Connection {
         limits: Arc<ConnectionLimits>,
         now: Instant,
     ) -> Self {
-        let state = State {
+        let state = ConnectionState {
             socket: Some(socket),
             phase: Phase::Idle,
             deadline: Some(now + limits.idle),
@@ -119,19 +119,19 @@ impl Connection {
     }
 
     /// Locks the state. Every holder of the lock makes only calls that do not block.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does, for the loop, what the socket allows at once. Input is read into `scratch`.
     pub(crate) fn advance(
         &self,
-        shared: &Shared,
+        shared: &WorkerState,
         scratch: &mut [u8],
         now: Instant,
-    ) -> (Step, Option<Instant>) {
+    ) -> (Need, Option<Instant>) {
         let mut state = self.lock();
-        let step = state.advance(self, shared, scratch, now).unwrap_or(Step::Close);
+        let step = state.advance(self, shared, scratch, now).unwrap_or(Need::Close);
         let step = state.settle(self, shared, step);
         (step, state.deadline)
     }
@@ -152,7 +152,7 @@ impl Connection {
     }
 }
 
-impl State {
+impl ConnectionState {
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
@@ -162,22 +162,22 @@ impl State {
     }
 
     /// Returns the holding of the unsent answer, and the instant at which the client last took bytes.
-    pub(crate) fn unsent(&self) -> Option<(&Holding, Instant)> {
+    pub(crate) fn unsent(&self) -> Option<(&SharePermit, Instant)> {
         let of_long = || self.long.as_ref()?.unsent_held.as_ref();
         self.unsent_held.as_ref().or_else(of_long).map(|held| (held, self.taken_at))
     }
 
     /// Arms the socket for what `step` needs. Returns the step that the loop or a thread must take.
-    fn settle(&self, connection: &Connection, shared: &Shared, step: Step) -> Step {
+    fn settle(&self, connection: &Connection, shared: &WorkerState, step: Need) -> Need {
         let interest = match step {
-            Step::Read => Interest::ReadOnce,
-            Step::Write => Interest::WriteOnce,
+            Need::Read => Interest::ReadOnce,
+            Need::Write => Interest::WriteOnce,
             other => return other,
         };
         // A connection that was closed in the meantime needs no arming.
         match &self.socket {
             Some(socket) if shared.poll.arm(socket, connection.token, interest).is_err() => {
-                Step::Close
+                Need::Close
             }
             _ => step,
         }
@@ -186,21 +186,21 @@ impl State {
     fn advance(
         &mut self,
         connection: &Connection,
-        shared: &Shared,
+        shared: &WorkerState,
         scratch: &mut [u8],
         now: Instant,
-    ) -> io::Result<Step> {
+    ) -> io::Result<Need> {
         let outcome = match self.phase {
             Phase::Idle | Phase::Head => self.read_head(connection, shared, scratch, now),
             Phase::Body => self.read_body(),
             Phase::Send => self.send(now),
             Phase::Skip | Phase::Linger => self.discard(scratch, now),
             // The socket is not armed while a thread has the connection.
-            Phase::Busy => Ok(Step::Close),
+            Phase::Busy => Ok(Need::Close),
         };
         match outcome {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(if self.phase == Phase::Send { Step::Write } else { Step::Read })
+                Ok(if self.phase == Phase::Send { Need::Write } else { Need::Read })
             }
             other => other,
         }
@@ -211,9 +211,9 @@ impl State {
     }
 
     /// Ends a round. The connection then waits for another request.
-    fn rest(&mut self, now: Instant) -> Step {
+    fn rest(&mut self, now: Instant) -> Need {
         self.phase = Phase::Idle;
         self.deadline = Some(now + self.limits.idle);
-        if self.held.is_empty() { Step::Read } else { Step::Resume }
+        if self.held.is_empty() { Need::Read } else { Need::Resume }
     }
 }

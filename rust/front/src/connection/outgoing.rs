@@ -12,7 +12,7 @@ use crate::socket::Socket;
 pub type Piece = Box<dyn AsRef<[u8]> + Send>;
 
 /// The part of a long answer that is made while its client takes it.
-pub trait Rest: Send {
+pub trait AnswerRest: Send {
     /// Returns the next bytes of the body, and `None` after the last bytes. If it panics, the
     /// connection ends without the end of the body.
     fn next(&mut self) -> Option<Piece>;
@@ -22,11 +22,11 @@ pub trait Rest: Send {
 }
 
 /// The body of an answer.
-pub enum Body {
+pub enum OutgoingBody {
     /// The whole body.
     Pieces(Vec<Piece>),
     /// A source that makes the body piece by piece.
-    Rest(Box<dyn Rest>),
+    Rest(Box<dyn AnswerRest>),
 }
 
 /// Bytes below which a piece is copied after the head. Such a copy costs less than keeping the
@@ -41,7 +41,7 @@ pub struct Answer {
     /// The pieces of the body that are not in `head`.
     pub pieces: Vec<Piece>,
     /// The source of the body of a long answer. Such an answer has only its head here.
-    pub rest: Option<Box<dyn Rest>>,
+    pub rest: Option<Box<dyn AnswerRest>>,
 }
 
 impl Answer {
@@ -98,7 +98,7 @@ impl Pace {
 
 /// The part of an answer that the client has not taken.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingAnswer {
     answer: Answer,
     /// Count of the parts that were sent whole: the head, then the pieces.
     sent_pieces: usize,
@@ -110,7 +110,7 @@ pub(crate) struct Outgoing {
     pub(crate) deadline: Instant,
 }
 
-impl Outgoing {
+impl OutgoingAnswer {
     pub(crate) fn new(answer: Answer, pace: Pace, limits: &ConnectionLimits, now: Instant) -> Self {
         Self {
             unsent_bytes: answer.len(),

@@ -22,7 +22,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use key_owners::KeyOwners;
-pub use queue::{Always, FairQueue, Lane, Starts, Turn};
+pub use queue::{FairQueue, Lane, NoCheck, StartCheck, Work};
 pub use share::Share;
 
 /// Name of an owner, cheap to keep in many places.

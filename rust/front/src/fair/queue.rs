@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::share::Holdings;
+use super::share::LocalShare;
 use super::usage::Usage;
 use super::{Owner, OwnerName};
 
@@ -26,7 +26,7 @@ pub struct Lane<K = ()> {
 }
 
 /// The last check before an item is served.
-pub trait Starts<K, T> {
+pub trait StartCheck<K, T> {
     /// Returns true if the first item of a lane may be served now. The queue calls it under its
     /// lock, so it must not use the queue.
     fn starts(&self, lane: &Lane<K>, item: &mut T) -> bool;
@@ -34,9 +34,9 @@ pub trait Starts<K, T> {
 
 /// Lets every item start.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Always;
+pub struct NoCheck;
 
-impl<K, T> Starts<K, T> for Always {
+impl<K, T> StartCheck<K, T> for NoCheck {
     fn starts(&self, _lane: &Lane<K>, _item: &mut T) -> bool {
         true
     }
@@ -44,7 +44,7 @@ impl<K, T> Starts<K, T> for Always {
 
 /// The answer to a thread that asks for work.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Turn<K, T> {
+pub enum Work<K, T> {
     /// An item; `done` or `done_and_get` must follow.
     Item(Lane<K>, T),
     /// No item may start now.
@@ -60,26 +60,26 @@ pub enum Turn<K, T> {
 /// owner has used least CPU time goes first. An owner's share of the threads bounds its items under
 /// way. Owners that are slow, or stuck in their own store, thus leave threads to the other owners.
 /// An owner that has used more CPU time than its equal part, beside others, gets one thread for
-/// each core. While `Starts` returns false, the lane waits, and `retry` asks again. Safe to share
-/// between threads.
+/// each core. While `StartCheck` returns false, the lane waits, and `retry` asks again. Safe to
+/// share between threads.
 ///
 /// The thread that went to sleep last is woken first, because its caches are warm. Each woken
 /// thread wakes the next. Threads that are awake take the items before another thread has woken up.
-pub struct FairQueue<K, T, S = Always> {
+pub struct FairQueue<K, T, S = NoCheck> {
     threads_max: usize,
     cores: u64,
     starts: S,
-    state: Mutex<State<K, T>>,
+    state: Mutex<FairQueueState<K, T>>,
 }
 
-struct State<K, T> {
+struct FairQueueState<K, T> {
     lanes: HashMap<Lane<K>, VecDeque<T>, foldhash::fast::RandomState>,
     /// Lanes that have items, in the order in which they are served.
     order: VecDeque<Lane<K>>,
     /// The deque of a lane that became empty, kept for the next lane.
     spare: VecDeque<T>,
     waiting: usize,
-    under_way: Holdings,
+    under_way: LocalShare,
     usage: Usage,
     /// Bound on the items that became able to start since a thread last looked at all lanes.
     due: usize,
@@ -93,19 +93,19 @@ impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
     /// Makes a queue whose items all may start.
     #[must_use]
     pub fn new(owner_max: usize) -> Self {
-        Self::with_starts(owner_max, Always)
+        Self::with_starts(owner_max, NoCheck)
     }
 }
 
-impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
+impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
     /// Makes a queue whose items start when `starts` allows it.
     pub fn with_starts(owner_max: usize, starts: S) -> Self {
-        let state = State {
+        let state = FairQueueState {
             lanes: HashMap::default(),
             order: VecDeque::new(),
             spare: VecDeque::new(),
             waiting: 0,
-            under_way: Holdings::default(),
+            under_way: LocalShare::default(),
             usage: Usage::new(Instant::now()),
             due: 0,
             asleep: Vec::new(),
@@ -140,7 +140,7 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
 
     /// Returns the next item without waiting.
     #[cfg(test)]
-    pub(super) fn try_get(&self) -> Turn<K, T> {
+    pub(super) fn try_get(&self) -> Work<K, T> {
         self.look(&mut self.lock())
     }
 
@@ -158,15 +158,15 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         let mut state = self.lock();
         state.usage.add(owner, used, now);
         match self.end_and_look(&mut state, owner) {
-            Turn::Item(lane, item) => Some((lane, item)),
-            Turn::End => None,
-            Turn::Wait => self.wait(state),
+            Work::Item(lane, item) => Some((lane, item)),
+            Work::End => None,
+            Work::Wait => self.wait(state),
         }
     }
 
     /// Does `done` and then `try_get`.
     #[cfg(test)]
-    pub(super) fn done_and_try_get(&self, owner: &str) -> Turn<K, T> {
+    pub(super) fn done_and_try_get(&self, owner: &str) -> Work<K, T> {
         self.end_and_look(&mut self.lock(), owner)
     }
 
@@ -230,12 +230,12 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         state.wake();
     }
 
-    fn wait<'q>(&'q self, mut state: MutexGuard<'q, State<K, T>>) -> Option<(Lane<K>, T)> {
+    fn wait<'q>(&'q self, mut state: MutexGuard<'q, FairQueueState<K, T>>) -> Option<(Lane<K>, T)> {
         loop {
             match self.look(&mut state) {
-                Turn::Item(lane, item) => return Some((lane, item)),
-                Turn::End => return None,
-                Turn::Wait => {}
+                Work::Item(lane, item) => return Some((lane, item)),
+                Work::End => return None,
+                Work::Wait => {}
             }
             let this = thread::current();
             state.asleep.push(this.clone());
@@ -253,23 +253,23 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         }
     }
 
-    fn add(&self, state: &mut State<K, T>, lane: Lane<K>, item: T) {
+    fn add(&self, state: &mut FairQueueState<K, T>, lane: Lane<K>, item: T) {
         let fits = state.under_way.fits(&lane.owner, 1, self.threads_max as u64);
         state.due += usize::from(fits);
         state.push(lane, item);
     }
 
-    fn look(&self, state: &mut State<K, T>) -> Turn<K, T> {
+    fn look(&self, state: &mut FairQueueState<K, T>) -> Work<K, T> {
         let turn = self.take(state);
         state.wake();
         turn
     }
 
-    fn end_and_look(&self, state: &mut State<K, T>, owner: &str) -> Turn<K, T> {
+    fn end_and_look(&self, state: &mut FairQueueState<K, T>, owner: &str) -> Work<K, T> {
         let due = state.due;
         state.end(owner);
         let turn = self.take(state);
-        if matches!(&turn, Turn::Item(next, _) if *next.owner == *owner) {
+        if matches!(&turn, Work::Item(next, _) if *next.owner == *owner) {
             state.due = state.due.min(due); // its owner holds as much as before
         }
         state.wake();
@@ -277,14 +277,14 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 
     /// Takes the first item that may start.
-    fn take(&self, state: &mut State<K, T>) -> Turn<K, T> {
+    fn take(&self, state: &mut FairQueueState<K, T>) -> Work<K, T> {
         if state.waiting == 0 {
             state.due = 0;
-            return if state.closed { Turn::End } else { Turn::Wait };
+            return if state.closed { Work::End } else { Work::Wait };
         }
         let threads_max = self.threads_max as u64;
         let near = state.near();
-        let State { lanes, order, under_way, usage, .. } = &mut *state;
+        let FairQueueState { lanes, order, under_way, usage, .. } = &mut *state;
         let found = near.into_iter().chain(NEAR_LANES..order.len()).find(|index| {
             let lane = &order[*index];
             let is_below = under_way.held(&lane.owner) < self.cores;
@@ -297,13 +297,13 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         });
         let Some((lane, item)) = found.and_then(|index| state.take(index)) else {
             state.due = 0;
-            return Turn::Wait;
+            return Work::Wait;
         };
         state.due = state.due.saturating_sub(1);
-        Turn::Item(lane, item)
+        Work::Item(lane, item)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<K, T>> {
+    fn lock(&self) -> MutexGuard<'_, FairQueueState<K, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -314,7 +314,7 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 }
 
-impl<K: Clone + Eq + Hash, T> State<K, T> {
+impl<K: Clone + Eq + Hash, T> FairQueueState<K, T> {
     fn push(&mut self, lane: Lane<K>, item: T) {
         self.waiting += 1;
         if let Some(items) = self.lanes.get_mut(&lane) {

@@ -9,7 +9,7 @@ use super::{Owner, OwnerName};
 ///
 /// Example: with a bound of 16, a lone owner gets 8. If others hold 8, it gets 4.
 #[derive(Debug, Default)]
-pub struct Share(Mutex<Holdings>);
+pub struct Share(Mutex<LocalShare>);
 
 impl Share {
     /// Takes `amount` of `bound`. Takes nothing and returns false if the amount is more than the
@@ -59,20 +59,20 @@ impl Share {
         self.with(|holdings| holdings.total)
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Holdings) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut LocalShare) -> R) -> R {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// `Share` without a lock, for a caller that has exclusive access.
 #[derive(Debug, Default)]
-pub(super) struct Holdings {
+pub(super) struct LocalShare {
     /// Owners that hold an amount above zero; other owners need no memory.
     held: HashMap<Owner, u64, foldhash::fast::RandomState>,
     total: u64,
 }
 
-impl Holdings {
+impl LocalShare {
     pub(super) fn fits(&self, owner: &str, amount: u64, bound: u64) -> bool {
         let needed = match self.held(owner) {
             0 => amount,

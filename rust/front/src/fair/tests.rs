@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{FairQueue, KeyOwners, Lane, Owner, Share, Starts, Turn};
+use super::{FairQueue, KeyOwners, Lane, Owner, Share, StartCheck, Work};
 
 fn owner(name: &str) -> Owner {
     Arc::from(name)
@@ -82,7 +82,7 @@ fn an_empty_key_is_nobodys() {
 }
 
 /// Returns the items that one thread serves, one after the other.
-fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
+fn served<K: Clone + Eq + std::hash::Hash, T, S: StartCheck<K, T>>(
     turns: &FairQueue<K, T, S>,
     count: usize,
 ) -> Vec<T> {
@@ -140,7 +140,7 @@ fn an_owner_with_most_of_the_cpu_time_gets_a_thread_for_each_core() {
     }
     (0..cores + 4).for_each(|number| turns.put(lane("a"), number));
     (0..cores).for_each(|number| assert_eq!(turns.get(), Some((lane("a"), number))));
-    assert_eq!(turns.try_get(), Turn::Wait);
+    assert_eq!(turns.try_get(), Work::Wait);
     turns.put(lane("b"), 0);
     assert_eq!(turns.get(), Some((lane("b"), 0)));
     turns.done("a");
@@ -153,7 +153,7 @@ fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
     let numbered = |number: usize| Lane { owner: owner("a"), kind: number % 2 };
     (0..20).for_each(|number| turns.put(numbered(number), number)); // lanes count as one owner
     (0..4).for_each(|number| assert_eq!(turns.get(), Some((numbered(number), number))));
-    assert_eq!(turns.try_get(), Turn::Wait);
+    assert_eq!(turns.try_get(), Work::Wait);
     let other = Lane { owner: owner("b"), kind: 0 };
     turns.put(other.clone(), 99);
     assert_eq!(turns.get(), Some((other.clone(), 99))); // 16 of the first owner came before
@@ -173,13 +173,13 @@ fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
     turns.done(&second.owner);
     turns.done("a");
     turns.put(lane("a"), 2);
-    assert_eq!(turns.try_get(), Turn::Item(lane("a"), 2));
+    assert_eq!(turns.try_get(), Work::Item(lane("a"), 2));
 }
 
 /// Lets reads start while the gate is open.
 struct Gate(AtomicBool);
 
-impl Starts<&'static str, &'static str> for Gate {
+impl StartCheck<&'static str, &'static str> for Gate {
     fn starts(&self, lane: &Lane<&'static str>, _item: &mut &'static str) -> bool {
         lane.kind != "read" || self.0.load(Ordering::Relaxed)
     }
@@ -339,7 +339,7 @@ impl Plain {
 #[derive(Default)]
 struct Kinds([AtomicBool; 2]);
 
-impl Starts<usize, usize> for Kinds {
+impl StartCheck<usize, usize> for Kinds {
     fn starts(&self, lane: &Lane<usize>, _item: &mut usize) -> bool {
         !self.0[lane.kind].load(Ordering::Relaxed)
     }
@@ -355,9 +355,9 @@ fn ended(plain: &mut Plain, which: usize) -> Option<Lane<usize>> {
     Some(of(owner, kind))
 }
 
-fn same(turn: &Turn<usize, usize>, plain: &mut Plain) {
+fn same(turn: &Work<usize, usize>, plain: &mut Plain) {
     let expected =
-        plain.get().map_or(Turn::Wait, |(owner, kind, item)| Turn::Item(of(owner, kind), item));
+        plain.get().map_or(Work::Wait, |(owner, kind, item)| Work::Item(of(owner, kind), item));
     assert_eq!(turn, &expected);
 }
 

@@ -24,6 +24,6 @@ mod body;
 mod tests;
 
 pub use body::{BodyFraming, BodyLimits};
-pub use refusal::Refusal;
+pub use refusal::HeadFault;
 pub use request::{RequestHead, field_name};
 pub use scanner::HeadScanner;

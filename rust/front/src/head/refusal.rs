@@ -2,7 +2,7 @@
 
 /// Fault of a malformed head. After every fault the start of the next request is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refusal {
+pub enum HeadFault {
     /// The request line is longer than its limit.
     UriTooLong,
     /// The head, a field or the count of fields is beyond its limit.
@@ -17,7 +17,7 @@ pub enum Refusal {
     BadRequest,
 }
 
-impl Refusal {
+impl HeadFault {
     /// The code that the answer carries.
     #[must_use]
     pub fn code(self) -> &'static str {

@@ -1,10 +1,10 @@
 //! A well-formed head.
 
-use super::fields::{self, Field};
+use super::fields::{self, HeaderField};
 use super::framing::{self, Framing};
-use super::refusal::Refusal;
+use super::refusal::HeadFault;
 use super::request_line::{self, RequestLine};
-use super::span::Span;
+use super::span::ByteSpan;
 
 const LINE_END: &[u8] = b"\r\n";
 
@@ -19,7 +19,7 @@ pub fn field_name(name: &str) -> String {
 pub struct RequestHead {
     bytes: Vec<u8>,
     line: RequestLine,
-    fields: Vec<Field>,
+    fields: Vec<HeaderField>,
     framing: Framing,
     expects_continue: bool,
 }
@@ -28,12 +28,12 @@ impl RequestHead {
     /// Reads a whole head, from the first byte to the end that a [`super::HeadScanner`] found.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if the head is malformed.
-    pub fn parse(mut bytes: Vec<u8>) -> Result<Self, Refusal> {
+    /// Returns a [`HeadFault`] if the head is malformed.
+    pub fn parse(mut bytes: Vec<u8>) -> Result<Self, HeadFault> {
         // One empty line before the request line is ignored (RFC 9112, 2.2).
         let start = if bytes.starts_with(LINE_END) { LINE_END.len() } else { 0 };
         let line_bytes = bytes[start..].windows(LINE_END.len()).position(|pair| pair == LINE_END);
-        let line_end = start + line_bytes.ok_or(Refusal::BadRequest)?;
+        let line_end = start + line_bytes.ok_or(HeadFault::BadRequest)?;
         let line = request_line::read(&bytes, start, line_end)?;
         let read = fields::read(&mut bytes, line_end + LINE_END.len())?;
         let method = line.method.of_bytes(&bytes);
@@ -106,7 +106,7 @@ impl RequestHead {
         self.expects_continue
     }
 
-    fn text(&self, span: Span) -> &str {
+    fn text(&self, span: ByteSpan) -> &str {
         // Tokens and targets are ASCII, or the head would have been refused.
         str::from_utf8(span.of_bytes(&self.bytes)).unwrap_or_default()
     }

@@ -3,15 +3,15 @@
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-use super::refusal::Refusal;
-use super::span::Span;
+use super::refusal::HeadFault;
+use super::span::ByteSpan;
 
 /// A request line in its parts.
 #[derive(Debug)]
 pub(super) struct RequestLine {
-    pub(super) method: Span,
-    pub(super) path: Span,
-    pub(super) query: Span,
+    pub(super) method: ByteSpan,
+    pub(super) path: ByteSpan,
+    pub(super) query: ByteSpan,
     /// The `x` in HTTP/1.x.
     pub(super) minor_version: u8,
 }
@@ -33,24 +33,24 @@ static TOKEN: [bool; 256] = {
 };
 
 /// Reads the line at `start..end` of `head`, without its line end.
-pub(super) fn read(head: &[u8], start: usize, end: usize) -> Result<RequestLine, Refusal> {
+pub(super) fn read(head: &[u8], start: usize, end: usize) -> Result<RequestLine, HeadFault> {
     let line = &head[start..end];
-    let (method_bytes, target_end) = two_spaces(line).ok_or(Refusal::BadRequest)?;
+    let (method_bytes, target_end) = two_spaces(line).ok_or(HeadFault::BadRequest)?;
     let method = &line[..method_bytes];
     let target = &line[method_bytes + 1..target_end];
     let minor_version = match &line[target_end + 1..] {
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', digit @ b'0'..=b'9'] => digit - b'0',
-        _ => return Err(Refusal::BadRequest),
+        _ => return Err(HeadFault::BadRequest),
     };
     if method.is_empty() || !method.iter().copied().all(is_token) {
-        return Err(Refusal::BadRequest);
+        return Err(HeadFault::BadRequest);
     }
     let target_start = start + method_bytes + 1;
-    let (path, query) = split_target(method, target).ok_or(Refusal::BadRequest)?;
+    let (path, query) = split_target(method, target).ok_or(HeadFault::BadRequest)?;
     let of_target =
-        |range: Range<usize>| Span::of(target_start + range.start..target_start + range.end);
+        |range: Range<usize>| ByteSpan::of(target_start + range.start..target_start + range.end);
     Ok(RequestLine {
-        method: Span::of(start..start + method_bytes),
+        method: ByteSpan::of(start..start + method_bytes),
         path: of_target(path),
         query: of_target(query),
         minor_version,
@@ -62,11 +62,11 @@ fn two_spaces(line: &[u8]) -> Option<(usize, usize)> {
     Some((spaces.next()?.0, spaces.next()?.0))
 }
 
-type Parts = (Range<usize>, Range<usize>);
+type LineRanges = (Range<usize>, Range<usize>);
 
 /// Returns the path and the query of a request target (RFC 9112, 3.2) as ranges in the target.
 /// Returns `None` if the method cannot have this target.
-fn split_target(method: &[u8], target: &[u8]) -> Option<Parts> {
+fn split_target(method: &[u8], target: &[u8]) -> Option<LineRanges> {
     if target.is_empty() || !target.iter().all(u8::is_ascii_graphic) {
         return None;
     }
@@ -94,7 +94,7 @@ fn split_target(method: &[u8], target: &[u8]) -> Option<Parts> {
 
 /// Splits a target whose path begins at `start`. A fragment belongs neither to the path nor to the
 /// query.
-fn path_and_query(target: &[u8], start: usize) -> Parts {
+fn path_and_query(target: &[u8], start: usize) -> LineRanges {
     let position = |from: usize, to: usize, wanted: u8| {
         target[from..to].iter().position(|byte| *byte == wanted).map(|index| from + index)
     };

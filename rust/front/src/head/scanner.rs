@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::refusal::Refusal;
+use super::refusal::HeadFault;
 
 const REQUEST_LINE_BYTES_MAX: usize = 8190;
 
@@ -26,15 +26,15 @@ impl HeadScanner {
     /// since.
     ///
     /// # Errors
-    /// Returns a [`Refusal`] if no continuation can mend the head. Such a head has a line that ends
-    /// without CR, a request line that is too long, or more than `head_bytes_max` bytes without an
-    /// end.
-    pub fn end(&mut self, held: &[u8], head_bytes_max: usize) -> Result<Option<usize>, Refusal> {
+    /// Returns a [`HeadFault`] if no continuation can mend the head. Such a head has a line that
+    /// ends without CR, a request line that is too long, or more than `head_bytes_max` bytes
+    /// without an end.
+    pub fn end(&mut self, held: &[u8], head_bytes_max: usize) -> Result<Option<usize>, HeadFault> {
         let view = &held[..held.len().min(head_bytes_max)];
         while let Some(newline) = self.next_newline(view) {
             self.check_request_line(newline)?;
             if newline == 0 || view[newline - 1] != b'\r' {
-                return Err(Refusal::BadRequest);
+                return Err(HeadFault::BadRequest);
             }
             let is_blank = newline - 1 == self.line_start;
             if is_blank && self.line_start > 0 {
@@ -42,7 +42,7 @@ impl HeadScanner {
             }
             if !is_blank && !self.request_line_seen {
                 if newline - 1 - self.line_start > REQUEST_LINE_BYTES_MAX {
-                    return Err(Refusal::UriTooLong);
+                    return Err(HeadFault::UriTooLong);
                 }
                 self.request_line_seen = true;
             }
@@ -50,7 +50,7 @@ impl HeadScanner {
         }
         self.check_request_line(view.len())?;
         if held.len() > head_bytes_max {
-            return Err(Refusal::HeadersTooLarge);
+            return Err(HeadFault::HeadersTooLarge);
         }
         Ok(None)
     }
@@ -65,9 +65,9 @@ impl HeadScanner {
 
     /// Refuses a request line that has no newline before `index`, if it would be too long even if
     /// the next two bytes ended it.
-    fn check_request_line(&self, index: usize) -> Result<(), Refusal> {
+    fn check_request_line(&self, index: usize) -> Result<(), HeadFault> {
         if !self.request_line_seen && index - self.line_start > REQUEST_LINE_BYTES_MAX + 2 {
-            return Err(Refusal::UriTooLong);
+            return Err(HeadFault::UriTooLong);
         }
         Ok(())
     }

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 /// A range of bytes in a head.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
+pub(super) struct ByteSpan {
     start: u32,
     end: u32,
 }
 
-impl Span {
+impl ByteSpan {
     /// Returns the range as a span. Panics beyond 4 GiB; no head is that long.
     pub(super) fn of(range: Range<usize>) -> Self {
         let offset = |index| u32::try_from(index).expect("a head is shorter than 4 GiB");

@@ -12,7 +12,7 @@ const USUAL: &str = "POST /telemetry?a=%20b&c=? HTTP/1.1\r\nHost: a:1\r\nX-Api-K
 
 /// Returns the head in `bytes`, which arrive in pieces cut at `cuts`, and the count of the head's
 /// bytes.
-fn received(bytes: &[u8], cuts: &[usize]) -> Result<Option<(RequestHead, usize)>, Refusal> {
+fn received(bytes: &[u8], cuts: &[usize]) -> Result<Option<(RequestHead, usize)>, HeadFault> {
     let mut scanner = HeadScanner::new();
     for &cut in cuts.iter().chain([&bytes.len()]) {
         if let Some(end) = scanner.end(&bytes[..cut], HEAD_BYTES_MAX)? {
@@ -22,13 +22,13 @@ fn received(bytes: &[u8], cuts: &[usize]) -> Result<Option<(RequestHead, usize)>
     Ok(None)
 }
 
-fn parsed(head: impl AsRef<[u8]>) -> Result<RequestHead, Refusal> {
+fn parsed(head: impl AsRef<[u8]>) -> Result<RequestHead, HeadFault> {
     let (head, end) = received(head.as_ref(), &[])?.expect("the head is whole");
     assert!(end > 0);
     Ok(head)
 }
 
-fn with_fields(fields: &str) -> Result<RequestHead, Refusal> {
+fn with_fields(fields: &str) -> Result<RequestHead, HeadFault> {
     parsed(format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n"))
 }
 
@@ -104,7 +104,7 @@ fn malformed_request_lines() {
     for line in lines {
         let head = [line, b"\r\nHost: a\r\n\r\n"].concat();
         let refusal = parsed(&head).unwrap_err();
-        assert_eq!(refusal, Refusal::BadRequest, "{}", line.escape_ascii());
+        assert_eq!(refusal, HeadFault::BadRequest, "{}", line.escape_ascii());
     }
 }
 
@@ -128,7 +128,9 @@ fn names_and_values_of_fields() {
 
 #[test]
 fn malformed_fields() {
-    use Refusal::{BadRequest, ExpectationFailed, InvalidContentLength, UnsupportedTransferCoding};
+    use HeadFault::{
+        BadRequest, ExpectationFailed, InvalidContentLength, UnsupportedTransferCoding,
+    };
     let cases = [
         ("A", BadRequest),
         (": b", BadRequest),
@@ -230,34 +232,34 @@ fn limits_hold_to_the_byte() {
     let request_line = |bytes| parsed(format!("{}\r\nA: b\r\n\r\n", line(bytes)));
     assert_eq!(request_line(8190).unwrap().path().len(), 8177);
     for bytes in [8191, 8192, 8193, 20_000] {
-        assert_eq!(request_line(bytes).unwrap_err(), Refusal::UriTooLong, "{bytes}");
+        assert_eq!(request_line(bytes).unwrap_err(), HeadFault::UriTooLong, "{bytes}");
     }
     assert!(parsed(format!("\r\n{}\r\n\r\n", line(8190))).is_ok());
     assert!(parsed(format!("GET / HTTP/1.1\r\n{}\r\n", field(8190))).is_ok());
     let longer = parsed(format!("GET / HTTP/1.1\r\n{}\r\n", field(8191)));
-    assert_eq!(longer.unwrap_err(), Refusal::HeadersTooLarge);
+    assert_eq!(longer.unwrap_err(), HeadFault::HeadersTooLarge);
     let count = |fields: usize| {
         parsed(format!("GET / HTTP/1.1\r\n{}A_B: c\r\n\r\n", "A: b\r\n".repeat(fields)))
     };
     assert!(count(99).is_ok());
-    assert_eq!(count(100).unwrap_err(), Refusal::HeadersTooLarge);
+    assert_eq!(count(100).unwrap_err(), HeadFault::HeadersTooLarge);
     let head = |bytes: usize| {
         let fields = field(8190).repeat(7);
         let rest = bytes - fields.len() - "GET / HTTP/1.1\r\n\r\n".len();
         parsed(format!("GET / HTTP/1.1\r\n{fields}{}\r\n", field(rest)))
     };
     assert!(head(HEAD_BYTES_MAX).is_ok());
-    assert_eq!(head(HEAD_BYTES_MAX + 1).unwrap_err(), Refusal::HeadersTooLarge);
+    assert_eq!(head(HEAD_BYTES_MAX + 1).unwrap_err(), HeadFault::HeadersTooLarge);
 }
 
 #[test]
 fn what_nothing_can_mend_is_refused_before_the_end() {
     let cases = [
-        ("GET / HTTP/1.1\n".to_owned(), Refusal::BadRequest),
-        ("\n".to_owned(), Refusal::BadRequest),
-        ("GET / HTTP/1.1\r\nExpect: 200-ok\r\nA: b\nC".to_owned(), Refusal::BadRequest),
-        ("A".repeat(8193), Refusal::UriTooLong),
-        (format!("GET / HTTP/1.1\r\n{}", "A".repeat(HEAD_BYTES_MAX)), Refusal::HeadersTooLarge),
+        ("GET / HTTP/1.1\n".to_owned(), HeadFault::BadRequest),
+        ("\n".to_owned(), HeadFault::BadRequest),
+        ("GET / HTTP/1.1\r\nExpect: 200-ok\r\nA: b\nC".to_owned(), HeadFault::BadRequest),
+        ("A".repeat(8193), HeadFault::UriTooLong),
+        (format!("GET / HTTP/1.1\r\n{}", "A".repeat(HEAD_BYTES_MAX)), HeadFault::HeadersTooLarge),
     ];
     for (text, refusal) in cases {
         assert_eq!(received(text.as_bytes(), &[]).unwrap_err(), refusal);

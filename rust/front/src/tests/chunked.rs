@@ -4,7 +4,7 @@ use std::net::Shutdown;
 
 use super::{Worker, answer, limits, path};
 use crate::limits::ConnectionLimits;
-use crate::message::Asked;
+use crate::message::ParsedRequest;
 use crate::request::Request;
 use crate::shared::Amount;
 
@@ -22,7 +22,7 @@ fn worker() -> Worker {
 }
 
 fn is_malformed(request: &Request) -> bool {
-    matches!(request.asked(), Asked::Malformed(_))
+    matches!(request.asked(), ParsedRequest::Malformed(_))
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Answers that are composed for their request.
 
 use super::*;
-use crate::connection::{Body, Piece, Rest};
+use crate::connection::{AnswerRest, OutgoingBody, Piece};
 
 struct Long;
 
-impl Rest for Long {
+impl AnswerRest for Long {
     fn next(&mut self) -> Option<Piece> {
         None
     }
@@ -15,16 +15,16 @@ impl Rest for Long {
     }
 }
 
-fn composed(head: &str, status: &str, body: Body) -> Answer {
+fn composed(head: &str, status: &str, body: OutgoingBody) -> Answer {
     let mut worker = Worker::new();
     let mut client = worker.connect();
     client.send(head);
     worker.next().compose(status.as_bytes(), [], body).unwrap()
 }
 
-fn pieces(bytes: &[usize]) -> Body {
+fn pieces(bytes: &[usize]) -> OutgoingBody {
     let piece = |bytes: &usize| Box::new("x".repeat(*bytes)) as Piece;
-    Body::Pieces(bytes.iter().map(piece).collect())
+    OutgoingBody::Pieces(bytes.iter().map(piece).collect())
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_rest_of_an_answer_comes_in_chunks_or_ends_the_connection() {
         ("1.0", "Connection: close\r\n\r\n"),
     ] {
         let request = format!("GET / HTTP/{version}\r\nConnection: keep-alive\r\n\r\n");
-        let answer = composed(&request, "200 OK", Body::Rest(Box::new(Long)));
+        let answer = composed(&request, "200 OK", OutgoingBody::Rest(Box::new(Long)));
         let head = String::from_utf8(answer.head).unwrap();
         assert!(head.ends_with(end) && answer.rest.is_some(), "{head}");
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Client, Worker, answer, path};
-use crate::connection::{Answer, Piece, Rest};
-use crate::request::{Request, Turn};
+use crate::connection::{Answer, AnswerRest, Piece};
+use crate::request::{Request, ServeTurn};
 use crate::shared::Amount;
 
 const GET: &str = "GET / HTTP/1.1\r\n\r\n";
@@ -21,7 +21,7 @@ struct Pieces {
     panics: bool,
 }
 
-impl Rest for Pieces {
+impl AnswerRest for Pieces {
     fn next(&mut self) -> Option<Piece> {
         assert!(self.left > 0 || !self.panics, "a fault of the application");
         self.left = self.left.checked_sub(1)?;
@@ -61,7 +61,7 @@ impl Application {
 fn go_on(worker: &mut Worker) {
     worker.turn();
     while worker.requests.len() > 0 {
-        let request = Turn::next(&worker.requests, None, |_, _| {}).unwrap();
+        let request = ServeTurn::next(&worker.requests, None, |_, _| {}).unwrap();
         assert!(request.has_begun(), "no other request is there");
         drop(request.send_part(Vec::new()));
         worker.turn();
@@ -141,7 +141,7 @@ fn o3_a_failure_behind_the_head_ends_the_connection_and_never_the_body() {
         worker.turn();
         all += &client.received();
     }
-    let request = Turn::next(&worker.requests, None, |_, _| {}).unwrap();
+    let request = ServeTurn::next(&worker.requests, None, |_, _| {}).unwrap();
     let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         drop(request.send_part(Vec::new()));
     }));

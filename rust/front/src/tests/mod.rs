@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use crate::connection::Answer;
 use crate::event_loop::EventLoop;
 use crate::limits::ConnectionLimits;
-use crate::request::{Request, Turn};
+use crate::request::{Request, ServeTurn};
 use crate::requests::RequestQueue;
-use crate::shared::Shared;
+use crate::shared::WorkerState;
 use crate::socket::{Peer, Socket};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ fn limits() -> ConnectionLimits {
 }
 
 struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     requests: Arc<RequestQueue>,
     event_loop: EventLoop,
 }
@@ -58,7 +58,7 @@ impl Worker {
     }
 
     fn with_settings(settings: Option<&OwnedFd>) -> Self {
-        let shared = Arc::new(Shared::new(limits(), settings).unwrap());
+        let shared = Arc::new(WorkerState::new(limits(), settings).unwrap());
         let requests =
             RequestQueue::new(4, &shared, &["X-Api-Key", "Authorization"].map(str::to_owned));
         let event_loop = EventLoop::new(&requests, Vec::new()).unwrap();
@@ -84,7 +84,7 @@ impl Worker {
     fn next(&mut self) -> Request {
         self.turn();
         assert!(self.requests.len() > 0, "no request is whole");
-        Turn::next(&self.requests, None, |_, _| {}).unwrap()
+        ServeTurn::next(&self.requests, None, |_, _| {}).unwrap()
     }
 
     fn is_quiet(&mut self) -> bool {

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use proptest::prelude::*;
 
 use super::{Worker, answer, path};
-use crate::message::Asked;
+use crate::message::ParsedRequest;
 
 const POST: &str = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -119,7 +119,7 @@ fn a_malformed_head_comes_without_its_body_and_ends_the_connection() {
     let mut client = worker.connect();
     client.send("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\nGET / HTTP/1.1\r\n\r\n");
     let mut request = worker.next();
-    assert!(matches!(request.asked(), Asked::Malformed(_)));
+    assert!(matches!(request.asked(), ParsedRequest::Malformed(_)));
     assert!(!request.keeps());
     answer(request, "bad");
     assert!(worker.is_quiet(), "nobody knows what comes behind it");

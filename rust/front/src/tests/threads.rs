@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::{SECOND, Worker, answer, limits, path};
 use crate::connection::Answer;
-use crate::front::{Fast, Front, Served};
-use crate::request::{Request, Turn};
+use crate::front::{FastPath, Front, ServeOutcome};
+use crate::request::{Request, ServeTurn};
 
 const GET: &str = "GET / HTTP/1.1\r\n\r\n";
 
@@ -59,7 +59,7 @@ fn an_answer_may_come_from_another_thread_after_the_turn() {
     let turn = left.end_turn();
     second.send(GET);
     worker.turn();
-    let request = Turn::next(&worker.requests, Some(turn), |_, _| {}).unwrap();
+    let request = ServeTurn::next(&worker.requests, Some(turn), |_, _| {}).unwrap();
     answer(request, "second");
     std::thread::spawn(move || answer(left, "first")).join().unwrap();
     assert_eq!((first.received(), second.received()), ("first".into(), "second".into()));
@@ -97,19 +97,19 @@ fn a_panic_on_the_loop_costs_one_connection() {
 /// Serves a request itself if the path says so.
 struct ByPath;
 
-impl Fast for ByPath {
-    fn serve(&self, request: Request) -> Served {
+impl FastPath for ByPath {
+    fn serve(&self, request: Request) -> ServeOutcome {
         if path(&request) != "/fast" {
-            return Served::HandOn(request);
+            return ServeOutcome::HandOn(request);
         }
         if request.is_body_due() {
             return match request.await_body() {
-                Ok(turn) => Served::Done(turn),
-                Err(request) => Served::HandOn(*request),
+                Ok(turn) => ServeOutcome::Done(turn),
+                Err(request) => ServeOutcome::HandOn(*request),
             };
         }
         let head = request.body().to_ascii_uppercase();
-        Served::Done(request.answer(Answer { head, ..Answer::default() }))
+        ServeOutcome::Done(request.answer(Answer { head, ..Answer::default() }))
     }
 }
 
@@ -155,7 +155,7 @@ fn no_head_is_read_by_limits_that_are_not_in_force_any_more() {
     let mut changed = limits();
     changed.head_bytes_max = 3;
     worker.shared.set_limits(changed);
-    assert!(matches!(worker.next().asked(), crate::Asked::Malformed(_)));
+    assert!(matches!(worker.next().asked(), crate::ParsedRequest::Malformed(_)));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::catalog::Catalog;
-use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::model::fault::BatchRefusal;
 use fleetcast_core::model::limits::FAULTS_MAX;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{
-    Adapter, Backslashes, Format, Mapping, ParseContext, Precision, Protocol, Rule, line_records,
+    Adapter, Backslashes, Format, NameRules, ParseContext, Precision, Protocol, Rule, line_records,
 };
 
 use crate::cost::Body;
@@ -144,17 +144,17 @@ fn otlp_seeds() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-fn mapping() -> Mapping {
+fn mapping() -> NameRules {
     let rule = Rule { prefix: "p_".to_owned(), entity: Some("host".to_owned()), ..Rule::default() };
     // Lines without a rule for their name keep their entity.
     let others = Rule { entity: Some("entity_id".to_owned()), ..Rule::default() };
-    Mapping::new([("cpu".to_owned(), rule)], others)
+    NameRules::new([("cpu".to_owned(), rule)], others)
 }
 
 fn parse_with(
     protocol: Protocol,
     body: &[u8],
-    mapping: &Mapping,
+    mapping: &NameRules,
     (catalog, names): (&Catalog, &RawKeyCache),
 ) -> ParseResult {
     let adapter = Adapter { mapping, catalog };
@@ -189,7 +189,7 @@ fn lines(body: &[u8]) {
     let protocol = Protocol::Lines(Precision::Nanoseconds, Backslashes::Paired);
     let (parsed, seen) = read(protocol, body);
     let Ok(batch) = parsed else {
-        assert!(matches!(parsed, Err(Refusal::TooManyRecords { .. })));
+        assert!(matches!(parsed, Err(BatchRefusal::TooManyRecords { .. })));
         return;
     };
     let (records, _) = line_records(body);

@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 
-use fleetcast_arrow::{Mapping, MeasurementFrom, RowReader};
+use fleetcast_arrow::{ColumnMapping, MeasurementFrom, RowReader};
 use fleetcast_core::model::error::Error;
-use fleetcast_core::plane::{Acknowledge, Plane, WriteError};
+use fleetcast_core::plane::{Acknowledgement, Plane, WriteError};
 
 use super::arrow_data::{Input, data_of};
 use super::target::Target;
@@ -75,10 +75,10 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-fn mapping(input: &mut Input<'_>) -> Option<Mapping> {
+fn mapping(input: &mut Input<'_>) -> Option<ColumnMapping> {
     let kind = input.byte();
     let column = |name: &str| name.to_owned();
-    (!kind.is_multiple_of(4)).then(|| Mapping {
+    (!kind.is_multiple_of(4)).then(|| ColumnMapping {
         time: column("time"),
         time_unit_ns: (kind % 4 == 1).then_some(1),
         measurement: match kind % 4 {
@@ -166,7 +166,7 @@ fn write(mut reader: RowReader) {
         let (before, first_row) = (rows(), reader.next_row());
         let written = reader.with_next(|piece| {
             assert_eq!(piece.first_row, first_row);
-            plane.write_rows(piece, &LIMITS, NOW_NS, Acknowledge::Durable)
+            plane.write_rows(piece, &LIMITS, NOW_NS, Acknowledgement::Durable)
         });
         match written {
             Ok(None) => break,

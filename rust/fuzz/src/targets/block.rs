@@ -1,7 +1,7 @@
 //! Blocks of the log and of segments after the seal is removed.
 
 use fleetcast_core::codec::{BlockReader, Effort, decode_block, encode_block};
-use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
+use fleetcast_core::model::batch::{Block, Column, RowSet, Table, Values};
 
 use super::target::Target;
 
@@ -17,7 +17,7 @@ pub(super) const TARGET: Target = Target {
     run,
 };
 
-fn column(field: u32, rows: Rows, values: Values) -> Column {
+fn column(field: u32, rows: RowSet, values: Values) -> Column {
     Column { field, rows, values }
 }
 
@@ -27,21 +27,21 @@ fn seeds() -> Vec<Vec<u8>> {
         series: (0..40).map(|n| n / 4).collect(),
         times_ns: (0..40).map(|n| 1_790_000_000_000_000_000 + n * 1_000_000_007).collect(),
         columns: vec![
-            column(0, Rows::All, Values::Float(floats(40))),
-            column(1, Rows::Some((0..40).step_by(3).collect()), Values::Float(floats(14))),
-            column(2, Rows::All, Values::Bool((0..40).map(|n| n % 3 == 0).collect())),
+            column(0, RowSet::All, Values::Float(floats(40))),
+            column(1, RowSet::Some((0..40).step_by(3).collect()), Values::Float(floats(14))),
+            column(2, RowSet::All, Values::Bool((0..40).map(|n| n % 3 == 0).collect())),
             column(
                 3,
-                Rows::Some(vec![0, 1, 39]),
+                RowSet::Some(vec![0, 1, 39]),
                 Values::Text(vec!["a".into(), "é".into(), "a".into()]),
             ),
-            column(4, Rows::All, Values::Float(vec![f64::MIN_POSITIVE; 40])),
+            column(4, RowSet::All, Values::Float(vec![f64::MIN_POSITIVE; 40])),
         ],
     };
     let noise = Table {
         series: vec![5, 0, 5],
         times_ns: vec![i64::MAX, i64::MIN, 0],
-        columns: vec![column(9, Rows::All, Values::Float(vec![0.1 + 0.2, 1e300, -0.0]))],
+        columns: vec![column(9, RowSet::All, Values::Float(vec![0.1 + 0.2, 1e300, -0.0]))],
     };
     // Long enough for ranges, for numbers outside of ranges, and for times along lines.
     let dice = |n: u32, below: u32| n * n * 7_919 % 10_007 % below;
@@ -50,8 +50,8 @@ fn seeds() -> Vec<Vec<u8>> {
         series: vec![3; 301],
         times_ns: (0..301).map(|n| i64::from(n * 10_000 + dice(n, 10)) * 1_000_000).collect(),
         columns: vec![
-            column(0, Rows::All, Values::Float((0..301).map(spiky).collect())),
-            column(1, Rows::All, Values::Float((0..301).map(f64::from).collect())),
+            column(0, RowSet::All, Values::Float((0..301).map(spiky).collect())),
+            column(1, RowSet::All, Values::Float((0..301).map(f64::from).collect())),
         ],
     };
     let many = (0..5).map(|column| Block { ingest_ns: 7, tables: vec![many(column)] });
@@ -90,7 +90,7 @@ fn many(number: usize) -> Table {
             .collect(),
         columns: vec![column(
             0,
-            Rows::All,
+            RowSet::All,
             Values::Float((0..1_200).map(values[number]).collect()),
         )],
     }

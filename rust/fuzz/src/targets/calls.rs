@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::{GzEncoder, ZlibEncoder};
 use fleetcast_core::model::clock;
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Failure, Plane};
+use fleetcast_core::plane::{Acknowledgement, Failure, Plane};
 use fleetcast_core::wire::Format;
 use h2::client::{ResponseFuture, SendRequest, handshake};
 use h2::{Reason, SendStream};
@@ -258,7 +258,7 @@ impl<'i> Call<'i> {
         let (limits, now_ns) = (WriteLimits::default(), clock::ingest_ns().expect("a clock"));
         let other = Plane::in_memory("b").expect("random bytes");
         let plane = if self.key == key('a') { twin } else { &other };
-        let when = Acknowledge::Durable;
+        let when = Acknowledgement::Durable;
         match plane.write(Format::Protobuf, self.message, &limits, now_ns, when) {
             Ok(written) => {
                 let rejected = u32::try_from(written.rejected_indices.len()).expect("few");

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use fleetcast_front::head::{BodyFraming, BodyLimits, HeadScanner, Refusal, RequestHead};
+use fleetcast_front::head::{BodyFraming, BodyLimits, HeadFault, HeadScanner, RequestHead};
 
 use super::target::Target;
 
@@ -99,8 +99,8 @@ fn request_end(bytes: &[u8]) -> Option<usize> {
 
 fn cut_at_every_byte(
     bytes: &[u8],
-    expected: Result<Option<usize>, Refusal>,
-) -> Result<Option<usize>, Refusal> {
+    expected: Result<Option<usize>, HeadFault>,
+) -> Result<Option<usize>, HeadFault> {
     let mut scanner = HeadScanner::new();
     for cut in 0..=bytes.len() {
         match scanner.end(&bytes[..cut], HEAD_BYTES_MAX) {

@@ -4,7 +4,7 @@
 //! A document that `serde_json` reads and writes again, in its style and order, must mean the same.
 
 use fleetcast_core::model::batch::ParseResult;
-use fleetcast_core::model::fault::{FaultCode, Refusal};
+use fleetcast_core::model::fault::{BatchRefusal, FaultCode};
 use fleetcast_core::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
@@ -98,7 +98,7 @@ fn run(body: &[u8]) {
 /// Returns true if the answer depends on details that `serde_json` drops: keys that come twice, and
 /// which faults are the first of too many.
 fn has_lost_order(ours: &ParseResult) -> bool {
-    matches!(ours, Err(Refusal::Faults(faults))
+    matches!(ours, Err(BatchRefusal::Faults(faults))
         if faults.len() == FAULTS_MAX
             || faults.iter().any(|fault| fault.code == FaultCode::DuplicateKey))
 }

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use fleetcast_core::model::batch::ParseResult;
-use fleetcast_core::model::fault::{FaultCode, Refusal};
+use fleetcast_core::model::fault::{BatchRefusal, FaultCode};
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{Format, Precision};
 use influxdb_line_protocol::{FieldValue, ParsedLine, parse_lines, split_lines};
@@ -130,7 +130,7 @@ fn has_infinite(line: &ParsedLine<'_>) -> bool {
 /// Returns true if we refuse lines that the other parser accepts: keys that come twice, commas in
 /// keys without a backslash, and commas after the last tag or field.
 fn is_stricter(ours: &ParseResult, text: &str, lines: &[ParsedLine<'_>]) -> bool {
-    let Err(Refusal::Faults(faults)) = ours else { return false };
+    let Err(BatchRefusal::Faults(faults)) = ours else { return false };
     let has_comma = lines.iter().any(|line| {
         let tags = line.series.tag_set.iter().flatten().map(|(key, _)| key);
         let fields = line.field_set.iter().map(|(name, _)| name);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::messages::{FieldValue, Kind, TelemetryRecord, Timestamp, WriteRequest};
-use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::model::fault::BatchRefusal;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
 use prost::Message;
@@ -91,7 +91,7 @@ fn run(body: &[u8]) {
     }
     match WriteRequest::decode(body) {
         Err(error) => {
-            let malformed = Err(Refusal::InvalidInput { field: "payload" });
+            let malformed = Err(BatchRefusal::InvalidInput { field: "payload" });
             assert_eq!(ours, malformed, "no message: {error}");
         }
         Ok(message) => {

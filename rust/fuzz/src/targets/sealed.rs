@@ -1,6 +1,6 @@
 //! Sealed blobs and key files: only sealed bytes may open.
 
-use fleetcast_core::storage::seal::{DataKey, Kind, Sealer, unwrap, wrap};
+use fleetcast_core::storage::seal::{BlobKind, DataKey, Sealer, unwrap, wrap};
 
 use super::target::Target;
 
@@ -25,13 +25,14 @@ pub(super) const KEY_FILE: Target = Target {
 const MASTER_KEY: [u8; 32] = [3; 32];
 const PLANE: [u8; 16] = [7; 16];
 const NAME: &str = "plane";
-const KINDS: [Kind; 5] = [Kind::LogBlock, Kind::Names, Kind::Key, Kind::Manifest, Kind::Record];
+const KINDS: [BlobKind; 5] =
+    [BlobKind::LogBlock, BlobKind::Names, BlobKind::Key, BlobKind::Manifest, BlobKind::Record];
 
 fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), PLANE)
 }
 
-fn plain(kind: Kind) -> Vec<u8> {
+fn plain(kind: BlobKind) -> Vec<u8> {
     format!("a {kind:?} of a fleet").into_bytes()
 }
 

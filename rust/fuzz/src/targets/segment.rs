@@ -6,7 +6,7 @@
 use fleetcast_core::codec::Effort;
 use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::storage::seal::{DataKey, Sealer};
-use fleetcast_core::storage::segment::{Part, Representatives, Segment, SegmentWriter};
+use fleetcast_core::storage::segment::{Representatives, Segment, SegmentPart, SegmentWriter};
 use fleetcast_core::storage::store::{MemoryStore, SegmentId, Store};
 
 use super::target::Target;
@@ -81,7 +81,7 @@ fn run(input: &[u8]) {
     writing.finish().expect("memory");
     let Ok(segment) = Segment::open(&store, &sealer(), &ID, file.len() as u64) else { return };
     for at in 0..segment.blocks().len() {
-        for part in [Part::Block(at), Part::Statistics(at)] {
+        for part in [SegmentPart::Block(at), SegmentPart::Statistics(at)] {
             assert!(segment.read(&store, part).is_err(), "forged");
         }
     }

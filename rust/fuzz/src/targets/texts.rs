@@ -1,6 +1,6 @@
 //! Texts of imports: each record is found again at its reported place, and means the same.
 
-use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::model::fault::BatchRefusal;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{
     CsvColumn, CsvColumns, CsvField, Format, ParseContext, csv_records, json_records, parse_csv,
@@ -69,7 +69,7 @@ fn run_json(body: &[u8]) {
     match &ours {
         Ok(batch) => assert_eq!(batch.line_count, line_count(body)),
         // Lines beyond the bound are not read, and may not be JSON.
-        Err(Refusal::Faults(_) | Refusal::TooManyRecords { .. }) => return,
+        Err(BatchRefusal::Faults(_) | BatchRefusal::TooManyRecords { .. }) => return,
         Err(_) => {}
     }
     let texts = records.iter().map(|(start, end, _)| &body[*start..*end]);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Table, Values};
-use fleetcast_core::model::fault::{FaultCode, Refusal};
+use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, RowSet, Table, Values};
+use fleetcast_core::model::fault::{BatchRefusal, FaultCode};
 use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
 use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::raw_keys::RawKeyCache;
@@ -119,7 +119,7 @@ pub(super) fn view_of(format: Format, body: &[u8]) -> View {
 pub(super) fn view(parsed: &ParseResult, known: &[SeriesName]) -> View {
     let batch = match parsed {
         Ok(batch) => batch,
-        Err(Refusal::Faults(faults)) => {
+        Err(BatchRefusal::Faults(faults)) => {
             assert!((1..=FAULTS_MAX).contains(&faults.len()));
             let mut words: Vec<_> = faults.iter().map(|fault| format!("{fault:?}")).collect();
             words.sort();
@@ -160,8 +160,8 @@ fn rows(batch: &Batch, table: &Table, known: &[SeriesName]) -> Vec<Row> {
         let field = &batch.fields[column.field as usize];
         assert_eq!(field.field_type, column.values.field_type());
         let row_indices: Vec<usize> = match &column.rows {
-            Rows::All => (0..rows.len()).collect(),
-            Rows::Some(some) => some.iter().map(|&row| row as usize).collect(),
+            RowSet::All => (0..rows.len()).collect(),
+            RowSet::Some(some) => some.iter().map(|&row| row as usize).collect(),
         };
         assert_eq!(row_indices.len(), column.values.len());
         for (at, row) in row_indices.into_iter().enumerate() {
@@ -179,5 +179,5 @@ fn rows(batch: &Batch, table: &Table, known: &[SeriesName]) -> Vec<Row> {
 
 /// Returns true if the batch is refused because it is not JSON.
 pub(super) fn is_json_invalid(parsed: &ParseResult) -> bool {
-    matches!(parsed, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
+    matches!(parsed, Err(BatchRefusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }

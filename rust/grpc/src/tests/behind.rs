@@ -83,6 +83,6 @@ fn calls_that_one_client_resets_end_no_call_of_another() {
                 events.recv().await.unwrap();
             }
         }
-        assert_eq!(answer(response).await, (Status::OK, String::new(), b"late".to_vec()));
+        assert_eq!(answer(response).await, (GrpcStatus::OK, String::new(), b"late".to_vec()));
     });
 }

@@ -99,9 +99,9 @@ fn o6_a_connection_whose_last_ten_calls_were_refused_for_their_key_ends() {
         let client = house.client().await;
         for _ in 0..3 {
             for _ in 0..9 {
-                assert_eq!(client.write("nonsense", b"").await.0, Status::UNAUTHENTICATED);
+                assert_eq!(client.write("nonsense", b"").await.0, GrpcStatus::UNAUTHENTICATED);
             }
-            assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, Status::OK);
+            assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, GrpcStatus::OK);
         }
     });
 }
@@ -121,7 +121,7 @@ fn a_path_that_nobody_serves_and_bytes_that_are_no_text_end_no_other_call() {
         odd.write_all(&broken).await.unwrap();
         // Frames are read in order: this answer proves that both paths have been examined.
         while !matches!(kind_of_next(&mut odd).await, RST_STREAM | GOAWAY) {}
-        assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, Status::OK);
+        assert_eq!(client.write(&key('a'), &batch(1.0)).await.0, GrpcStatus::OK);
     });
     assert!(house.ended().is_empty(), "they are no calls");
 }

@@ -30,7 +30,7 @@ fn a_message_is_the_same_however_it_is_cut() {
         for size in 1..=whole.len() {
             let pieces = whole.chunks(size).map(Bytes::copy_from_slice).collect();
             let (status, details, _) = told(&client, &[], pieces).await;
-            assert_eq!((status, &*details), (Status::OK, ""), "in pieces of {size}");
+            assert_eq!((status, &*details), (GrpcStatus::OK, ""), "in pieces of {size}");
         }
     });
 }

@@ -19,15 +19,17 @@ use bytes::{BufMut, Bytes, BytesMut};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::records::{Mark, MemoryRecords, RecordStore, Snapshot, View};
-use fleetcast_core::storage::store::{Directory, Planes};
-use fleetcast_front::SettingsVersion;
-use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
-use fleetcast_service::books::{
-    Books, Counters, Histogram, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
+use fleetcast_core::storage::records::{
+    MemoryRecords, RecordSnapshot, RecordStore, RecordTransaction, StateMark,
 };
+use fleetcast_core::storage::store::{DirectoryPlanes, Planes};
+use fleetcast_front::SettingsVersion;
+use fleetcast_service::accounting::{
+    Accounting, Counters, Histogram, Indexes, RequestIndexes, RequestLabels, WriteIndexes,
+};
+use fleetcast_service::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use fleetcast_service::planes::OpenPlanes;
-use fleetcast_service::renewed::Renewed;
+use fleetcast_service::renewed::RenewedValue;
 use fleetcast_service::serving::BatchBounds;
 use h2::client::SendRequest;
 use http::{HeaderMap, Request};
@@ -35,12 +37,12 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::call::Connection;
+use crate::call::CallOrigin;
 use crate::connection;
 use crate::connections::Connections;
 use crate::event::{EndedCall, Event};
-use crate::server::{Parts, Rules, Server};
-use crate::status::{Status, Statuses};
+use crate::server::{Server, ServerParts, WriteRules};
+use crate::status::{GrpcStatus, Statuses};
 
 const MASTER_KEY: [u8; 32] = [7; 32];
 const SECRET: &str = "abcdefghijklmnopabcdefghijklmnop";
@@ -79,12 +81,12 @@ impl RecordStore for GatedRecords {
         self.records.place()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>, Error> {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>, Error> {
         self.gate.pass();
         self.records.begin(writes)
     }
 
-    fn mark(&self) -> Result<Mark, Error> {
+    fn mark(&self) -> Result<StateMark, Error> {
         self.records.mark()
     }
 
@@ -140,7 +142,7 @@ fn key(name: char) -> String {
 /// Keys `a` and `b` of tenants with the same names, each with its own account.
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
-    let mut view = View::new(store.begin(true).unwrap());
+    let mut view = RecordTransaction::new(store.begin(true).unwrap());
     let hash = SecretHasher::new(b"").hash(SECRET);
     for name in ['a', 'b'] {
         let key_id = String::from(name).repeat(16);
@@ -177,15 +179,15 @@ fn statuses() -> Statuses {
         ("unsupported_encoding", "UNIMPLEMENTED", None),
         ("internal", "INTERNAL", None),
     ];
-    let known =
-        known.map(|(code, name, retry)| (code.to_owned(), (Status::of_name(name).unwrap(), retry)));
+    let known = known
+        .map(|(code, name, retry)| (code.to_owned(), (GrpcStatus::of_name(name).unwrap(), retry)));
     Statuses::new(known.into())
 }
 
 impl House {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let planes: Arc<dyn Planes> = Arc::new(Directory::new(folder.path()));
+        let planes: Arc<dyn Planes> = Arc::new(DirectoryPlanes::new(folder.path()));
         for account in ["a1", "b1"] {
             Plane::create(&*planes, account, &MASTER_KEY).unwrap();
         }
@@ -197,15 +199,15 @@ impl House {
         let rules = || {
             let batch = WriteLimits::default();
             let bounds = BatchBounds { batch, buffer_bytes_max: None };
-            Some(Arc::new(Rules { bounds, held_bytes_max: HELD_BYTES_MAX }))
+            Some(Arc::new(WriteRules { bounds, held_bytes_max: HELD_BYTES_MAX }))
         };
-        let parts = Parts {
+        let parts = ServerParts {
             authenticator: Arc::new(Authenticator::new(Arc::new(records), b"", "sandbox")),
             planes: Arc::new(open),
-            books: Arc::new(Books::new(counters, Box::new(NoIndexes), None, "grpc")),
+            accounting: Arc::new(Accounting::new(counters, Box::new(NoIndexes), None, "grpc")),
             in_flight: 0,
             statuses: statuses(),
-            rules: Renewed::new(Box::new(rules)),
+            rules: RenewedValue::new(Box::new(rules)),
             settings: SettingsVersion::map(&memory()).unwrap(),
             handed_on: HashMap::from([("/behind".to_owned(), "behind".into())]),
             message_bytes_max: MESSAGE_BYTES_MAX,
@@ -231,7 +233,7 @@ impl House {
     fn connection(&self) -> (DuplexStream, impl Future<Output = ()> + use<>) {
         let (ours, theirs) = duplex(1 << 20);
         let connected = self.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
-        let of = Connection::new(&self.server, "192.0.2.1:5".parse().unwrap(), &connected);
+        let of = CallOrigin::new(&self.server, "192.0.2.1:5".parse().unwrap(), &connected);
         let stopping = self.stopping.subscribe();
         let task = async move {
             connection::serve(ours, of, stopping).await;
@@ -294,7 +296,7 @@ impl Drop for House {
 struct Client(SendRequest<Bytes>);
 
 /// Status, details and message of an answer.
-type Answer = (Status, String, Vec<u8>);
+type Answer = (GrpcStatus, String, Vec<u8>);
 
 impl Client {
     /// Begins a call. Returns its answer, and the stream of its body.
@@ -330,7 +332,7 @@ async fn answer(response: h2::client::ResponseFuture) -> Answer {
     }
     let trailers = body.trailers().await.unwrap().unwrap_or(head.headers);
     let details = crate::status::details(&trailers).unwrap_or_default();
-    (Status::of_trailers(&trailers), details, message)
+    (GrpcStatus::of_trailers(&trailers), details, message)
 }
 
 fn framed(flag: u8, message: &[u8]) -> Bytes {

@@ -8,7 +8,7 @@ use fleetcast_service::answers::WriteOutcome;
 use super::*;
 use crate::status::CallRefusal;
 
-const OK: Status = Status::OK;
+const OK: GrpcStatus = GrpcStatus::OK;
 
 #[test]
 fn a_batch_is_stored_once_its_call_is_ok() {
@@ -38,7 +38,7 @@ fn l3_a_key_is_needed_before_a_message_is_taken() {
         for key in ["", "nonsense", &key('c'), &key('a').replace("abc", "abd")] {
             let (response, _body) = client.begin(key, &[]).await; // it sends no body
             let (status, details, _) = answer(response).await;
-            assert_eq!((status, &*details), (Status::UNAUTHENTICATED, "auth_failed"));
+            assert_eq!((status, &*details), (GrpcStatus::UNAUTHENTICATED, "auth_failed"));
         }
     });
     let ended = house.ended.lock().unwrap();
@@ -148,7 +148,7 @@ fn l6_a_refusal_says_when_to_come_back_if_it_may() {
     let house = House::new();
     let of = |code| house.server.parts.statuses.of(&CallRefusal::new(code));
     let (status, trailers) = of("telemetry_unavailable");
-    assert_eq!(status, Status::UNAVAILABLE);
+    assert_eq!(status, GrpcStatus::UNAVAILABLE);
     // google.rpc.Status: code 14, the details, and RetryInfo of 5 seconds; base64 without padding.
     let expected = concat!(
         "CA4SFXRlbGVtZXRyeV91bmF2YWlsYWJsZRowCih0eXBlLmdvb2dsZWFwaXMuY29tL2dvb2",
@@ -157,7 +157,7 @@ fn l6_a_refusal_says_when_to_come_back_if_it_may() {
     assert_eq!(retry_of(&trailers), Some(expected));
     assert_eq!(retry_of(&of("batch_too_large").1), None);
     let (status, trailers) = of("a code that nobody knows");
-    assert_eq!(status, Status::INTERNAL);
+    assert_eq!(status, GrpcStatus::INTERNAL);
     assert_eq!(retry_of(&trailers), None);
 }
 
@@ -181,7 +181,7 @@ fn o9_a_write_that_is_refused_says_if_it_may_be_stored() {
 
 #[test]
 fn jobs_of_one_owner_leave_threads_to_others_and_a_panic_ends_one() {
-    let workers = crate::workers::Workers::new("test", 2, &House::new().server.parts.books);
+    let workers = crate::workers::Workers::new("test", 2, &House::new().server.parts.accounting);
     let gate = Arc::new(Gate::default());
     gate.set(true);
     let stuck: Vec<_> = (0..3)

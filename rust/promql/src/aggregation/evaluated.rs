@@ -1,19 +1,19 @@
 //! Evaluates an aggregation over the series of an expression.
 
-use super::folds::Fold;
+use super::folds::OnePassFold;
 use super::groups::groups;
-use super::heap::{Heap, Item};
+use super::heap::{Heap, HeapItem};
 use super::values::count_values;
-use crate::budget::Budget;
-use crate::column::{ABSENT, Column, is_absent};
+use crate::budget::SampleBudget;
+use crate::column::{ABSENT, StepColumn, is_absent};
 use crate::functions::quantile::quantile;
 use crate::labels::Choice;
-use crate::refusal::{Result, execution};
+use crate::refusal::{EvaluationResult, execution};
 
 /// An aggregation operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aggregation {
-    Fold(Fold),
+pub(crate) enum Aggregator {
+    Fold(OnePassFold),
     Quantile,
     CountValues,
     TopK,
@@ -21,7 +21,7 @@ pub(crate) enum Aggregation {
 }
 
 /// The parameter of an aggregation.
-pub(crate) enum Parameter {
+pub(crate) enum AggregationParameter {
     None,
     /// A number for each step.
     Numbers(Vec<f64>),
@@ -31,7 +31,7 @@ pub(crate) enum Parameter {
 /// Numbers above which Prometheus does not take a number of series.
 const K_MAX: f64 = 9.223_372_036_854_776e18;
 
-impl Aggregation {
+impl Aggregator {
     /// Returns the operator of a name.
     pub(crate) fn read(name: &str) -> Option<Self> {
         Some(match name {
@@ -39,7 +39,7 @@ impl Aggregation {
             "count_values" => Self::CountValues,
             "topk" => Self::TopK,
             "bottomk" => Self::BottomK,
-            other => Self::Fold(Fold::read(other)?),
+            other => Self::Fold(OnePassFold::read(other)?),
         })
     }
 
@@ -49,18 +49,18 @@ impl Aggregation {
     /// Returns a refusal for a parameter that the operator does not take.
     pub(crate) fn evaluated(
         self,
-        columns: Vec<Column>,
+        columns: Vec<StepColumn>,
         choice: &Choice,
-        parameter: &Parameter,
+        parameter: &AggregationParameter,
         steps: usize,
-        budget: &Budget,
-    ) -> Result<Vec<Column>> {
+        budget: &SampleBudget,
+    ) -> EvaluationResult<Vec<StepColumn>> {
         budget.take(steps.saturating_mul(columns.len().min(1 << 10)))?;
         match (self, parameter) {
             (Self::Fold(fold), _) => Ok(each_group(&columns, choice, |members| {
                 fold.folded(members.iter().map(|at| &columns[*at]), steps)
             })),
-            (Self::Quantile, Parameter::Numbers(fractions)) => {
+            (Self::Quantile, AggregationParameter::Numbers(fractions)) => {
                 Ok(each_group(&columns, choice, |members| {
                     let at = |step| present(&columns, members, step).map(|(value, _)| value);
                     let quantile = |(step, fraction): (usize, &f64)| {
@@ -70,10 +70,10 @@ impl Aggregation {
                     fractions.iter().enumerate().map(quantile).collect()
                 }))
             }
-            (Self::CountValues, Parameter::Text(label)) => {
+            (Self::CountValues, AggregationParameter::Text(label)) => {
                 count_values(&columns, label, choice, steps)
             }
-            (Self::TopK | Self::BottomK, Parameter::Numbers(counts)) => {
+            (Self::TopK | Self::BottomK, AggregationParameter::Numbers(counts)) => {
                 extremes(columns, choice, counts, self == Self::TopK)
             }
             _ => Err(execution("the aggregation has another kind of parameter")),
@@ -83,20 +83,22 @@ impl Aggregation {
 
 /// Makes one series of each group.
 fn each_group(
-    columns: &[Column],
+    columns: &[StepColumn],
     choice: &Choice,
     values_of: impl Fn(&[usize]) -> Vec<f64>,
-) -> Vec<Column> {
+) -> Vec<StepColumn> {
     let groups = groups(columns, choice).into_iter();
-    groups.map(|group| Column { values: values_of(&group.members), labels: group.labels }).collect()
+    groups
+        .map(|group| StepColumn { values: values_of(&group.members), labels: group.labels })
+        .collect()
 }
 
 /// Returns the values of some series at a step.
 fn present<'c>(
-    columns: &'c [Column],
+    columns: &'c [StepColumn],
     members: &'c [usize],
     step: usize,
-) -> impl Iterator<Item = Item> + 'c {
+) -> impl Iterator<Item = HeapItem> + 'c {
     let all = members.iter().map(move |at| (columns[*at].values[step], *at));
     all.filter(|(value, _)| !is_absent(*value))
 }
@@ -104,11 +106,11 @@ fn present<'c>(
 /// Keeps the largest or smallest values of each group at each step. At a single step the series are
 /// in order of their values.
 fn extremes(
-    mut columns: Vec<Column>,
+    mut columns: Vec<StepColumn>,
     choice: &Choice,
     counts: &[f64],
     is_largest: bool,
-) -> Result<Vec<Column>> {
+) -> EvaluationResult<Vec<StepColumn>> {
     let mut kept: Vec<Vec<f64>> = vec![vec![ABSENT; counts.len()]; columns.len()];
     let mut order: Vec<usize> = Vec::new();
     let groups = groups(&columns, choice);
@@ -137,8 +139,8 @@ fn extremes(
     }
     if counts.len() == 1 {
         let take = |at: usize| {
-            let Column { labels, values } = &mut columns[at];
-            Column { labels: std::mem::take(labels), values: std::mem::take(values) }
+            let StepColumn { labels, values } = &mut columns[at];
+            StepColumn { labels: std::mem::take(labels), values: std::mem::take(values) }
         };
         return Ok(order.into_iter().map(take).collect());
     }

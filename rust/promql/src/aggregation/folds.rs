@@ -1,11 +1,11 @@
 //! Aggregations that need one pass over the values of a group: `sum`, `avg`, `min`, `max`, `count`,
 //! `group`, `stddev` and `stdvar`.
 
-use crate::column::{ABSENT, Column, is_absent};
+use crate::column::{ABSENT, StepColumn, is_absent};
 
 /// An aggregation in one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fold {
+pub(crate) enum OnePassFold {
     Sum,
     Avg,
     Min,
@@ -16,7 +16,7 @@ pub(crate) enum Fold {
     Stdvar,
 }
 
-impl Fold {
+impl OnePassFold {
     /// Returns the aggregation of a name.
     pub(super) fn read(name: &str) -> Option<Self> {
         Some(match name {
@@ -35,7 +35,7 @@ impl Fold {
     /// Aggregates series at each step.
     pub(super) fn folded<'c>(
         self,
-        columns: impl Iterator<Item = &'c Column>,
+        columns: impl Iterator<Item = &'c StepColumn>,
         steps: usize,
     ) -> Vec<f64> {
         let mut folds = vec![State::default(); steps];

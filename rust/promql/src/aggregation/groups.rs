@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fleetcast_core::query::labelled::Labels;
 use foldhash::fast::RandomState;
 
-use crate::column::Column;
+use crate::column::StepColumn;
 use crate::labels::Choice;
 
 /// A group: its labels, and the indices of its series.
@@ -15,7 +15,7 @@ pub(super) struct Group {
 }
 
 /// Returns the groups of some series.
-pub(super) fn groups(columns: &[Column], choice: &Choice) -> Vec<Group> {
+pub(super) fn groups(columns: &[StepColumn], choice: &Choice) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut index_of: HashMap<Labels, usize, RandomState> = HashMap::default();
     for (at, column) in columns.iter().enumerate() {

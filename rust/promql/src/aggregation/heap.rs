@@ -4,11 +4,11 @@
 //! `container/heap`.
 
 /// A value, and the index of its series.
-pub(super) type Item = (f64, usize);
+pub(super) type HeapItem = (f64, usize);
 
 /// A heap with the value on top that leaves first.
 pub(super) struct Heap {
-    items: Vec<Item>,
+    items: Vec<HeapItem>,
     size_max: usize,
     is_largest: bool,
 }
@@ -20,12 +20,12 @@ impl Heap {
     }
 
     /// Returns true if `one` leaves before `other`.
-    fn leaves_first(&self, one: Item, other: Item) -> bool {
+    fn leaves_first(&self, one: HeapItem, other: HeapItem) -> bool {
         one.0.is_nan() || if self.is_largest { one.0 < other.0 } else { one.0 > other.0 }
     }
 
     /// Adds an item, which may take the place of another item.
-    pub(super) fn offer(&mut self, item: Item) {
+    pub(super) fn offer(&mut self, item: HeapItem) {
         if self.items.len() < self.size_max {
             self.push(item);
             return;
@@ -38,7 +38,7 @@ impl Heap {
         }
     }
 
-    fn push(&mut self, item: Item) {
+    fn push(&mut self, item: HeapItem) {
         self.items.push(item);
         let mut at = self.items.len() - 1;
         while at > 0 {
@@ -74,7 +74,7 @@ impl Heap {
     }
 
     /// Returns the items, the last to leave first.
-    pub(super) fn into_sorted(mut self) -> Vec<Item> {
+    pub(super) fn into_sorted(mut self) -> Vec<HeapItem> {
         let mut items = std::mem::take(&mut self.items);
         for end in 1..items.len() {
             // Sorting by insertion, as Go sorts a dozen items: equal items stay in order.

@@ -8,4 +8,4 @@ mod values;
 
 mod evaluated;
 
-pub(crate) use evaluated::{Aggregation, Parameter};
+pub(crate) use evaluated::{AggregationParameter, Aggregator};

@@ -1,17 +1,17 @@
 //! `count_values`: a series for each distinct value of a group.
 
-use crate::column::{ABSENT, Column, SAME_LABELS, is_absent, joined};
+use crate::column::{ABSENT, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::functions::numbers::in_digits;
 use crate::labels::{self, Choice};
-use crate::refusal::{Result, execution};
+use crate::refusal::{EvaluationResult, execution};
 
 /// Counts equal values. The label `name` of a result is the value.
 pub(super) fn count_values(
-    columns: &[Column],
+    columns: &[StepColumn],
     name: &str,
     choice: &Choice,
     steps: usize,
-) -> Result<Vec<Column>> {
+) -> EvaluationResult<Vec<StepColumn>> {
     if !labels::is_name(name) {
         return Err(execution(format!("invalid label name {name:?}")));
     }
@@ -19,7 +19,7 @@ pub(super) fn count_values(
         Choice::Only(names) => Choice::Only(names.iter().cloned().chain([name.into()]).collect()),
         Choice::AllBut(names) => Choice::AllBut(names.clone()),
     };
-    let mut counted: Vec<Column> = Vec::new();
+    let mut counted: Vec<StepColumn> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     for step in 0..steps {
         for column in columns.iter().filter(|column| !is_absent(column.values[step])) {
@@ -28,7 +28,7 @@ pub(super) fn count_values(
             let labels = choice.of(&labels);
             let at = *index_of.entry(labels.clone()).or_insert(counted.len());
             if at == counted.len() {
-                counted.push(Column { labels, values: vec![ABSENT; steps] });
+                counted.push(StepColumn { labels, values: vec![ABSENT; steps] });
             }
             let count = &mut counted[at].values[step];
             *count = if is_absent(*count) { 1.0 } else { *count + 1.0 };

@@ -5,11 +5,11 @@ use promql_parser::parser::{Expr, MatrixSelector, VectorSelector};
 
 use fleetcast_core::query::labelled::{Labels, METRIC};
 
-use crate::column::{ABSENT, Column, is_absent};
+use crate::column::{ABSENT, StepColumn, is_absent};
 use crate::labels;
 
 /// Returns 1 at each step at which none of `columns` has a value. `expression` gives the labels.
-pub(crate) fn absent(columns: &[Column], steps: usize, expression: &Expr) -> Vec<Column> {
+pub(crate) fn absent(columns: &[StepColumn], steps: usize, expression: &Expr) -> Vec<StepColumn> {
     let mut values = vec![1.0; steps];
     for column in columns {
         for (absent, value) in values.iter_mut().zip(&column.values) {
@@ -18,7 +18,7 @@ pub(crate) fn absent(columns: &[Column], steps: usize, expression: &Expr) -> Vec
             }
         }
     }
-    let column = Column { labels: labels_of(expression), values };
+    let column = StepColumn { labels: labels_of(expression), values };
     if column.is_empty() { Vec::new() } else { vec![column] }
 }
 

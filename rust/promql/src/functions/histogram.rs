@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use fleetcast_core::query::labelled::Labels;
 use foldhash::fast::RandomState;
 
-use crate::column::{ABSENT, Column, is_absent};
+use crate::column::{ABSENT, StepColumn, is_absent};
 use crate::labels;
 
 /// Label of the upper bound of a bucket.
@@ -23,11 +23,11 @@ struct Bucket {
 type Buckets = Vec<(f64, Vec<f64>)>;
 
 /// Returns the quantile of each histogram at each step. Columns without a bound are left out.
-pub(crate) fn histogram_quantile(fractions: &[f64], columns: Vec<Column>) -> Vec<Column> {
+pub(crate) fn histogram_quantile(fractions: &[f64], columns: Vec<StepColumn>) -> Vec<StepColumn> {
     // Histograms are told apart by all other labels, the name of the metric among them.
     let mut histograms: Vec<(Labels, Buckets)> = Vec::new();
     let mut index_of: HashMap<Labels, usize, RandomState> = HashMap::default();
-    for Column { mut labels, values } in columns {
+    for StepColumn { mut labels, values } in columns {
         let Ok(upper) = labels::value(&labels, BOUND).parse::<f64>() else { continue };
         labels::set(&mut labels, BOUND, "");
         let at = *index_of.entry(labels.clone()).or_insert(histograms.len());
@@ -44,7 +44,7 @@ pub(crate) fn histogram_quantile(fractions: &[f64], columns: Vec<Column>) -> Vec
             quantile(*fraction, present.map(|(upper, count)| Bucket { upper, count }).collect())
         };
         let values = fractions.iter().enumerate().map(at).collect();
-        Column { labels: labels::without_metric(labels), values }
+        StepColumn { labels: labels::without_metric(labels), values }
     });
     quantiles.filter(|column| !column.is_empty()).collect()
 }

@@ -2,21 +2,21 @@
 
 use regex::Regex;
 
-use crate::column::Column;
+use crate::column::StepColumn;
 use crate::labels;
-use crate::refusal::{Result, execution};
+use crate::refusal::{EvaluationResult, execution};
 
 /// Sets the label `target` to `replacement`, if `expression` matches the label `source`.
 pub(crate) fn label_replace(
-    columns: &mut [Column],
+    columns: &mut [StepColumn],
     [target, replacement, source, expression]: [&str; 4],
-) -> Result<()> {
+) -> EvaluationResult<()> {
     let anchored = Regex::new(&format!("^(?:{expression})$"));
     let anchored = anchored.map_err(|_| {
         execution(format!("invalid regular expression in label_replace(): {expression}"))
     })?;
     check_target("label_replace", target)?;
-    for Column { labels, .. } in columns {
+    for StepColumn { labels, .. } in columns {
         let value = labels::value(labels, source).to_owned();
         if let Some(found) = anchored.captures(&value) {
             let mut text = String::new();
@@ -29,16 +29,16 @@ pub(crate) fn label_replace(
 
 /// Sets the label `target` to the values of the labels `sources`, with `separator` between them.
 pub(crate) fn label_join(
-    columns: &mut [Column],
+    columns: &mut [StepColumn],
     target: &str,
     separator: &str,
     sources: &[&str],
-) -> Result<()> {
+) -> EvaluationResult<()> {
     if let Some(source) = sources.iter().find(|source| !labels::is_name(source)) {
         return Err(execution(format!("invalid source label name in label_join(): {source}")));
     }
     check_target("label_join", target)?;
-    for Column { labels, .. } in columns {
+    for StepColumn { labels, .. } in columns {
         let values: Vec<&str> = sources.iter().map(|name| labels::value(labels, name)).collect();
         let text = values.join(separator);
         labels::set(labels, target, &text);
@@ -46,7 +46,7 @@ pub(crate) fn label_join(
     Ok(())
 }
 
-fn check_target(function: &str, target: &str) -> Result<()> {
+fn check_target(function: &str, target: &str) -> EvaluationResult<()> {
     if labels::is_name(target) {
         return Ok(());
     }

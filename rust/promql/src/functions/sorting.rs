@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use crate::column::Column;
+use crate::column::StepColumn;
 
 /// Sorts columns by their first value. NaN comes last.
-pub(crate) fn sorted(mut columns: Vec<Column>, is_descending: bool) -> Vec<Column> {
-    let first = |column: &Column| column.values.first().copied().unwrap_or(f64::NAN);
+pub(crate) fn sorted(mut columns: Vec<StepColumn>, is_descending: bool) -> Vec<StepColumn> {
+    let first = |column: &StepColumn| column.values.first().copied().unwrap_or(f64::NAN);
     columns.sort_by(|one, other| {
         let (one, other) = (first(one), first(other));
         match one.partial_cmp(&other) {

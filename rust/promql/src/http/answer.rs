@@ -3,16 +3,16 @@
 use std::thread;
 use std::time::Duration;
 
-use fleetcast_core::model::clock::Now;
+use fleetcast_core::model::clock::CallTime;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::json::write_string;
 use fleetcast_core::plane::{Failure, Plane};
 
 use super::names;
-use super::parameters::Parameters;
+use super::parameters::ApiParameters;
 use super::question::{query, query_range};
-use crate::budget::Budget;
-use crate::refusal::{QuestionError, QuestionRefusal, Result, bad_data, internal};
+use crate::budget::SampleBudget;
+use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data, internal};
 use crate::source::PlaneSource;
 
 /// Bytes of the stack on which a question is read and evaluated: both go as deep as a question of
@@ -24,7 +24,7 @@ const BUILD: &[u8] = br#"{"version":"2.42.0","revision":"fleetcast","branch":"",
 
 /// A request for a path below `/api/v1/`.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct ApiRequest<'r> {
     /// The path.
     pub path: &'r str,
     /// The query string.
@@ -35,7 +35,7 @@ pub struct Request<'r> {
 
 /// Bounds of one question.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub struct QuestionBounds {
     /// Samples and values at steps that a question may use. Each takes up to 16 bytes.
     pub samples_max: usize,
     /// Time that a question may take.
@@ -44,7 +44,7 @@ pub struct Bounds {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ApiAnswer {
     /// HTTP status.
     pub status: u16,
     /// Word of the error, if the answer is an error.
@@ -59,10 +59,10 @@ pub struct Answer {
 /// Returns the errors of the store. A request that is refused has an answer.
 pub fn answer(
     plane: &Plane,
-    request: Request<'_>,
-    bounds: Bounds,
-    now: Now,
-) -> std::result::Result<Answer, Error> {
+    request: ApiRequest<'_>,
+    bounds: QuestionBounds,
+    now: CallTime,
+) -> std::result::Result<ApiAnswer, Error> {
     let work = || made(plane, request, bounds, now);
     let made = thread::scope(|scope| {
         let thread = thread::Builder::new().name("promql".to_owned()).stack_size(STACK_BYTES);
@@ -74,11 +74,11 @@ pub fn answer(
             let mut body = br#"{"status":"success","data":"#.to_vec();
             body.extend_from_slice(&data);
             body.push(b'}');
-            Ok(Answer { status: 200, error: None, body })
+            Ok(ApiAnswer { status: 200, error: None, body })
         }
         Err(Failure::Refused(QuestionRefusal { kind, message })) => {
             let (status, word) = kind.status();
-            Ok(Answer { status, error: Some(word), body: error_body(word, &message) })
+            Ok(ApiAnswer { status, error: Some(word), body: error_body(word, &message) })
         }
         Err(Failure::Failed(error)) => Err(error),
     }
@@ -95,13 +95,18 @@ pub fn error_body(kind: &str, message: &str) -> Vec<u8> {
     body
 }
 
-fn made(plane: &Plane, request: Request<'_>, bounds: Bounds, now: Now) -> Result<Vec<u8>> {
-    let given = Parameters::new(request.query, request.form);
+fn made(
+    plane: &Plane,
+    request: ApiRequest<'_>,
+    bounds: QuestionBounds,
+    now: CallTime,
+) -> EvaluationResult<Vec<u8>> {
+    let given = ApiParameters::new(request.query, request.form);
     let time_max = match given.duration_ms("timeout")? {
         Some(time_ms) => bounds.time_max.min(Duration::from_millis(time_ms.max(0).unsigned_abs())),
         None => bounds.time_max,
     };
-    let budget = Budget::new(bounds.samples_max, time_max);
+    let budget = SampleBudget::new(bounds.samples_max, time_max);
     let source = PlaneSource { plane, now };
     let name = request.path.strip_prefix("/api/v1/").unwrap_or_default();
     match name {

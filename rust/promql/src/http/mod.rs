@@ -9,4 +9,4 @@ mod question;
 
 mod answer;
 
-pub use answer::{Answer, Bounds, Request, answer, error_body};
+pub use answer::{ApiAnswer, ApiRequest, QuestionBounds, answer, error_body};

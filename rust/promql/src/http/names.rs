@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use fleetcast_core::query::labelled::{LabelMatcher, Labels, METRIC};
 
 use super::json::{put_labels, put_member, put_texts};
-use super::parameters::Parameters;
-use crate::budget::Budget;
+use super::parameters::ApiParameters;
+use crate::budget::SampleBudget;
 use crate::labels;
 use crate::language::{self, invalid};
-use crate::refusal::{Result, bad_data};
+use crate::refusal::{EvaluationResult, bad_data};
 use crate::selector::matchers;
 use crate::source::PlaneSource;
 use fleetcast_core::model::json::write_string;
 
 /// Answers `series`: the labels of all series that meet the conditions of a selector.
 pub(super) fn series(
-    given: &Parameters,
+    given: &ApiParameters,
     source: &PlaneSource<'_>,
-    budget: &Budget,
-) -> Result<Vec<u8>> {
+    budget: &SampleBudget,
+) -> EvaluationResult<Vec<u8>> {
     let found = matching(given, source, budget)?;
     let found = found.ok_or_else(|| bad_data("no match[] parameter provided"))?;
     let mut out = vec![b'['];
@@ -35,10 +35,10 @@ pub(super) fn series(
 
 /// Answers `labels`: the names of labels.
 pub(super) fn labels(
-    given: &Parameters,
+    given: &ApiParameters,
     source: &PlaneSource<'_>,
-    budget: &Budget,
-) -> Result<Vec<u8>> {
+    budget: &SampleBudget,
+) -> EvaluationResult<Vec<u8>> {
     let names = match matching(given, source, budget)? {
         Some(found) => found.into_iter().flatten().map(|(label, _)| label.into_string()).collect(),
         None => source.texts(None)?,
@@ -49,10 +49,10 @@ pub(super) fn labels(
 /// Answers `label/NAME/values`: the values of a label.
 pub(super) fn label_values(
     name: &str,
-    given: &Parameters,
+    given: &ApiParameters,
     source: &PlaneSource<'_>,
-    budget: &Budget,
-) -> Result<Vec<u8>> {
+    budget: &SampleBudget,
+) -> EvaluationResult<Vec<u8>> {
     if !labels::is_name(name) {
         return Err(bad_data(format!("invalid label name: {name:?}")));
     }
@@ -67,7 +67,10 @@ pub(super) fn label_values(
 }
 
 /// Answers `metadata`: each metric, of an unknown type.
-pub(super) fn metadata(given: &Parameters, source: &PlaneSource<'_>) -> Result<Vec<u8>> {
+pub(super) fn metadata(
+    given: &ApiParameters,
+    source: &PlaneSource<'_>,
+) -> EvaluationResult<Vec<u8>> {
     let count_max = given.count("limit")?.unwrap_or(usize::MAX);
     let wanted = given.text("metric");
     let metrics = source.texts(Some(METRIC))?;
@@ -102,10 +105,10 @@ fn array(texts: BTreeSet<String>) -> Vec<u8> {
 /// Returns the labels of all series that meet the conditions of one of the selectors, or `None`
 /// without selectors.
 fn matching(
-    given: &Parameters,
+    given: &ApiParameters,
     source: &PlaneSource<'_>,
-    budget: &Budget,
-) -> Result<Option<BTreeSet<Labels>>> {
+    budget: &SampleBudget,
+) -> EvaluationResult<Option<BTreeSet<Labels>>> {
     let start_ms = given.time_ms("start")?.unwrap_or(i64::MIN / 1_000_000);
     let end_ms = given.time_ms("end")?.unwrap_or(i64::MAX / 1_000_000 - 1);
     if end_ms < start_ms {
@@ -113,7 +116,7 @@ fn matching(
     }
     let selectors = given.all("match[]").map(language::read_selector);
     let selectors: Vec<Vec<LabelMatcher>> =
-        selectors.map(|selector| Ok(matchers(&selector?))).collect::<Result<_>>()?;
+        selectors.map(|selector| Ok(matchers(&selector?))).collect::<EvaluationResult<_>>()?;
     if selectors.is_empty() {
         return Ok(None);
     }

@@ -8,18 +8,18 @@ use promql_parser::util::duration::parse_duration;
 use fleetcast_core::model::time::parse_ns;
 
 use crate::language::invalid;
-use crate::refusal::{Result, bad_data};
+use crate::refusal::{EvaluationResult, bad_data};
 use crate::selector::milliseconds;
 
 /// Times that Prometheus takes, in seconds.
 const SECONDS_MAX: f64 = 9.2e15;
 
 /// Names and values, decoded.
-pub(super) struct Parameters {
+pub(super) struct ApiParameters {
     pairs: Vec<(String, String)>,
 }
 
-impl Parameters {
+impl ApiParameters {
     /// Reads a query string and a form.
     pub(super) fn new(query: &str, form: &[u8]) -> Self {
         let all =
@@ -44,7 +44,7 @@ impl Parameters {
     }
 
     /// Returns a time in milliseconds since 1970, if there is one.
-    pub(super) fn time_ms(&self, name: &str) -> Result<Option<i64>> {
+    pub(super) fn time_ms(&self, name: &str) -> EvaluationResult<Option<i64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let parsed =
             seconds_of(text).or_else(|| Some(parse_ns(text.as_bytes())?.div_euclid(1_000_000)));
@@ -53,7 +53,7 @@ impl Parameters {
     }
 
     /// Returns a duration in milliseconds, if there is one.
-    pub(super) fn duration_ms(&self, name: &str) -> Result<Option<i64>> {
+    pub(super) fn duration_ms(&self, name: &str) -> EvaluationResult<Option<i64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let is_number = text.parse::<f64>().is_ok();
         let parsed =
@@ -63,7 +63,7 @@ impl Parameters {
     }
 
     /// Returns a whole number, if there is one.
-    pub(super) fn count(&self, name: &str) -> Result<Option<usize>> {
+    pub(super) fn count(&self, name: &str) -> EvaluationResult<Option<usize>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| bad_data(format!("{name} must be a number")))
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn parameters_come_from_the_form_and_the_query_string() {
-        let given = Parameters::new("query=a%2Bb&match[]=x&empty=", b"match%5B%5D=y+z&time=1.5");
+        let given = ApiParameters::new("query=a%2Bb&match[]=x&empty=", b"match%5B%5D=y+z&time=1.5");
         assert_eq!(given.text("query"), Some("a+b"));
         assert_eq!(given.all("match[]").collect::<Vec<_>>(), ["y z", "x"]);
         assert_eq!(given.text("empty"), None);
@@ -101,8 +101,10 @@ mod tests {
 
     #[test]
     fn times_are_seconds_or_dates_and_durations_have_units() {
-        let given =
-            Parameters::new("a=1435781451.781&b=2015-07-01T20:10:51.781Z&c=soon&d=1m30s&e=15", b"");
+        let given = ApiParameters::new(
+            "a=1435781451.781&b=2015-07-01T20:10:51.781Z&c=soon&d=1m30s&e=15",
+            b"",
+        );
         assert_eq!(given.time_ms("a").unwrap(), Some(1_435_781_451_781));
         assert_eq!(given.time_ms("b").unwrap(), Some(1_435_781_451_781));
         assert!(given.time_ms("c").is_err() && given.duration_ms("c").is_err());

@@ -4,12 +4,12 @@ use promql_parser::parser::Expr;
 use promql_parser::parser::value::ValueType;
 
 use super::json::{put_labels, put_point, put_time};
-use super::parameters::Parameters;
-use crate::budget::Budget;
-use crate::column::{Column, Value, is_absent};
+use super::parameters::ApiParameters;
+use crate::budget::SampleBudget;
+use crate::column::{ExpressionValue, StepColumn, is_absent};
 use crate::evaluator::{Evaluator, peeled};
 use crate::language::{self, invalid};
-use crate::refusal::{Result, bad_data};
+use crate::refusal::{EvaluationResult, bad_data};
 use crate::source::{SampledSeries, Source};
 use crate::steps::Steps;
 use fleetcast_core::model::json::write_string;
@@ -22,10 +22,10 @@ const SAMPLES_PER_POINT: usize = 2;
 
 /// Answers `query`: the value of an expression at one instant.
 pub(super) fn query(
-    given: &Parameters,
+    given: &ApiParameters,
     now_ms: i64,
-    (source, budget): (&dyn Source, &Budget),
-) -> Result<Vec<u8>> {
+    (source, budget): (&dyn Source, &SampleBudget),
+) -> EvaluationResult<Vec<u8>> {
     let time_ms = given.time_ms("time")?.unwrap_or(now_ms);
     let expression = language::read(given.text("query").unwrap_or_default())?;
     let steps = Steps::at(time_ms);
@@ -39,11 +39,11 @@ pub(super) fn query(
         return Ok(out);
     }
     match evaluator.evaluated(&expression, steps)? {
-        Value::Scalar(numbers) => {
+        ExpressionValue::Scalar(numbers) => {
             put_head(&mut out, "scalar");
             put_point(&mut out, time_ms, numbers.first().copied().unwrap_or(f64::NAN));
         }
-        Value::Text(text) => {
+        ExpressionValue::Text(text) => {
             put_head(&mut out, "string");
             let mut time = String::from("[");
             put_time(&mut time, time_ms);
@@ -52,10 +52,10 @@ pub(super) fn query(
             write_string(&mut out, &text);
             out.push(b']');
         }
-        Value::Vector(columns) => {
+        ExpressionValue::Vector(columns) => {
             put_head(&mut out, "vector");
             out.push(b'[');
-            for (at, Column { labels, values }) in columns.iter().enumerate() {
+            for (at, StepColumn { labels, values }) in columns.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
@@ -74,9 +74,9 @@ pub(super) fn query(
 
 /// Answers `query_range`: the values of an expression at the steps of a range.
 pub(super) fn query_range(
-    given: &Parameters,
-    (source, budget): (&dyn Source, &Budget),
-) -> Result<Vec<u8>> {
+    given: &ApiParameters,
+    (source, budget): (&dyn Source, &SampleBudget),
+) -> EvaluationResult<Vec<u8>> {
     let (start_ms, end_ms, steps) = range(given)?;
     let expression = language::read(given.text("query").unwrap_or_default())?;
     let kind = match expression.value_type() {
@@ -94,9 +94,9 @@ pub(super) fn query_range(
     }
     let evaluator = Evaluator { source, budget, whole_ms: start_ms..=end_ms };
     let mut columns = match evaluator.evaluated(&expression, steps)? {
-        Value::Scalar(values) => vec![Column { labels: Vec::new(), values }],
-        Value::Vector(columns) => columns,
-        Value::Text(_) => return Err(bad_data("a text has no range")),
+        ExpressionValue::Scalar(values) => vec![StepColumn { labels: Vec::new(), values }],
+        ExpressionValue::Vector(columns) => columns,
+        ExpressionValue::Text(_) => return Err(bad_data("a text has no range")),
     };
     columns.sort_by(|one, other| one.labels.cmp(&other.labels));
     budget.take(columns.len().saturating_mul(steps.count).saturating_mul(SAMPLES_PER_POINT))?;
@@ -114,7 +114,7 @@ pub(super) fn query_range(
 }
 
 /// Returns start, end and steps of a range.
-fn range(given: &Parameters) -> Result<(i64, i64, Steps)> {
+fn range(given: &ApiParameters) -> EvaluationResult<(i64, i64, Steps)> {
     let missing = |name| invalid(name, "cannot parse \"\" to a valid timestamp");
     let start_ms = given.time_ms("start")?.ok_or_else(|| missing("start"))?;
     let end_ms = given.time_ms("end")?.ok_or_else(|| missing("end"))?;

@@ -6,9 +6,9 @@ use fleetcast_core::query::labelled::{Labels, METRIC};
 
 use super::numbers::Operator;
 use super::signatures::Signatures;
-use crate::column::{ABSENT, Column, SAME_LABELS, is_absent, joined};
+use crate::column::{ABSENT, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::labels::{self, Choice};
-use crate::refusal::{Result, execution};
+use crate::refusal::{EvaluationResult, execution};
 
 /// How many series of each side may match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Cardinality {
 }
 
 /// The matching of an operator.
-pub(crate) struct Matching {
+pub(crate) struct VectorMatch {
     pub(crate) operator: Operator,
     pub(crate) returns_bool: bool,
     pub(crate) cardinality: Cardinality,
@@ -29,12 +29,16 @@ pub(crate) struct Matching {
     pub(crate) included: Vec<String>,
 }
 
-impl Matching {
+impl VectorMatch {
     /// Evaluates the operator at each step.
     ///
     /// # Errors
     /// Returns a refusal if more series match than the cardinality allows.
-    pub(crate) fn evaluated(&self, left: Vec<Column>, right: Vec<Column>) -> Result<Vec<Column>> {
+    pub(crate) fn evaluated(
+        &self,
+        left: Vec<StepColumn>,
+        right: Vec<StepColumn>,
+    ) -> EvaluationResult<Vec<StepColumn>> {
         let is_swapped = self.cardinality == Cardinality::OneToMany;
         let (many, one) = if is_swapped { (right, left) } else { (left, right) };
         let signatures = Signatures::new(&self.choice, &many, &one);
@@ -43,7 +47,7 @@ impl Matching {
         for (at, signature) in signatures.right.iter().enumerate() {
             ones[*signature].push(at);
         }
-        let mut results: Vec<(usize, Column)> = Vec::new();
+        let mut results: Vec<(usize, StepColumn)> = Vec::new();
         for (column, signature) in many.iter().zip(&signatures.left) {
             for at in &ones[*signature] {
                 let single = &one[*at];
@@ -57,7 +61,7 @@ impl Matching {
                 };
                 let values = pairs.map(result).collect();
                 let labels = self.result_labels(&column.labels, &single.labels);
-                results.push((*signature, Column { labels, values }));
+                results.push((*signature, StepColumn { labels, values }));
             }
         }
         self.check_many(&results, signatures.count)?;
@@ -66,7 +70,12 @@ impl Matching {
 
     /// Checks that at each step at most one series of the `one` side has each signature. A step at
     /// which the other side is empty is not looked at.
-    fn check_one(&self, one: &[Column], many: &[Column], signatures: &Signatures) -> Result<()> {
+    fn check_one(
+        &self,
+        one: &[StepColumn],
+        many: &[StepColumn],
+        signatures: &Signatures,
+    ) -> EvaluationResult<()> {
         let mut members: Vec<Option<usize>> = vec![None; signatures.count];
         let mut shared: HashSet<usize> = HashSet::new();
         for (at, signature) in signatures.right.iter().enumerate() {
@@ -108,8 +117,8 @@ impl Matching {
     }
 
     /// Checks that at each step one result has each signature, or each signature and labels.
-    fn check_many(&self, results: &[(usize, Column)], count: usize) -> Result<()> {
-        let mut of_signature: Vec<Vec<&Column>> = vec![Vec::new(); count];
+    fn check_many(&self, results: &[(usize, StepColumn)], count: usize) -> EvaluationResult<()> {
+        let mut of_signature: Vec<Vec<&StepColumn>> = vec![Vec::new(); count];
         for (signature, column) in results {
             of_signature[*signature].push(column);
         }
@@ -159,7 +168,7 @@ impl Matching {
 }
 
 /// Returns true if two of the columns have a value at the same step.
-fn overlap(columns: &[&Column]) -> bool {
+fn overlap(columns: &[&StepColumn]) -> bool {
     let [first, rest @ ..] = columns else { return false };
     if rest.is_empty() {
         return false;

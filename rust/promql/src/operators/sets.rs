@@ -1,9 +1,9 @@
 //! `and`, `or` and `unless`.
 
 use super::signatures::Signatures;
-use crate::column::{ABSENT, Column, SAME_LABELS, is_absent, joined};
+use crate::column::{ABSENT, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::labels::Choice;
-use crate::refusal::Result;
+use crate::refusal::EvaluationResult;
 
 /// An operator of sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,11 +30,11 @@ impl SetOperator {
     /// Returns a refusal if labels occur twice at a step.
     pub(crate) fn evaluated(
         self,
-        mut left: Vec<Column>,
-        mut right: Vec<Column>,
+        mut left: Vec<StepColumn>,
+        mut right: Vec<StepColumn>,
         choice: &Choice,
         steps: usize,
-    ) -> Result<Vec<Column>> {
+    ) -> EvaluationResult<Vec<StepColumn>> {
         let signatures = Signatures::new(choice, &left, &right);
         match self {
             Self::And | Self::Unless => {
@@ -55,7 +55,7 @@ impl SetOperator {
 
 /// Returns for each signature and step if a series has a value.
 fn presence(
-    columns: &[Column],
+    columns: &[StepColumn],
     signatures: &[usize],
     count: usize,
     steps: usize,
@@ -69,7 +69,7 @@ fn presence(
     present
 }
 
-fn keep(columns: &mut [Column], signatures: &[usize], is_kept: impl Fn(usize, usize) -> bool) {
+fn keep(columns: &mut [StepColumn], signatures: &[usize], is_kept: impl Fn(usize, usize) -> bool) {
     for (column, signature) in columns.iter_mut().zip(signatures) {
         column.map(|step, value| if is_kept(*signature, step) { value } else { ABSENT });
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fleetcast_core::query::labelled::Labels;
 use foldhash::fast::RandomState;
 
-use crate::column::Column;
+use crate::column::StepColumn;
 use crate::labels::Choice;
 
 /// Numbers of the signatures of the series of two vectors.
@@ -17,9 +17,9 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
-    pub(super) fn new(choice: &Choice, left: &[Column], right: &[Column]) -> Self {
+    pub(super) fn new(choice: &Choice, left: &[StepColumn], right: &[StepColumn]) -> Self {
         let mut numbers: HashMap<Labels, usize, RandomState> = HashMap::default();
-        let mut number = |column: &Column| {
+        let mut number = |column: &StepColumn| {
             let next = numbers.len();
             *numbers.entry(choice.of(&column.labels)).or_insert(next)
         };

@@ -2,12 +2,12 @@
 
 use fleetcast_core::query::labelled::{LabelBounds, LabelMatcher, LabelRefusal, Labels, METRIC};
 
-use crate::budget::Budget;
-use crate::column::{ABSENT, Value, is_absent};
+use crate::budget::SampleBudget;
+use crate::column::{ABSENT, ExpressionValue, is_absent};
 use crate::evaluator::Evaluator;
 use crate::labels;
 use crate::language;
-use crate::refusal::{Result, passed};
+use crate::refusal::{EvaluationResult, passed};
 use crate::source::{SampledSeries, Source};
 use crate::steps::Steps;
 
@@ -21,7 +21,7 @@ impl Source for Samples {
         start_ms: i64,
         end_ms: i64,
         bounds: LabelBounds,
-    ) -> Result<Vec<SampledSeries>> {
+    ) -> EvaluationResult<Vec<SampledSeries>> {
         let is_wanted = |labels: &Labels| {
             matchers.iter().all(|each| each.matches(labels::value(labels, &each.label)))
         };
@@ -70,18 +70,18 @@ pub(super) fn samples(lines: &str) -> Samples {
 }
 
 /// Evaluates a question, and writes its value: a line for each series, with a value for each step.
-pub(super) fn asked(source: &dyn Source, question: &str, steps: Steps) -> Result<String> {
-    let budget = Budget::new(1_000_000, std::time::Duration::from_hours(1));
+pub(super) fn asked(source: &dyn Source, question: &str, steps: Steps) -> EvaluationResult<String> {
+    let budget = SampleBudget::new(1_000_000, std::time::Duration::from_hours(1));
     let expression = language::read(question)?;
     let whole_ms = steps.start_ms..=steps.end_ms();
     let value = Evaluator { source, budget: &budget, whole_ms }.evaluated(&expression, steps)?;
     let number = |value: &f64| if is_absent(*value) { "_".to_owned() } else { value.to_string() };
     let numbers = |values: &[f64]| values.iter().map(number).collect::<Vec<_>>().join(" ");
     Ok(match value {
-        Value::Scalar(values) => numbers(&values),
-        Value::Text(text) => text,
-        Value::Vector(columns) => {
-            let line = |column: &crate::column::Column| {
+        ExpressionValue::Scalar(values) => numbers(&values),
+        ExpressionValue::Text(text) => text,
+        ExpressionValue::Vector(columns) => {
+            let line = |column: &crate::column::StepColumn| {
                 format!("{} {}", labels::written(&column.labels), numbers(&column.values))
             };
             columns.iter().map(line).collect::<Vec<_>>().join("\n")

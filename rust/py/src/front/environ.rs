@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_front::{self as front, Asked};
+use fleetcast_front::{self as front, ParsedRequest};
 
 use crate::body::RequestBody;
 use crate::latin1::latin1;
@@ -39,7 +39,7 @@ pub(super) fn add_request(
     // While the body is still due, its first bytes are not yet a body.
     let body = if request.is_body_due() { Vec::new() } else { request.take_body() };
     let body = Bound::new(py, RequestBody::new(body))?;
-    let Asked::Whole { head, framing } = request.asked() else { return Ok(()) };
+    let ParsedRequest::Whole { head, framing } = request.asked() else { return Ok(()) };
     for (name, value) in head.fields() {
         let is_bare = matches!(name, "CONTENT_TYPE" | "CONTENT_LENGTH");
         let prefix = if is_bare { "" } else { "HTTP_" };

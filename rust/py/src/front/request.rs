@@ -11,7 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyDict, PyMemoryView, PyString};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_front::{self as front, Answer, Asked, Body, LineBreak, Turn};
+use fleetcast_front::{self as front, Answer, LineBreak, OutgoingBody, ParsedRequest, ServeTurn};
 
 use super::environ::add_request;
 use crate::errors::store_error;
@@ -30,40 +30,40 @@ impl AsRef<[u8]> for KeptPiece {
 }
 
 /// A request, and how far its handling has come.
-pub(crate) enum Stage {
+pub(crate) enum RequestStage {
     Open(front::Request),
     /// The answer is ready. The front sends it when the thread asks for its next request.
     Answered(front::Request, Answer),
     /// The event loop takes over.
-    Over(Turn),
+    Over(ServeTurn),
     Gone,
 }
 
 #[pyclass(frozen, name = "FrontRequest", module = "fleetcast._core")]
 pub(crate) struct Request {
     same_for_all: Py<PyDict>,
-    stage: Mutex<Stage>,
+    stage: Mutex<RequestStage>,
 }
 
 impl Request {
     pub(crate) fn new(same_for_all: Py<PyDict>, request: front::Request) -> Self {
-        Self { same_for_all, stage: Mutex::new(Stage::Open(request)) }
+        Self { same_for_all, stage: Mutex::new(RequestStage::Open(request)) }
     }
 
-    /// Takes the stage, and leaves [`Stage::Gone`].
-    pub(crate) fn take(&self) -> Stage {
-        mem::replace(&mut *self.lock(), Stage::Gone)
+    /// Takes the stage, and leaves [`RequestStage::Gone`].
+    pub(crate) fn take(&self) -> RequestStage {
+        mem::replace(&mut *self.lock(), RequestStage::Gone)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stage> {
+    fn lock(&self) -> MutexGuard<'_, RequestStage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `work` on the open request. `work` returns the next stage.
-    fn change<R>(&self, work: impl FnOnce(front::Request) -> (Stage, R)) -> PyResult<R> {
+    fn change<R>(&self, work: impl FnOnce(front::Request) -> (RequestStage, R)) -> PyResult<R> {
         let mut stage = self.lock();
-        match mem::replace(&mut *stage, Stage::Gone) {
-            Stage::Open(request) => {
+        match mem::replace(&mut *stage, RequestStage::Gone) {
+            RequestStage::Open(request) => {
                 let (next, result) = work(request);
                 *stage = next;
                 Ok(result)
@@ -78,12 +78,12 @@ impl Request {
     fn with<R>(&self, work: impl FnOnce(&mut front::Request) -> R) -> PyResult<R> {
         self.change(|mut request| {
             let result = work(&mut request);
-            (Stage::Open(request), result)
+            (RequestStage::Open(request), result)
         })
     }
 
     fn finish(&self, answer: Answer) -> PyResult<()> {
-        self.change(|request| (Stage::Answered(request, answer), ()))
+        self.change(|request| (RequestStage::Answered(request, answer), ()))
     }
 }
 
@@ -92,8 +92,8 @@ impl Request {
     #[getter]
     fn malformed(&self) -> PyResult<Option<&'static str>> {
         self.with(|request| match request.asked() {
-            Asked::Malformed(refusal) => Some(refusal.code()),
-            Asked::Whole { .. } => None,
+            ParsedRequest::Malformed(refusal) => Some(refusal.code()),
+            ParsedRequest::Whole { .. } => None,
         })
     }
 
@@ -127,8 +127,8 @@ impl Request {
 
     fn await_body(&self) -> PyResult<bool> {
         self.change(|request| match request.await_body() {
-            Ok(turn) => (Stage::Over(turn), true),
-            Err(request) => (Stage::Open(*request), false),
+            Ok(turn) => (RequestStage::Over(turn), true),
+            Err(request) => (RequestStage::Open(*request), false),
         })
     }
 
@@ -162,18 +162,18 @@ impl Request {
 }
 
 /// Makes the exception for a failure to serve a request.
-fn exception_of(py: Python<'_>, failure: front::Failure) -> Py<PyAny> {
+fn exception_of(py: Python<'_>, failure: front::BoxError) -> Py<PyAny> {
     let error = failure
         .downcast::<Error>()
         .map_or_else(|other| Error::Internal { message: other.to_string() }, |error| *error);
     store_error(&error).into_value(py).into_any()
 }
 
-fn body_of(chunks: &Bound<'_, PyAny>) -> PyResult<Body> {
+fn body_of(chunks: &Bound<'_, PyAny>) -> PyResult<OutgoingBody> {
     if let Ok(long) = chunks.cast::<LongAnswer>() {
         let rest = long.get().take();
         let rest = rest.ok_or_else(|| PyRuntimeError::new_err("the answer was taken"))?;
-        return Ok(Body::Rest(Box::new(rest)));
+        return Ok(OutgoingBody::Rest(Box::new(rest)));
     }
     let piece = |chunk: PyResult<Bound<'_, PyAny>>| {
         let chunk = chunk?;
@@ -186,7 +186,7 @@ fn body_of(chunks: &Bound<'_, PyAny>) -> PyResult<Body> {
             None => Box::new(buffer.to_vec(chunk.py())?),
         })
     };
-    Ok(Body::Pieces(chunks.try_iter()?.map(piece).collect::<PyResult<_>>()?))
+    Ok(OutgoingBody::Pieces(chunks.try_iter()?.map(piece).collect::<PyResult<_>>()?))
 }
 
 /// Returns the piece of the engine that a `memoryview` shows, if it shows the whole piece.

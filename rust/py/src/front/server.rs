@@ -10,9 +10,9 @@ use fleetcast_front as front;
 
 use super::environ::same_for_all;
 use super::limits::limits_of;
-use super::request::{Request, Stage};
+use super::request::{Request, RequestStage};
 use crate::arguments::{duration, own};
-use crate::door::leave;
+use crate::gil::leave;
 use crate::service::Serving;
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -88,16 +88,16 @@ impl Front {
         py: Python<'_>,
         last: Option<&Bound<'_, Request>>,
     ) -> PyResult<Option<Request>> {
-        let last = last.map_or(Stage::Gone, |request| request.get().take());
+        let last = last.map_or(RequestStage::Gone, |request| request.get().take());
         let next = self.detached(py, move |front| {
             let turn = match last {
-                Stage::Answered(request, answer) => Some(request.answer(answer)),
-                Stage::Over(turn) => Some(turn),
-                Stage::Open(request) => {
+                RequestStage::Answered(request, answer) => Some(request.answer(answer)),
+                RequestStage::Over(turn) => Some(turn),
+                RequestStage::Open(request) => {
                     drop(request); // frees it before the wait for the next request
                     None
                 }
-                Stage::Gone => None,
+                RequestStage::Gone => None,
             };
             front.next_request(turn)
         })?;

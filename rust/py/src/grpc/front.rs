@@ -6,17 +6,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use fleetcast_front::SettingsVersion;
-use fleetcast_grpc::{self as grpc, CertificateFiles, Options, Parts, Status, Statuses};
-use fleetcast_service::renewed::Renewed;
+use fleetcast_grpc::{
+    self as grpc, CertificateFiles, FrontOptions, GrpcStatus, ServerParts, Statuses,
+};
+use fleetcast_service::renewed::RenewedValue;
 
 use super::events::event;
 use crate::arguments::{at, bounds, duration, own};
-use crate::door::{asked, leave};
+use crate::gil::{asked, leave};
 use crate::planes::OpenPlanes;
-use crate::service::{Authenticator, open_books};
+use crate::service::{Authenticator, open_accounting};
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct GrpcFront(grpc::Front);
+pub(crate) struct GrpcFront(grpc::RunningFront);
 
 #[pymethods]
 impl GrpcFront {
@@ -27,35 +29,36 @@ impl GrpcFront {
         authenticator: &Authenticator,
         planes: &OpenPlanes,
         rules: Py<PyAny>,
-        books: &Bound<'_, PyAny>,
+        accounting: &Bound<'_, PyAny>,
         options: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let renew = move || {
             asked(|py| {
                 let rules = rules.bind(py).call0()?;
                 let bounds = bounds(0, Some(&at(&rules, "write_limits")?))?;
-                Ok(grpc::Rules { bounds, held_bytes_max: at(&rules, "held_bytes_max")? }.into())
+                Ok(grpc::WriteRules { bounds, held_bytes_max: at(&rules, "held_bytes_max")? }
+                    .into())
             })
         };
         let status = |(code, (name, retry_seconds)): (String, (String, Option<i64>))| {
             let unknown = || PyValueError::new_err(format!("no status {name}"));
-            Ok((code, (Status::of_name(&name).ok_or_else(unknown)?, retry_seconds)))
+            Ok((code, (GrpcStatus::of_name(&name).ok_or_else(unknown)?, retry_seconds)))
         };
         let statuses: HashMap<_, _> = at(options, "statuses")?;
         let statuses = statuses.into_iter().map(status).collect::<PyResult<_>>()?;
         let handed_on: HashMap<String, String> = at(options, "handed_on")?;
-        let parts = Parts {
+        let parts = ServerParts {
             authenticator: authenticator.shared(),
             planes: planes.shared(),
-            books: open_books(books)?,
+            accounting: open_accounting(accounting)?,
             in_flight: at(options, "in_flight")?,
             statuses: Statuses::new(statuses),
-            rules: Renewed::new(Box::new(renew)),
+            rules: RenewedValue::new(Box::new(renew)),
             settings: SettingsVersion::map(&own(at(options, "settings")?)?)?,
             handed_on: handed_on.into_iter().map(|(path, route)| (path, route.into())).collect(),
             message_bytes_max: at(options, "message_bytes_max")?,
         };
-        let options = Options {
+        let options = FrontOptions {
             listener: own(at(options, "listener")?)?,
             certificate: CertificateFiles {
                 certificate: at(options, "certificate")?,
@@ -64,7 +67,7 @@ impl GrpcFront {
             backend: at(options, "backend")?,
             descriptors_max: at(options, "descriptors_max")?,
         };
-        Ok(Self(py.detach(|| grpc::Front::start(options, parts))?))
+        Ok(Self(py.detach(|| grpc::RunningFront::start(options, parts))?))
     }
 
     #[pyo3(signature = (seconds, /))]

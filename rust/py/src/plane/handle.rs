@@ -14,8 +14,8 @@ use fleetcast_service::serving::BatchBounds;
 
 use super::Plane;
 use crate::arguments::ingest_ns;
-use crate::door::leave;
 use crate::errors::{failure, store_error};
+use crate::gil::leave;
 use crate::results::WriteResult;
 
 impl From<plane::Plane> for Plane {

@@ -17,7 +17,7 @@ use fleetcast_core::model::limits::{
     POINTS_MAX, RAW_SPAN_SECONDS_MAX,
 };
 use fleetcast_core::model::time::SECOND_NS;
-use fleetcast_core::plane::{self, Acknowledge, Due, Extent};
+use fleetcast_core::plane::{self, Acknowledgement, CompactionTrigger, Extent};
 use fleetcast_core::query::latest::{EntityChoice, LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
@@ -26,16 +26,16 @@ use fleetcast_docstrings::documented;
 use fleetcast_service::planes::OpenPlane;
 
 use crate::arguments::{
-    TagValues, bounds, chosen_tags, entity_order, ingest_ns, now, precision_of, series_request,
+    TagArgument, bounds, chosen_tags, entity_order, ingest_ns, now, precision_of, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
 use crate::describe::description;
-use crate::door::leave;
 use crate::encode::{instant, optional_instant};
 use crate::errors::store_error;
+use crate::gil::leave;
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
-use crate::text::{Position, TextFormat, first_bytes};
+use crate::text::{ImportPosition, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
 #[documented]
@@ -130,13 +130,13 @@ impl Plane {
         body: AnyBody<'_>,
         form: &TextFormat,
         end: Option<usize>,
-        cursor: Option<([u8; 16], Position)>,
+        cursor: Option<([u8; 16], ImportPosition)>,
         #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = bounds(BLOCK_ROWS_MAX, limits)?.batch;
         let body = first_bytes(body.as_slice(), end);
-        let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
+        let when = cursor.map_or(Acknowledgement::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
             let now_ns = ingest_ns(now_ns)?;
             let written = form.write(plane, body, &limits, now_ns, when)?;
@@ -362,7 +362,7 @@ impl Plane {
         measurements: Option<Vec<String>>,
         entities: Option<Vec<String>>,
         fields: Option<Vec<String>>,
-        tags: Option<BTreeMap<String, TagValues>>,
+        tags: Option<BTreeMap<String, TagArgument>>,
         every_row: bool,
         #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
     ) -> PyResult<RowStream> {
@@ -445,7 +445,8 @@ impl Plane {
         trust_clock: Option<bool>,
     ) -> PyResult<Option<Compacted>> {
         let age_ns = age_ns(after_seconds);
-        let due = if whole { Due::Now } else { Due::LargeOrAged { age_ns } };
+        let due =
+            if whole { CompactionTrigger::Now } else { CompactionTrigger::LargeOrAged { age_ns } };
         let mut now = now(now_ns);
         now.is_believed = trust_clock.unwrap_or(now.is_believed);
         let done = self.detached(py, |plane| plane.compact(due, now))?;

@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyString};
 
 use fleetcast_service::admission::{BodyState, PlainRequest};
 
-use crate::door::asked;
+use crate::gil::asked;
 use crate::latin1::bytes_of;
 
 /// Reads a request that no front has decided on. `body_bytes` of its body have arrived.

@@ -1,8 +1,8 @@
 //! The service as Python sees it: authentication, its rules, and the requests that are served
 //! without the interpreter.
 
+mod accounting;
 mod authenticator;
-mod books;
 
 mod decision;
 mod environ_request;
@@ -11,10 +11,10 @@ mod rules;
 
 mod serving;
 
-pub(crate) use authenticator::Authenticator;
-pub(crate) use books::{
-    name_process, note_unreadable, open_books, refusal_is_logged, tell_left_out, write_served,
+pub(crate) use accounting::{
+    name_process, note_unreadable, open_accounting, refusal_is_logged, tell_left_out, write_served,
 };
+pub(crate) use authenticator::Authenticator;
 pub(crate) use decision::Decision;
 pub(crate) use rules::{Service, key_fields, routes};
 pub(crate) use serving::Serving;

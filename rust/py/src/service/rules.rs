@@ -9,14 +9,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_core::model::clock::{self, Now};
+use fleetcast_core::model::clock::{self, CallTime};
 use fleetcast_core::plane::Failure;
 use fleetcast_core::query::SeriesLimits;
 use fleetcast_promql as promql;
 use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
 use fleetcast_service::answers;
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
-use fleetcast_service::serving::{self, CommonFields, ErrorRow, ErrorRows, Faulty};
+use fleetcast_service::serving::{self, CommonFields, ErrorRow, ErrorRows, FaultPolicy};
 
 use super::authenticator::Authenticator;
 use super::decision::Decision;
@@ -24,8 +24,8 @@ use super::environ_request::request_of;
 use crate::adapted::NameMapping;
 use crate::arguments::{at, bounds};
 use crate::body::{AnyBody, RequestBody};
-use crate::door::leave;
 use crate::errors::failure;
+use crate::gil::leave;
 use crate::limiter::LimiterFile;
 use crate::long_answer::body;
 use crate::pieces::views;
@@ -34,7 +34,7 @@ use crate::planes::OpenPlanes;
 use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Service(Arc<serving::Service>, promql::Bounds);
+pub(crate) struct Service(Arc<serving::Service>, promql::QuestionBounds);
 
 impl Service {
     pub(crate) fn shared(&self) -> Arc<serving::Service> {
@@ -76,7 +76,7 @@ impl Service {
             any_measurement: false,
         };
         let adapters = settings.getattr("adapters")?;
-        let questions = promql::Bounds {
+        let questions = promql::QuestionBounds {
             samples_max: at(&adapters, "query_samples_max")?,
             time_max: Duration::from_secs(at(&adapters, "query_seconds_max")?),
         };
@@ -143,7 +143,7 @@ impl Service {
         let (asked, content) = ((language, query), content.as_slice());
         plane.answered(py, |plane| {
             let now_ns = clock::ingest_ns()?;
-            let pending = self.0.append(plane, asked, content, now_ns, Faulty::LeftOut)?;
+            let pending = self.0.append(plane, asked, content, now_ns, FaultPolicy::LeftOut)?;
             Ok(WriteResult::new(pending.wait()?, now_ns)?)
         })
     }
@@ -170,16 +170,17 @@ impl Service {
         path: &str,
         query: &str,
         form: AnyBody<'_>,
-    ) -> PyResult<Asked<'py>> {
-        let request = promql::Request { path, query, form: form.as_slice() };
-        let answer = plane
-            .detached(py, |plane| promql::answer(plane, request, self.1, Now::by_wall_clock()))?;
+    ) -> PyResult<ApiAnswerParts<'py>> {
+        let request = promql::ApiRequest { path, query, form: form.as_slice() };
+        let answer = plane.detached(py, |plane| {
+            promql::answer(plane, request, self.1, CallTime::by_wall_clock())
+        })?;
         Ok((answer.status, answer.error, views(py, vec![answer.body])?))
     }
 }
 
 /// Status, error type, and pieces of the body.
-type Asked<'py> = (u16, Option<&'static str>, Vec<Bound<'py, PyAny>>);
+type ApiAnswerParts<'py> = (u16, Option<&'static str>, Vec<Bound<'py, PyAny>>);
 
 /// Reads the rows of `http.rules.ErrorRow`.
 fn error_rows(rules: &Bound<'_, PyAny>) -> PyResult<ErrorRows> {

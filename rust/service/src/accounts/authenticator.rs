@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::storage::records::{Mark, RecordStore, View};
+use fleetcast_core::storage::records::{RecordStore, RecordTransaction, StateMark};
 
 use super::record::Record;
 use super::records::{ApiKey, Identity, Tenant};
@@ -38,12 +38,12 @@ pub struct Authenticator {
     records: Arc<dyn RecordStore>,
     hasher: SecretHasher,
     environment: String,
-    known: RwLock<HashMap<String, Arc<Known>, foldhash::fast::RandomState>>,
+    known: RwLock<HashMap<String, Arc<KeyRecords>, foldhash::fast::RandomState>>,
 }
 
 /// The records of a key in one version of the store.
-struct Known {
-    mark: Mark,
+struct KeyRecords {
+    mark: StateMark,
     key: Arc<ApiKey>,
     hash: [u8; HASH_BYTES],
     identity: Option<Arc<Identity>>,
@@ -112,18 +112,18 @@ impl Authenticator {
     }
 
     /// Returns the records of a key as they were read last.
-    fn known(&self, key_id: &str) -> Option<Arc<Known>> {
+    fn known(&self, key_id: &str) -> Option<Arc<KeyRecords>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(key_id).cloned()
     }
 
-    fn records_of(&self, key_id: &str) -> Result<Option<Arc<Known>>, Error> {
+    fn records_of(&self, key_id: &str) -> Result<Option<Arc<KeyRecords>>, Error> {
         // The mark is read before the records. If the records are newer, they are read again next
         // time.
         let mark = self.records.mark()?;
         if let Some(known) = self.known(key_id).filter(|known| known.mark == mark) {
             return Ok(Some(known));
         }
-        let mut view = View::new(self.records.begin(false)?);
+        let mut view = RecordTransaction::new(self.records.begin(false)?);
         let Some(key) = ApiKey::get(&mut view, key_id)? else { return Ok(None) };
         let hash = read_hash(&key.hash).ok_or(Error::Corrupt { what: ApiKey::WHAT })?;
         let key = Arc::new(key);
@@ -131,7 +131,7 @@ impl Authenticator {
             let account = tenant.account_id.as_str().into();
             Arc::new(Identity { account, tenant: Arc::new(tenant), key: Arc::clone(&key) })
         });
-        let found = Arc::new(Known { mark, key, hash, identity });
+        let found = Arc::new(KeyRecords { mark, key, hash, identity });
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_MAX {
             known.clear();

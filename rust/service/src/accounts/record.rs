@@ -1,7 +1,7 @@
 //! The single encoding of the records of accounts, and access to the records.
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::storage::records::View;
+use fleetcast_core::storage::records::RecordTransaction;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -37,7 +37,7 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// Returns the errors of [`Self::decode`], and an error if the store cannot be used now.
-    fn get(view: &mut View, key: &str) -> Result<Option<Self>, Error> {
+    fn get(view: &mut RecordTransaction, key: &str) -> Result<Option<Self>, Error> {
         if !(1..=KEY_BYTES_MAX).contains(&key.len()) {
             return Ok(None);
         }
@@ -48,7 +48,7 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// Returns the errors of [`Self::get`].
-    fn all(view: &mut View, prefix: &str) -> Result<Vec<(String, Self)>, Error> {
+    fn all(view: &mut RecordTransaction, prefix: &str) -> Result<Vec<(String, Self)>, Error> {
         let (mut found, mut next) = (Vec::new(), Some(Vec::new()));
         while let Some(first) = next {
             let page = view.under(Self::SPACE, prefix.as_bytes(), &first, PAGE)?;

@@ -1,13 +1,13 @@
 //! Checks of the head of a write: length, coding and type of its body.
 
-use super::request::{Asking, BodyState};
+use super::request::{BodyState, ClientRequest};
 use super::routes::Language;
-use crate::refusal::{Fault, Refusal};
+use crate::refusal::{DetailFault, Refusal};
 
 /// Checks the head of a write whose body may have `bytes_max`, and the length of a body that has
 /// arrived. Returns false if the body has not arrived.
 pub(super) fn check(
-    request: &dyn Asking,
+    request: &dyn ClientRequest,
     language: Language,
     bytes_max: u64,
 ) -> Result<bool, Refusal> {
@@ -28,7 +28,7 @@ pub(super) fn check(
 
 /// Returns the length in the head, or `None` for a body in chunks.
 fn length(
-    request: &dyn Asking,
+    request: &dyn ClientRequest,
     language: Language,
     bytes_max: u64,
 ) -> Result<Option<u64>, Refusal> {
@@ -49,7 +49,7 @@ fn length(
     Ok(Some(length))
 }
 
-fn check_json(request: &dyn Asking) -> Result<(), Refusal> {
+fn check_json(request: &dyn ClientRequest) -> Result<(), Refusal> {
     let is_identity = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"identity");
     if !request.field("CONTENT_ENCODING").is_none_or(is_identity) {
         return Err(Refusal::new("unsupported_content_encoding"));
@@ -68,7 +68,7 @@ fn is_json(content_type: &[u8]) -> bool {
         || media_type.starts_with(b"application/") && media_type.ends_with(b"+json")
 }
 
-fn check_adapted(request: &dyn Asking, language: Language) -> Result<(), Refusal> {
+fn check_adapted(request: &dyn ClientRequest, language: Language) -> Result<(), Refusal> {
     let coding = coding(request.field("CONTENT_ENCODING"));
     if !language.codings().iter().any(|each| coding.eq_ignore_ascii_case(each.as_bytes())) {
         return Err(Refusal::new("unsupported_content_encoding"));
@@ -132,5 +132,5 @@ fn unquoted(value: &[u8]) -> Vec<u8> {
 }
 
 fn fault(kind: &'static str, place: &[&str], message: &'static str) -> Refusal {
-    Refusal::of_faults(vec![Fault::new(kind, place, message)])
+    Refusal::of_faults(vec![DetailFault::new(kind, place, message)])
 }

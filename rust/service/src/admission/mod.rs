@@ -20,6 +20,6 @@ mod tests;
 pub(crate) use body::coding;
 pub use decision::{Cause, Decision, Grant};
 pub use keys::KeyPlaces;
-pub use request::{Asking, BodyState, Claim, PlainRequest};
+pub use request::{BodyState, Claim, ClientRequest, PlainRequest};
 pub use routes::{ADAPTER_ROUTES, Language, PUBLIC_ROUTES, Route, TELEMETRY};
 pub use stages::{Admission, admit_known, check_rights};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetcast_front::fair::Owner;
-use fleetcast_front::{self as front, Asked};
+use fleetcast_front::{self as front, ParsedRequest};
 
 /// The part of a body that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Default for BodyState {
 }
 
 /// A request.
-pub trait Asking {
+pub trait ClientRequest {
     /// The method as it was sent.
     fn method(&self) -> &str;
 
@@ -66,7 +66,7 @@ pub struct PlainRequest {
     pub path: String,
     /// The address of the client's end of the connection.
     pub peer: String,
-    /// Values of fields by the names that [`Asking::field`] takes.
+    /// Values of fields by the names that [`ClientRequest::field`] takes.
     pub fields: HashMap<String, Vec<u8>>,
     /// The part of the body that has arrived.
     pub body: BodyState,
@@ -80,7 +80,7 @@ pub struct PlainRequest {
     pub claim: Option<Claim>,
 }
 
-impl Asking for PlainRequest {
+impl ClientRequest for PlainRequest {
     fn method(&self) -> &str {
         &self.method
     }
@@ -118,7 +118,7 @@ impl Asking for PlainRequest {
     }
 }
 
-impl Asking for front::Request {
+impl ClientRequest for front::Request {
     fn method(&self) -> &str {
         self.head().map_or("", |head| head.method())
     }
@@ -137,14 +137,14 @@ impl Asking for front::Request {
 
     fn body(&self) -> BodyState {
         match self.asked() {
-            Asked::Whole { framing, .. } if framing.is_oversized => BodyState::Oversized,
+            ParsedRequest::Whole { framing, .. } if framing.is_oversized => BodyState::Oversized,
             _ if self.is_body_due() => BodyState::Due,
             _ => BodyState::Come(Self::body(self).len()),
         }
     }
 
     fn is_chunked(&self) -> bool {
-        matches!(self.asked(), Asked::Whole { framing, .. } if framing.is_chunked)
+        matches!(self.asked(), ParsedRequest::Whole { framing, .. } if framing.is_chunked)
     }
 
     fn is_counted(&self) -> bool {

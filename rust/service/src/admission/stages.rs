@@ -7,15 +7,15 @@ use fleetcast_core::model::error::Error;
 use super::body;
 use super::decision::{Cause, Decision, Grant};
 use super::keys::KeyPlaces;
-use super::request::Asking;
+use super::request::ClientRequest;
 use super::routes::Route;
 use crate::accounts::{Authenticator, Identity, Rejection, SecretKind, SecretText, wall_seconds};
 use crate::clients::{ClientAddresses, ClientLimits};
 use crate::planes::OpenPlanes;
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{ContextValue, Refusal};
 
 /// A stage. It notes the facts that it finds, and ends the request by a grant or a cause.
-type Stage = fn(&Admission, &mut dyn Asking, &mut Decision) -> Result<Option<Grant>, Cause>;
+type Stage = fn(&Admission, &mut dyn ClientRequest, &mut Decision) -> Result<Option<Grant>, Cause>;
 
 /// Stages 1 to 8 of the contract.
 const STAGES: [Stage; 10] = [
@@ -54,7 +54,7 @@ pub struct Admission {
 impl Admission {
     /// Decides about a request. If it is asked again after the body was received, it counts the
     /// request only once.
-    pub fn decide(&self, request: &mut dyn Asking) -> Decision {
+    pub fn decide(&self, request: &mut dyn ClientRequest) -> Decision {
         let mut decision = Decision {
             address: String::new(),
             route: None,
@@ -85,7 +85,7 @@ impl Admission {
     /// Counts the request for its client: `rate_limited`.
     fn count_request(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         let address = self.addresses.of(request.peer(), request.field("X_FORWARDED_FOR"));
@@ -101,14 +101,14 @@ impl Admission {
     /// spelling, but a part of a path may be any name. `not_found`, `method_not_allowed`.
     fn find_route(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         let route = self.routes.iter().find(|route| route.matches(request.path()));
         let route = route.ok_or_else(|| Refusal::new("not_found"))?;
         decision.route = Some(route);
         if !route.allows(request.method()) {
-            let allow = Value::Text(route.allowed().join(", "));
+            let allow = ContextValue::Text(route.allowed().join(", "));
             return Err(Refusal::new("method_not_allowed").with("allow", allow).into());
         }
         Ok(None)
@@ -118,7 +118,7 @@ impl Admission {
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "a stage")]
     fn answer_options(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         _decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         Ok((request.method() == "OPTIONS").then_some(Grant::Options))
@@ -127,7 +127,7 @@ impl Admission {
     /// Refuses a client that is locked out, even if its key is valid: `auth_lockout`.
     fn check_lockout(
         &self,
-        _request: &mut dyn Asking,
+        _request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         if is_authenticated(decision) {
@@ -140,7 +140,7 @@ impl Admission {
     /// `tenant_unknown`, `tenant_disabled`.
     fn check_key(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         if !is_authenticated(decision) {
@@ -169,7 +169,7 @@ impl Admission {
     /// for a write, else `telemetry_unavailable`.
     fn check_share(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         let (Some(route), Some(identity)) = (decision.route, &decision.identity) else {
@@ -182,7 +182,7 @@ impl Admission {
         Err(if route.is_ingest() {
             Refusal::new("ingest_buffer_full").into()
         } else {
-            let upstream = Value::Text(self.backend.clone());
+            let upstream = ContextValue::Text(self.backend.clone());
             Refusal::new("telemetry_unavailable").with("upstream", upstream).into()
         })
     }
@@ -190,7 +190,7 @@ impl Admission {
     /// Opens the tenant's own store: `tenant_unavailable`.
     fn open_store(
         &self,
-        _request: &mut dyn Asking,
+        _request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         let Some(identity) = &decision.identity else { return Ok(None) };
@@ -211,7 +211,7 @@ impl Admission {
     #[expect(clippy::unused_self, reason = "a stage")]
     fn check_scope(
         &self,
-        _request: &mut dyn Asking,
+        _request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         if let (Some(route), Some(identity)) = (decision.route, &decision.identity) {
@@ -223,7 +223,7 @@ impl Admission {
     #[expect(clippy::unused_self, reason = "a stage")]
     fn check_entitlement(
         &self,
-        _request: &mut dyn Asking,
+        _request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         if let (Some(route), Some(identity)) = (decision.route, &decision.identity) {
@@ -236,7 +236,7 @@ impl Admission {
     /// 411, 413, 415, 422, 400.
     fn check_body(
         &self,
-        request: &mut dyn Asking,
+        request: &mut dyn ClientRequest,
         decision: &mut Decision,
     ) -> Result<Option<Grant>, Cause> {
         let language = decision.route.and_then(|route| route.body_language(request.method()));

@@ -6,9 +6,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
-use fleetcast_core::storage::store::{Directory, Planes};
-use fleetcast_limiter::Rules;
+use fleetcast_core::storage::records::{MemoryRecords, RecordStore, RecordTransaction};
+use fleetcast_core::storage::store::{DirectoryPlanes, Planes};
+use fleetcast_limiter::LimiterRules;
 
 use super::{
     ADAPTER_ROUTES, Admission, BodyState, Cause, Decision, KeyPlaces, PUBLIC_ROUTES, PlainRequest,
@@ -16,7 +16,7 @@ use super::{
 use crate::accounts::{ApiKey, Authenticator, Record, SecretHasher, Tenant};
 use crate::clients::{ClientAddresses, ClientLimits, LimiterFile, Networks};
 use crate::planes::OpenPlanes;
-use crate::refusal::Value;
+use crate::refusal::ContextValue;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
 const PROTOBUF: &str = "application/x-protobuf";
@@ -59,7 +59,7 @@ fn key(name: char) -> String {
 /// deleted, or with a deleted plane.
 fn records() -> MemoryRecords {
     let store = MemoryRecords::default();
-    let mut view = View::new(store.begin(true).unwrap());
+    let mut view = RecordTransaction::new(store.begin(true).unwrap());
     let hash = SecretHasher::new(b"").hash(SECRET);
     let both = r#""telemetry:write","topology:read""#;
     for (name, scopes, entitled, disabled) in [
@@ -92,9 +92,9 @@ fn records() -> MemoryRecords {
 
 fn listener(requests_per_minute: u32, is_adapters: bool) -> Listener {
     let folder = tempfile::tempdir().unwrap();
-    let planes: Arc<dyn Planes> = Arc::new(Directory::new(folder.path()));
+    let planes: Arc<dyn Planes> = Arc::new(DirectoryPlanes::new(folder.path()));
     Plane::create(&*planes, "a1", &MASTER_KEY).unwrap();
-    let rules = Rules {
+    let rules = LimiterRules {
         requests_per_minute,
         lockout_failures: 3,
         lockout_window_seconds: 300,
@@ -198,7 +198,7 @@ fn all_that_was_found_out_is_kept_up_to_the_stage_that_ended_it() {
     let refused = listener.admission.decide(&mut beyond);
     assert!(refused.is_over_share);
     let Err(Cause::Refused(refusal)) = refused.outcome else { panic!("it is beyond its share") };
-    let upstream = Value::Text("embedded".to_owned());
+    let upstream = ContextValue::Text("embedded".to_owned());
     assert_eq!(
         (refusal.code, refusal.context),
         ("telemetry_unavailable", vec![("upstream", upstream)])

@@ -1,7 +1,7 @@
 //! Bodies of answers.
 
-use fleetcast_core::model::chunks::Body;
-use fleetcast_core::model::clock::Now;
+use fleetcast_core::model::chunks::AnswerBody;
+use fleetcast_core::model::clock::CallTime;
 use fleetcast_core::model::json::write_string;
 use fleetcast_core::plane::{Failure, Plane};
 use fleetcast_core::query::SeriesLimits;
@@ -23,9 +23,9 @@ impl From<Refusal> for ReadFailure {
 ///
 /// # Errors
 /// Returns a [`ReadFailure`] if the parameters are faulty or the plane cannot be read.
-pub fn latest(plane: &Plane, query: &str) -> Result<Body, ReadFailure> {
+pub fn latest(plane: &Plane, query: &str) -> Result<AnswerBody, ReadFailure> {
     let LatestParameters { as_of_ns, freshness_ns, measurement } = LatestParameters::read(query)?;
-    let now = Now::by_wall_clock();
+    let now = CallTime::by_wall_clock();
     let body = plane.begin_latest(as_of_ns, freshness_ns, measurement.as_deref(), now);
     body.map_err(Failure::refused_as)
 }
@@ -34,9 +34,13 @@ pub fn latest(plane: &Plane, query: &str) -> Result<Body, ReadFailure> {
 ///
 /// # Errors
 /// Returns a [`ReadFailure`] if the parameters are faulty or the plane cannot be read.
-pub fn series(plane: &Plane, query: &str, limits: &SeriesLimits) -> Result<Body, ReadFailure> {
+pub fn series(
+    plane: &Plane,
+    query: &str,
+    limits: &SeriesLimits,
+) -> Result<AnswerBody, ReadFailure> {
     let request = series_parameters(query)?;
-    let answer = plane.answer_series(request, limits, Now::by_wall_clock());
+    let answer = plane.answer_series(request, limits, CallTime::by_wall_clock());
     Ok(answer.map_err(Failure::refused_as)?.into_json())
 }
 

@@ -1,6 +1,6 @@
 //! Parameters of a body of lines, for the three write paths of `InfluxDB`.
 
-use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::model::fault::BatchRefusal;
 use fleetcast_core::wire::{Backslashes, Precision, Protocol};
 
 use super::parameters::Parameters;
@@ -11,15 +11,15 @@ use super::parameters::Parameters;
 /// # Errors
 /// Returns `invalid_input` for a precision that the version does not know, and for an
 /// `accept_partial` other than `true` and `false`.
-pub(crate) fn lines_parameters(version: u8, query: &str) -> Result<(Protocol, bool), Refusal> {
+pub(crate) fn lines_parameters(version: u8, query: &str) -> Result<(Protocol, bool), BatchRefusal> {
     let mut given = Parameters::of(query);
     let precision = given.last("precision");
     let protocol = str::from_utf8(&precision).ok().and_then(|unit| lines_protocol(version, unit));
-    let protocol = protocol.ok_or(Refusal::InvalidInput { field: "precision" })?;
+    let protocol = protocol.ok_or(BatchRefusal::InvalidInput { field: "precision" })?;
     match &*given.last("accept_partial") {
         b"" | b"true" => Ok((protocol, true)),
         b"false" => Ok((protocol, false)),
-        _ => Err(Refusal::InvalidInput { field: "accept_partial" }),
+        _ => Err(BatchRefusal::InvalidInput { field: "accept_partial" }),
     }
 }
 

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
-use fleetcast_core::model::fault::Step;
+use fleetcast_core::model::fault::LocationStep;
 use fleetcast_core::model::time;
 use percent_encoding::percent_decode;
 
-use crate::{Fault, Refusal, Value};
+use crate::{ContextValue, DetailFault, Refusal};
 
 const NOT_A_TIME: &str = "Input should be an ISO 8601 datetime";
 const PLUS_HINT: &str = "; in a URL a + is written %2B, or give the time in UTC with Z";
@@ -23,7 +23,7 @@ type Bytes<'q> = Cow<'q, [u8]>;
 pub(super) struct Parameters<'q> {
     /// Names and values that have not been read, in their order.
     left: Vec<(Bytes<'q>, Bytes<'q>)>,
-    faults: Vec<Fault>,
+    faults: Vec<DetailFault>,
 }
 
 impl<'q> Parameters<'q> {
@@ -127,8 +127,8 @@ impl<'q> Parameters<'q> {
             let is_empty = |(index, value): (_, &Bytes<'_>)| value.is_empty().then_some(index);
             self.faults.extend(values.iter().enumerate().filter_map(is_empty).map(|index| {
                 let message = "String should have at least 1 character";
-                let mut fault = Fault::new("string_too_short", &["query", name], message);
-                fault.place.push(Step::Index(index));
+                let mut fault = DetailFault::new("string_too_short", &["query", name], message);
+                fault.place.push(LocationStep::Index(index));
                 fault
             }));
         }
@@ -152,7 +152,7 @@ impl<'q> Parameters<'q> {
     }
 
     fn fault(&mut self, kind: &'static str, name: &'static str, message: impl Into<String>) {
-        self.faults.push(Fault::new(kind, &["query", name], message.into()));
+        self.faults.push(DetailFault::new(kind, &["query", name], message.into()));
     }
 }
 
@@ -163,7 +163,7 @@ impl<'q> Parameters<'q> {
 pub(super) fn checked(name: &'static str, value: &[u8]) -> Result<String, Refusal> {
     match str::from_utf8(value) {
         Ok(text) if !value.iter().any(u8::is_ascii_control) => Ok(text.to_owned()),
-        _ => Err(Refusal::new("invalid_input").with("field", Value::Text(name.to_owned()))),
+        _ => Err(Refusal::new("invalid_input").with("field", ContextValue::Text(name.to_owned()))),
     }
 }
 

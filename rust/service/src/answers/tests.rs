@@ -1,30 +1,32 @@
 use std::fmt::Write as _;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::fault::{self, Step};
+use fleetcast_core::model::fault::{self, LocationStep};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::wire::{Backslashes, Precision, Protocol};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Fault, Refusal, Value};
+use crate::{ContextValue, DetailFault, Refusal};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const SOUND: &str = "entity_id=a&start=1970-01-01";
 
-fn faults(refusal: Refusal) -> Vec<Fault> {
+fn faults(refusal: Refusal) -> Vec<DetailFault> {
     assert_eq!(refusal.code, "schema_faults");
     match <[_; 1]>::try_from(refusal.context) {
-        Ok([("detail", Value::Faults(faults))]) => faults,
+        Ok([("detail", ContextValue::Faults(faults))]) => faults,
         other => panic!("{other:?}"),
     }
 }
 
 fn kinds(refusal: Refusal) -> Vec<(&'static str, &'static str, Option<usize>)> {
     let leaked = |name: &str| &*name.to_owned().leak();
-    let kind = |fault: Fault| match &*fault.place {
-        [_, Step::Key(name)] => (fault.kind, leaked(name), None),
-        [_, Step::Key(name), Step::Index(index)] => (fault.kind, leaked(name), Some(*index)),
+    let kind = |fault: DetailFault| match &*fault.place {
+        [_, LocationStep::Key(name)] => (fault.kind, leaked(name), None),
+        [_, LocationStep::Key(name), LocationStep::Index(index)] => {
+            (fault.kind, leaked(name), Some(*index))
+        }
         other => panic!("{other:?}"),
     };
     faults(refusal).into_iter().map(kind).collect()
@@ -34,7 +36,7 @@ fn latest(query: &str) -> LatestParameters {
     LatestParameters::read(query).unwrap()
 }
 
-fn latest_faults(query: &str) -> Vec<Fault> {
+fn latest_faults(query: &str) -> Vec<DetailFault> {
     faults(LatestParameters::read(query).unwrap_err())
 }
 
@@ -47,7 +49,7 @@ fn series_kinds(query: &str) -> Vec<(&'static str, &'static str, Option<usize>)>
 }
 
 fn invalid(name: &str) -> Refusal {
-    Refusal::new("invalid_input").with("field", Value::Text(name.to_owned()))
+    Refusal::new("invalid_input").with("field", ContextValue::Text(name.to_owned()))
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn bad_numbers() {
         (&["604801", "604800.1", "1e999", "1e99999999999999999999"], "less_than_equal", greater),
     ] {
         for text in texts {
-            let fault = Fault::new(kind, &["query", "freshness_seconds"], message);
+            let fault = DetailFault::new(kind, &["query", "freshness_seconds"], message);
             assert_eq!(latest_faults(&format!("freshness_seconds={text}")), [fault], "{text}");
         }
     }
@@ -183,7 +185,7 @@ fn choices_list_what_there_is() {
     ] {
         for text in ["2m", "", "%FF", "Mean", "1m+", "mean%00"] {
             let refusal = series_parameters(&format!("{SOUND}&{name}={text}")).unwrap_err();
-            let fault = Fault::new("literal_error", &["query", name], listed);
+            let fault = DetailFault::new("literal_error", &["query", name], listed);
             assert_eq!(faults(refusal), [fault]);
         }
     }
@@ -195,7 +197,7 @@ fn lists_are_counted_with_duplicates_and_have_no_empty_items() {
     assert_eq!(series(&query(16)).entity_ids, ["a"; 16]);
     let refusal = series_parameters(&(query(17) + "&entity_id=")).unwrap_err();
     let message = "List should have at most 16 items after validation, not 18";
-    let fault = Fault::new("too_long", &["query", "entity_id"], message);
+    let fault = DetailFault::new("too_long", &["query", "entity_id"], message);
     assert_eq!(faults(refusal), [fault]);
     let query = format!("{SOUND}&entity_id=&entity_id");
     let short = |index| ("string_too_short", "entity_id", Some(index));
@@ -313,7 +315,7 @@ fn parameters_of_lines_are_decoded_and_the_last_value_counts() {
         (3, "precision=%FF&accept_partial=no", "precision"),
         (3, "precision=second&accept_partial=no", "accept_partial"),
     ] {
-        let refusal = fault::Refusal::InvalidInput { field };
+        let refusal = fault::BatchRefusal::InvalidInput { field };
         assert_eq!(lines_parameters(version, query), Err(refusal), "{query}");
     }
 }

@@ -10,7 +10,7 @@ pub struct Networks(Vec<(IpAddr, u8)>);
 
 /// An address, and the zone of an IPv6 address if the text has a zone.
 #[derive(Clone, Copy)]
-struct Address<'t> {
+struct ScopedAddress<'t> {
     ip: IpAddr,
     zone: Option<&'t str>,
 }
@@ -25,7 +25,8 @@ impl Networks {
     /// finds it.
     #[must_use]
     pub fn has(&self, client: &str) -> bool {
-        !self.0.is_empty() && Address::read(client).is_some_and(|address| self.holds(address.ip))
+        !self.0.is_empty()
+            && ScopedAddress::read(client).is_some_and(|address| self.holds(address.ip))
     }
 
     fn holds(&self, ip: IpAddr) -> bool {
@@ -77,8 +78,8 @@ impl ClientAddresses {
     #[must_use]
     pub fn of<'p>(&self, peer: &'p str, forwarded: Option<&[u8]>) -> Cow<'p, str> {
         let Some(forwarded) = forwarded.filter(|text| !text.is_empty()) else { return peer.into() };
-        let is_proxy = |address: Address<'_>| self.proxies.holds(address.ip);
-        let mut client = match Address::read(peer) {
+        let is_proxy = |address: ScopedAddress<'_>| self.proxies.holds(address.ip);
+        let mut client = match ScopedAddress::read(peer) {
             Some(address) if is_proxy(address) => address,
             _ => return peer.into(),
         };
@@ -87,7 +88,9 @@ impl ClientAddresses {
             if entry.is_empty() {
                 continue; // an empty list element has no meaning (RFC 9110, 5.6.1)
             }
-            let Some(address) = str::from_utf8(entry).ok().and_then(Address::read) else { break };
+            let Some(address) = str::from_utf8(entry).ok().and_then(ScopedAddress::read) else {
+                break;
+            };
             client = address;
             if !is_proxy(client) {
                 break;
@@ -97,7 +100,7 @@ impl ClientAddresses {
     }
 }
 
-impl<'t> Address<'t> {
+impl<'t> ScopedAddress<'t> {
     /// Reads the address in an entry. Some proxies append a port. Example: `1.2.3.4:5678`.
     fn read(text: &'t str) -> Option<Self> {
         let text = match text.strip_prefix('[') {
@@ -117,7 +120,7 @@ impl<'t> Address<'t> {
     }
 }
 
-impl fmt::Display for Address<'_> {
+impl fmt::Display for ScopedAddress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.ip)?;
         self.zone.map_or(Ok(()), |zone| write!(f, "%{zone}"))

@@ -6,13 +6,13 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use fleetcast_limiter::{Client, Error, Limiter, Result, Rules};
+use fleetcast_limiter::{Client, Limiter, LimiterError, LimiterResult, LimiterRules};
 
 use super::address::Networks;
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{ContextValue, Refusal};
 
 /// Called with each error of a file.
-pub type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
+pub type FaultHandler = Arc<dyn Fn(&LimiterError) + Send + Sync>;
 
 /// Counts in a file that all processes share.
 ///
@@ -20,8 +20,8 @@ pub type OnFault = Arc<dyn Fn(&Error) + Send + Sync>;
 /// file is opened again, so that the error ends when its cause does.
 pub struct LimiterFile {
     path: PathBuf,
-    rules: Rules,
-    on_fault: OnFault,
+    rules: LimiterRules,
+    on_fault: FaultHandler,
     /// `None` before the first use, and after an error.
     limiter: RwLock<Option<Arc<Limiter>>>,
 }
@@ -29,11 +29,11 @@ pub struct LimiterFile {
 impl LimiterFile {
     /// Makes a handle of the file at `path`. The first use opens the file.
     #[must_use]
-    pub fn new(path: PathBuf, rules: Rules, on_fault: OnFault) -> Self {
+    pub fn new(path: PathBuf, rules: LimiterRules, on_fault: FaultHandler) -> Self {
         Self { path, rules, on_fault, limiter: RwLock::new(None) }
     }
 
-    fn ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<Option<R>>) -> Option<R> {
+    fn ask<R>(&self, question: impl FnOnce(&Limiter) -> LimiterResult<Option<R>>) -> Option<R> {
         self.try_to_ask(question).unwrap_or_else(|error| {
             (self.on_fault)(&error);
             None
@@ -44,13 +44,16 @@ impl LimiterFile {
     ///
     /// # Errors
     /// Returns the error of the file.
-    pub fn try_to_ask<R>(&self, question: impl FnOnce(&Limiter) -> Result<R>) -> Result<R> {
+    pub fn try_to_ask<R>(
+        &self,
+        question: impl FnOnce(&Limiter) -> LimiterResult<R>,
+    ) -> LimiterResult<R> {
         self.limiter().and_then(|limiter| question(&limiter)).inspect_err(|_| {
             *self.limiter.write().unwrap_or_else(PoisonError::into_inner) = None;
         })
     }
 
-    fn limiter(&self) -> Result<Arc<Limiter>> {
+    fn limiter(&self) -> LimiterResult<Arc<Limiter>> {
         let known = self.limiter.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(limiter) = known {
             return Ok(limiter);
@@ -116,7 +119,7 @@ fn refuse(code: &'static str, wait: Option<NonZeroU64>) -> std::result::Result<(
     match wait {
         None => Ok(()),
         Some(seconds) => {
-            Err(Refusal::new(code).with("retry_after_seconds", Value::Whole(seconds.get())))
+            Err(Refusal::new(code).with("retry_after_seconds", ContextValue::Whole(seconds.get())))
         }
     }
 }

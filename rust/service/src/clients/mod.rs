@@ -8,4 +8,4 @@ mod limits;
 mod tests;
 
 pub use address::{ClientAddresses, Networks};
-pub use limits::{ClientLimits, LimiterFile, OnFault};
+pub use limits::{ClientLimits, FaultHandler, LimiterFile};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fleetcast_limiter::Rules;
+use fleetcast_limiter::LimiterRules;
 
 use super::{ClientAddresses, ClientLimits, LimiterFile, Networks};
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{ContextValue, Refusal};
 
 fn addresses() -> ClientAddresses {
     ClientAddresses::new(Networks::new(["10.0.0.0/8", "192.0.2.7", "2001:db8:ff::/48"]))
@@ -82,7 +82,7 @@ impl Files {
 
     fn file(&self, name: &str, requests_per_minute: u32) -> Arc<LimiterFile> {
         let faults = Arc::clone(&self.faults);
-        let rules = Rules {
+        let rules = LimiterRules {
             requests_per_minute,
             lockout_failures: 2,
             lockout_window_seconds: 300,
@@ -96,7 +96,7 @@ impl Files {
 fn code(outcome: Result<(), Refusal>) -> Option<&'static str> {
     let Err(refusal) = outcome else { return None };
     let seconds = refusal.context.iter().find(|(name, _)| *name == "retry_after_seconds");
-    assert!(matches!(seconds, Some((_, Value::Whole(1..)))), "{refusal:?}");
+    assert!(matches!(seconds, Some((_, ContextValue::Whole(1..)))), "{refusal:?}");
     Some(refusal.code)
 }
 

@@ -13,7 +13,7 @@ type Time = (i64, i64);
 
 /// State of one file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct State {
+struct FileState {
     /// The device, and the file's number on it.
     id: (u64, u64),
     size: u64,
@@ -24,15 +24,15 @@ struct State {
 
 /// States of the two files that an open plane uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Files {
-    plane: State,
-    key: State,
+pub(super) struct FileStates {
+    plane: FileState,
+    key: FileState,
 }
 
 /// The two files, and the name, length and time of change of each file of the log.
 #[derive(PartialEq, Eq)]
-pub(super) struct Touched {
-    pub(super) files: Files,
+pub(super) struct FileStamps {
+    pub(super) files: FileStates,
     log: Vec<(OsString, u64, Time)>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Folder {
     log: PathBuf,
 }
 
-impl Files {
+impl FileStates {
     /// Returns true if a plane that was opened from the `earlier` files can still use these files.
     ///
     /// Other processes write to the files all the time, but a plane only grows. A mapped file that
@@ -76,22 +76,22 @@ impl Folder {
     ///
     /// # Errors
     /// Returns [`Error::Missing`] or [`Error::Io`] if a file cannot be examined.
-    pub(super) fn files(&self) -> Result<Files> {
-        Ok(Files { plane: state_of(&self.plane)?, key: state_of(&self.key)? })
+    pub(super) fn files(&self) -> Result<FileStates> {
+        Ok(FileStates { plane: state_of(&self.plane)?, key: state_of(&self.key)? })
     }
 
     /// Returns the states of every file that a change of the plane touches.
     ///
     /// # Errors
     /// Returns the errors of [`Self::files`].
-    pub(super) fn touched(&self) -> Result<Touched> {
+    pub(super) fn touched(&self) -> Result<FileStamps> {
         let files = self.files()?;
         match log_of(&self.log) {
-            Ok(log) => Ok(Touched { files, log }),
+            Ok(log) => Ok(FileStamps { files, log }),
             // The store is of an earlier version, or compaction has removed the log in the
             // meantime.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Ok(Touched { files, log: Vec::new() })
+                Ok(FileStamps { files, log: Vec::new() })
             }
             Err(error) => Err(fault("list", &self.log, error)),
         }
@@ -109,9 +109,9 @@ fn log_of(folder: &Path) -> io::Result<Vec<(OsString, u64, Time)>> {
     Ok(found)
 }
 
-fn state_of(path: &Path) -> Result<State> {
+fn state_of(path: &Path) -> Result<FileState> {
     let stat = fs::metadata(path).map_err(|error| fault("look at", path, error))?;
-    Ok(State {
+    Ok(FileState {
         id: (stat.dev(), stat.ino()),
         size: stat.size(),
         modified: (stat.mtime(), stat.mtime_nsec()),

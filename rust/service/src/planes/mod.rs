@@ -23,7 +23,7 @@ use fleetcast_core::storage::store::Planes;
 pub use open_plane::OpenPlane;
 
 use files::Folder;
-use slot::{Slot, Turn};
+use slot::{PlaneSlot, SlotTurn};
 
 /// The planes that a process has open. A plane is opened on its first use, and closed when it is
 /// unused.
@@ -37,7 +37,7 @@ pub struct OpenPlanes {
     master_key: Zeroizing<[u8; 32]>,
     open_max: usize,
     idle: Duration,
-    slots: RwLock<HashMap<Arc<str>, Arc<Slot>>>,
+    slots: RwLock<HashMap<Arc<str>, Arc<PlaneSlot>>>,
     /// Errors of flushes before planes were closed; [`Self::close_unused`] returns them.
     faults: Mutex<Vec<Error>>,
 }
@@ -115,8 +115,8 @@ impl OpenPlanes {
 
     fn open_slot(
         &self,
-        slot: &Slot,
-        turn: &mut Turn<'_>,
+        slot: &PlaneSlot,
+        turn: &mut SlotTurn<'_>,
         account_id: &str,
         tenant_key: &str,
     ) -> Result<Arc<OpenPlane>> {
@@ -168,7 +168,7 @@ impl OpenPlanes {
 
     /// Planes with acknowledged batches that are not durable yet, and the sealed bytes that wait.
     pub fn waiting(&self) -> Vec<(String, Arc<OpenPlane>, usize)> {
-        let waiting = |(account_id, slot): (Arc<str>, Arc<Slot>)| {
+        let waiting = |(account_id, slot): (Arc<str>, Arc<PlaneSlot>)| {
             let open = slot.opened()?;
             let bytes = open.for_a_call().ok()?.buffered_bytes();
             (bytes > 0).then(|| (account_id.to_string(), open, bytes))
@@ -212,7 +212,7 @@ impl OpenPlanes {
         }
     }
 
-    fn rest(&self, account_id: &str, slot: &Arc<Slot>) {
+    fn rest(&self, account_id: &str, slot: &Arc<PlaneSlot>) {
         if let Some(mut turn) = slot.turn_now()
             && turn.close_unused()
         {
@@ -220,34 +220,34 @@ impl OpenPlanes {
         }
     }
 
-    fn forget_empty(&self, account_id: &str, slot: &Arc<Slot>, turn: &Turn<'_>) {
+    fn forget_empty(&self, account_id: &str, slot: &Arc<PlaneSlot>, turn: &SlotTurn<'_>) {
         if turn.is_empty() {
             self.forget(account_id, slot);
         }
     }
 
-    fn forget(&self, account_id: &str, slot: &Arc<Slot>) {
+    fn forget(&self, account_id: &str, slot: &Arc<PlaneSlot>) {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         if slots.get(account_id).is_some_and(|it| Arc::ptr_eq(it, slot)) {
             slots.remove(account_id);
         }
     }
 
-    fn has(&self, account_id: &str, slot: &Arc<Slot>) -> bool {
+    fn has(&self, account_id: &str, slot: &Arc<PlaneSlot>) -> bool {
         self.slot(account_id).is_some_and(|it| Arc::ptr_eq(&it, slot))
     }
 
-    fn slot(&self, account_id: &str) -> Option<Arc<Slot>> {
+    fn slot(&self, account_id: &str) -> Option<Arc<PlaneSlot>> {
         self.slots.read().unwrap_or_else(PoisonError::into_inner).get(account_id).cloned()
     }
 
-    fn slot_or_new(&self, account_id: &str) -> Arc<Slot> {
+    fn slot_or_new(&self, account_id: &str) -> Arc<PlaneSlot> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let folder = || self.folder.as_ref().map(|folder| Folder::new(&folder.join(account_id)));
-        slots.entry(account_id.into()).or_insert_with(|| Arc::new(Slot::new(folder()))).clone()
+        slots.entry(account_id.into()).or_insert_with(|| Arc::new(PlaneSlot::new(folder()))).clone()
     }
 
-    fn all(&self) -> Vec<(Arc<str>, Arc<Slot>)> {
+    fn all(&self) -> Vec<(Arc<str>, Arc<PlaneSlot>)> {
         let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
         slots.iter().map(|(account_id, slot)| (account_id.clone(), slot.clone())).collect()
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fleetcast_core::model::error::{Error, Result, catching};
-use fleetcast_core::plane::{Pending, Plane, Written};
+use fleetcast_core::plane::{PendingBatch, Plane, WriteReport};
 use fleetcast_core::storage::store::Committer;
 
 /// A plane, for as long as it is open.
@@ -11,7 +11,7 @@ pub struct OpenPlane {
     /// `None` once closed. A call under way keeps the plane until it ends, which is soon.
     plane: RwLock<Option<Arc<Plane>>>,
     /// Batches that were appended and wait for the disk.
-    appended: Committer<Pending>,
+    appended: Committer<PendingBatch>,
 }
 
 impl OpenPlane {
@@ -29,20 +29,20 @@ impl OpenPlane {
     /// already waits for the disk.
     pub fn acknowledge(
         &self,
-        pending: Pending,
-        then: impl FnOnce(Result<Written>) + Send + 'static,
+        pending: PendingBatch,
+        then: impl FnOnce(Result<WriteReport>) + Send + 'static,
     ) {
         if !pending.needs_sync() {
             return then(pending.wait());
         }
         // If a sync fails, waiting for its batch returns the error again.
-        let sync = |batches: &[Pending]| {
+        let sync = |batches: &[PendingBatch]| {
             for batch in batches {
                 drop(batch.sync());
             }
             Ok(())
         };
-        let then = |pending: Pending, _| then(catching(|| pending.wait()));
+        let then = |pending: PendingBatch, _| then(catching(|| pending.wait()));
         self.appended.commit_then(pending, 0, &sync, then);
     }
 

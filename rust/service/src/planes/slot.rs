@@ -6,61 +6,61 @@ use std::time::{Duration, Instant};
 use fleetcast_core::model::error::{Error, Result, catching};
 use fleetcast_core::plane::Plane;
 
-use super::files::{Files, Folder, Touched};
+use super::files::{FileStamps, FileStates, Folder};
 use super::open_plane::OpenPlane;
 
 /// Time for which a damaged plane is not opened again, because opening reads much data.
 const DAMAGE_RESTS: Duration = Duration::from_secs(10);
 
 /// One account's plane.
-pub(super) struct Slot {
+pub(super) struct PlaneSlot {
     /// `None` for a plane in a database.
     folder: Option<Folder>,
     /// Never held while a thread waits for files or other threads.
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
     /// Held by the thread that opens or closes the plane.
     turn: Mutex<Option<Damage>>,
 }
 
-pub(super) struct State {
-    opened: Option<Opened>,
+pub(super) struct SlotState {
+    opened: Option<OpenSlot>,
     pub(super) used_at: Instant,
 }
 
 /// An open plane, and the states of its files when they were last examined.
 #[derive(Clone)]
-struct Opened {
+struct OpenSlot {
     plane: Arc<OpenPlane>,
-    files: Option<Files>,
+    files: Option<FileStates>,
 }
 
 /// A plane that could not be opened, and could not be opened if it were tried again.
 pub(super) struct Damage {
     error: Error,
-    pub(super) seen: Seen,
+    pub(super) seen: PlaneState,
 }
 
 /// The state of a plane at one moment.
-pub(super) enum Seen {
+pub(super) enum PlaneState {
     /// The files of a plane in a folder.
-    Files(Touched),
+    Files(FileStamps),
     /// The instant, for a plane in a database, which is not asked.
     At(Instant),
 }
 
 /// The right to open and to close the plane of a slot. One thread has it at a time.
-pub(super) struct Turn<'a> {
-    slot: &'a Slot,
+pub(super) struct SlotTurn<'a> {
+    slot: &'a PlaneSlot,
     pub(super) damage: MutexGuard<'a, Option<Damage>>,
 }
 
-impl Slot {
+impl PlaneSlot {
     pub(super) fn new(folder: Option<Folder>) -> Self {
-        let state = State { opened: None, used_at: Instant::now() };
+        let state = SlotState { opened: None, used_at: Instant::now() };
         Self { folder, state: Mutex::new(state), turn: Mutex::new(None) }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,31 +100,31 @@ impl Slot {
     }
 
     /// Waits until no other thread opens or closes the plane.
-    pub(super) fn turn(&self) -> Turn<'_> {
+    pub(super) fn turn(&self) -> SlotTurn<'_> {
         let damage = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        Turn { slot: self, damage }
+        SlotTurn { slot: self, damage }
     }
 
     /// Like [`Self::turn`], but returns `None` instead of waiting: a plane that is being opened is
     /// in use.
-    pub(super) fn turn_now(&self) -> Option<Turn<'_>> {
+    pub(super) fn turn_now(&self) -> Option<SlotTurn<'_>> {
         let damage = match self.turn.try_lock() {
             Ok(damage) => damage,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(Turn { slot: self, damage })
+        Some(SlotTurn { slot: self, damage })
     }
 
-    fn seen(&self) -> Result<Seen> {
+    fn seen(&self) -> Result<PlaneState> {
         match &self.folder {
-            Some(folder) => folder.touched().map(Seen::Files),
-            None => Ok(Seen::At(Instant::now())),
+            Some(folder) => folder.touched().map(PlaneState::Files),
+            None => Ok(PlaneState::At(Instant::now())),
         }
     }
 }
 
-impl Seen {
+impl PlaneState {
     /// Returns true if a plane that was damaged at this moment is also damaged at `now`, without
     /// opening it.
     fn lasts(&self, now: &Self) -> bool {
@@ -135,7 +135,7 @@ impl Seen {
         }
     }
 
-    fn files(&self) -> Option<Files> {
+    fn files(&self) -> Option<FileStates> {
         match self {
             Self::Files(touched) => Some(touched.files),
             Self::At(_) => None,
@@ -152,7 +152,7 @@ fn copy_of(error: &Error) -> Option<Error> {
     }
 }
 
-impl Turn<'_> {
+impl SlotTurn<'_> {
     /// Calls `open` to open the plane, unless the plane is known to be damaged.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Turn<'_> {
         match open() {
             Ok(plane) => {
                 let plane = Arc::new(OpenPlane::from(plane));
-                let opened = Opened { plane: plane.clone(), files: seen.files() };
+                let opened = OpenSlot { plane: plane.clone(), files: seen.files() };
                 self.slot.state().opened = Some(opened);
                 Ok(plane)
             }
@@ -201,7 +201,7 @@ impl Turn<'_> {
     /// slot holds no plane afterwards.
     pub(super) fn close_unused(&mut self) -> bool {
         let mut state = self.slot.state();
-        let held_here = |opened: &mut Opened| Arc::strong_count(&opened.plane) == 1;
+        let held_here = |opened: &mut OpenSlot| Arc::strong_count(&opened.plane) == 1;
         let Some(opened) = state.opened.take_if(held_here) else { return state.opened.is_none() };
         drop(state);
         // Only weak handles can reach the plane now.

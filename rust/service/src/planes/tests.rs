@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Instant;
 
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::Acknowledge;
-use fleetcast_core::storage::store::{Directory, Peeked, Store};
+use fleetcast_core::plane::Acknowledgement;
+use fleetcast_core::storage::store::{DirectoryPlanes, PeekedCounts, Store};
 use fleetcast_core::wire::Format;
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ const BODY: &[u8] = br#"[{"measurement":"link","time":"2026-01-01","fields":{"a"
 
 /// Planes of a directory. Openings are counted; opening `slow` lasts until the test releases it.
 struct Counted {
-    directory: Directory,
+    directory: DirectoryPlanes,
     openings: AtomicUsize,
     slow_has_begun: AtomicBool,
     slow_may_end: AtomicBool,
@@ -55,7 +55,7 @@ impl Planes for Counted {
         self.directory.destroy(plane)
     }
 
-    fn counts(&self, plane: &str) -> Result<Peeked> {
+    fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         self.directory.counts(plane)
     }
 }
@@ -90,7 +90,7 @@ impl House {
     fn made(accounts: usize, open: impl FnOnce(Arc<Counted>, &Path) -> OpenPlanes) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let counted = Arc::new(Counted {
-            directory: Directory::new(directory.path()),
+            directory: DirectoryPlanes::new(directory.path()),
             openings: AtomicUsize::new(0),
             slow_has_begun: AtomicBool::new(false),
             slow_may_end: AtomicBool::new(false),
@@ -124,7 +124,7 @@ impl House {
 
     /// Accounts whose planes are open.
     fn opened(&self) -> Vec<String> {
-        let is_open = |(_, slot): &(_, Arc<Slot>)| slot.opened().is_some();
+        let is_open = |(_, slot): &(_, Arc<PlaneSlot>)| slot.opened().is_some();
         let mut found: Vec<_> = self.open.all().into_iter().filter(is_open).collect();
         found.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         found.into_iter().map(|(account_id, _)| account_id.to_string()).collect()
@@ -140,7 +140,7 @@ impl House {
     }
 }
 
-fn write(plane: &OpenPlane, acknowledge: Acknowledge) {
+fn write(plane: &OpenPlane, acknowledge: Acknowledgement) {
     let plane = plane.for_a_call().unwrap();
     plane.write(Format::Json, BODY, &WriteLimits::default(), 1, acknowledge).unwrap();
 }
@@ -181,7 +181,7 @@ fn a_plane_is_opened_once_while_it_grows() {
 fn missing_files_release_the_plane_until_they_are_back() {
     let house = House::new(1, 8);
     let plane = house.open("a0");
-    write(&plane, Acknowledge::Durable);
+    write(&plane, Acknowledgement::Durable);
     fs::rename(house.folder("a0"), house.folder("away")).unwrap();
     for _ in 0..2 {
         assert!(matches!(house.fault("a0"), Error::Missing(_)));
@@ -204,9 +204,9 @@ fn what_was_never_there_leaves_nothing_behind() {
 fn a_copy_put_in_its_place_is_opened_instead() {
     let house = House::new(1, 8);
     let plane = house.open("a0");
-    write(&plane, Acknowledge::Durable);
+    write(&plane, Acknowledgement::Durable);
     copy(&house.folder("a0"), &house.folder("copy"));
-    write(&plane, Acknowledge::Durable);
+    write(&plane, Acknowledgement::Durable);
     fs::remove_dir_all(house.folder("a0")).unwrap();
     fs::rename(house.folder("copy"), house.folder("a0")).unwrap();
     assert_eq!(house.rows("a0"), 1);
@@ -231,7 +231,7 @@ fn another_key_is_another_plane() {
 #[test]
 fn a_damaged_plane_is_opened_again_only_when_its_files_change() {
     let house = House::new(1, 8);
-    write(&house.open("a0"), Acknowledge::Durable);
+    write(&house.open("a0"), Acknowledgement::Durable);
     house.open.release("a0", None).unwrap();
     let path = house.folder("a0").join("plane.mdb");
     let whole = fs::read(&path).unwrap();
@@ -258,7 +258,7 @@ fn a_damaged_plane_in_a_database_is_left_alone_for_a_while() {
     }
     assert_eq!(house.openings(), 1);
     house.open.slot("a0").unwrap().turn().damage.as_mut().unwrap().seen =
-        slot::Seen::At(Instant::now().checked_sub(Duration::from_secs(10)).unwrap());
+        slot::PlaneState::At(Instant::now().checked_sub(Duration::from_secs(10)).unwrap());
     house.fault("a0");
     assert_eq!(house.openings(), 2);
 }
@@ -288,7 +288,7 @@ fn a_plane_in_use_is_not_closed_for_room() {
     let house = House::new(6, 1);
     let held = house.open("a0");
     let called = house.open("a1").for_a_call().unwrap();
-    write(&house.open("a2"), Acknowledge::Buffered { bytes_max: 1 << 20 });
+    write(&house.open("a2"), Acknowledgement::Buffered { bytes_max: 1 << 20 });
     for number in 3..6 {
         house.open(&format!("a{number}"));
     }
@@ -382,7 +382,7 @@ fn only_the_plane_that_failed_is_released() {
 fn what_waits_is_stored_before_a_plane_is_closed() {
     let house = House::new(2, 8);
     for account_id in ["a0", "a1"] {
-        write(&house.open(account_id), Acknowledge::Buffered { bytes_max: 1 << 20 });
+        write(&house.open(account_id), Acknowledgement::Buffered { bytes_max: 1 << 20 });
     }
     house.open.release("a0", None).unwrap();
     assert!(house.open.close().is_empty());
@@ -431,7 +431,7 @@ fn threads_that_need_more_planes_than_may_be_open_disturb_nobody() {
         for _ in 0..3 {
             scope.spawn(|| {
                 for round in 0..25 * ACCOUNTS {
-                    write(&house.open(&format!("a{}", round % ACCOUNTS)), Acknowledge::Durable);
+                    write(&house.open(&format!("a{}", round % ACCOUNTS)), Acknowledgement::Durable);
                 }
             });
         }

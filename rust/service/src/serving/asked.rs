@@ -3,34 +3,34 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fleetcast_front::{Request, Served};
+use fleetcast_front::{Request, ServeOutcome};
 
 use super::service::Service;
+use crate::accounting::{self, Accounting, AnswerStatus, RequestEntry, RequestLabels};
 use crate::accounts::Identity;
 use crate::admission::Decision;
-use crate::books::{self, Books, Entry, RequestLabels, Status};
 use crate::planes::OpenPlane;
 
 /// A request that was admitted, to be answered here.
-pub(super) struct Asked {
+pub(super) struct AdmittedRequest {
     pub(super) service: Arc<Service>,
     pub(super) decision: Box<Decision>,
     pub(super) identity: Arc<Identity>,
     pub(super) plane: Arc<OpenPlane>,
     pub(super) request_id: String,
     pub(super) began: Instant,
-    pub(super) books: Arc<Books>,
+    pub(super) accounting: Arc<Accounting>,
     pub(super) method: &'static str,
     pub(super) route: &'static str,
 }
 
-impl Asked {
+impl AdmittedRequest {
     /// Counts the request as under way.
-    pub(super) fn begin(&self, status: u16) -> Entry {
-        self.books.begin(&RequestLabels {
+    pub(super) fn begin(&self, status: u16) -> RequestEntry {
+        self.accounting.begin(&RequestLabels {
             method: self.method,
             route: self.route,
-            status: Status::Http(status),
+            status: AnswerStatus::Http(status),
             code: None,
             account: Some(self.identity.account.clone()),
             is_over_share: false,
@@ -38,12 +38,12 @@ impl Asked {
     }
 
     /// Counts and logs the request with the bytes of its body and of its answer.
-    pub(super) fn end(&self, entry: Entry, status: u16, (bytes_in, bytes_out): (u64, u64)) {
-        entry.end(&books::Served {
+    pub(super) fn end(&self, entry: RequestEntry, status: u16, (bytes_in, bytes_out): (u64, u64)) {
+        entry.end(&accounting::ServedRequest {
             request_id: &self.request_id,
             method: self.method,
             route: self.route,
-            status: Status::Http(status),
+            status: AnswerStatus::Http(status),
             error: None,
             tenant: Some(&self.identity.tenant.name),
             key_id: Some(&self.identity.key.key_id),
@@ -51,13 +51,13 @@ impl Asked {
             duration: self.began.elapsed(),
             bytes_in,
             bytes_out,
-            process: self.books.process(),
+            process: self.accounting.process(),
         });
     }
 }
 
 /// Hands a request on to the application, with the decision about it.
-pub(super) fn hand_on(mut request: Request, decision: Box<Decision>) -> Served {
+pub(super) fn hand_on(mut request: Request, decision: Box<Decision>) -> ServeOutcome {
     request.decide(decision);
-    Served::HandOn(request)
+    ServeOutcome::HandOn(request)
 }

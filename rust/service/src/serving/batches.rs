@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use fleetcast_core::model::fault;
-use fleetcast_core::plane::{AdaptedBody, Pending, Plane, WriteError};
+use fleetcast_core::plane::{AdaptedBody, PendingBatch, Plane, WriteError};
 use fleetcast_core::wire::{Format, Protocol};
 
 use super::service::Service;
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 
 /// Treatment of faulty records of another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Faulty {
+pub enum FaultPolicy {
     /// Faulty records are left out, unless the request says otherwise.
     LeftOut,
     /// A faulty record refuses the batch.
@@ -47,8 +47,8 @@ impl Service {
         (language, query): (Language, &str),
         content: &[u8],
         now_ns: i64,
-        faulty: Faulty,
-    ) -> Result<Pending, WriteError> {
+        faulty: FaultPolicy,
+    ) -> Result<PendingBatch, WriteError> {
         let (limits, when) = (&self.bounds.batch, self.bounds.acknowledge(None));
         // A listener without a mapping has no other language than JSON.
         let (Some((protocol, is_partial)), Some(mapping)) =
@@ -56,7 +56,7 @@ impl Service {
         else {
             return plane.append(Format::Json, content, limits, now_ns, when);
         };
-        let is_partial = is_partial && faulty == Faulty::LeftOut;
+        let is_partial = is_partial && faulty == FaultPolicy::LeftOut;
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: content };
         plane.append_adapted(body, limits, now_ns, when)
     }
@@ -64,7 +64,10 @@ impl Service {
 
 /// Returns the protocol of a body, or `None` for JSON. Also returns true if sound records may be
 /// stored even if others are faulty.
-fn protocol(language: Language, query: &str) -> Result<Option<(Protocol, bool)>, fault::Refusal> {
+fn protocol(
+    language: Language,
+    query: &str,
+) -> Result<Option<(Protocol, bool)>, fault::BatchRefusal> {
     Ok(Some(match language {
         Language::Json | Language::Form => return Ok(None),
         Language::Lines(version) => lines_parameters(version, query)?,

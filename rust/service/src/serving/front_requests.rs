@@ -4,28 +4,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fleetcast_front::fair::Owner;
-use fleetcast_front::{self as front, Fast, Request, Served};
+use fleetcast_front::{self as front, FastPath, Request, ServeOutcome};
 
-use super::asked::{Asked, hand_on};
+use super::asked::{AdmittedRequest, hand_on};
 use super::reads::{Read, read};
 use super::refusals::refuse;
 use super::service::Service;
 use super::writes::write;
+use crate::accounting::{Accounting, new_request_id};
 use crate::admission::{Decision, Grant, Language, Route};
-use crate::books::{Books, new_request_id};
-use crate::renewed::Renewed;
+use crate::renewed::RenewedValue;
 
 /// Serves the requests of one worker.
-pub struct Serving {
-    rules: Renewed<Service>,
-    books: Arc<Books>,
+pub struct RequestServer {
+    rules: RenewedValue<Service>,
+    accounting: Arc<Accounting>,
 }
 
-impl Serving {
-    /// Makes a server that follows the settings in force and counts in `books`.
+impl RequestServer {
+    /// Makes a server that follows the settings in force and counts in `accounting`.
     #[must_use]
-    pub fn new(rules: Renewed<Service>, books: Arc<Books>) -> Self {
-        Self { rules, books }
+    pub fn new(rules: RenewedValue<Service>, accounting: Arc<Accounting>) -> Self {
+        Self { rules, accounting }
     }
 
     fn decided(
@@ -34,10 +34,10 @@ impl Serving {
         decision: Decision,
         request: Request,
         began: Instant,
-    ) -> Served {
+    ) -> ServeOutcome {
         let decision = Box::new(decision);
         if decision.outcome.is_err() {
-            return refuse(&service, &self.books, &decision, request, began)
+            return refuse(&service, &self.accounting, &decision, request, began)
                 .unwrap_or_else(|request| hand_on(*request, decision));
         }
         let (Ok(Grant::Serve), Some(route)) = (&decision.outcome, decision.route) else {
@@ -48,11 +48,11 @@ impl Serving {
         };
         let way = Way::of(route, &request).filter(|_| is_plain(&request));
         let Some((method, way)) = way else { return hand_on(request, decision) };
-        let asked = Asked {
+        let asked = AdmittedRequest {
             identity: Arc::clone(identity),
             plane: Arc::clone(plane),
             request_id: new_request_id(),
-            books: Arc::clone(&self.books),
+            accounting: Arc::clone(&self.accounting),
             began,
             method,
             route: route.path,
@@ -66,28 +66,28 @@ impl Serving {
     }
 }
 
-impl Fast for Serving {
+impl FastPath for RequestServer {
     fn note_used(&self, owner: &Owner, used: Duration) {
-        self.books.note_used(owner, used);
+        self.accounting.note_used(owner, used);
     }
 
-    fn serve(&self, mut request: Request) -> Served {
+    fn serve(&self, mut request: Request) -> ServeOutcome {
         if request.head().is_none() {
-            return Served::HandOn(request); // the head is malformed
+            return ServeOutcome::HandOn(request); // the head is malformed
         }
         let began = Instant::now();
         let Some(service) = self.rules.get(request.settings_version()) else {
-            return Served::HandOn(request);
+            return ServeOutcome::HandOn(request);
         };
         let decision = service.admission.decide(&mut request);
         if let Some(identity) = &decision.identity {
-            self.books.learn(&identity.account, &identity.tenant.name);
+            self.accounting.learn(&identity.account, &identity.tenant.name);
         }
         if !matches!(decision.outcome, Ok(Grant::AwaitBody)) {
             return self.decided(service, decision, request, began);
         }
         match request.await_body() {
-            Ok(turn) => Served::Done(turn),
+            Ok(turn) => ServeOutcome::Done(turn),
             Err(mut request) => {
                 // The request exceeds its account's share, so this decision refuses it.
                 let decision = service.admission.decide(&mut *request);
@@ -122,7 +122,7 @@ impl Way {
 
 /// Returns true for a head of HTTP/1.1 whose connection goes on, if no part of the body is missing.
 fn is_plain(request: &Request) -> bool {
-    let front::Asked::Whole { head, framing } = request.asked() else { return false };
+    let front::ParsedRequest::Whole { head, framing } = request.asked() else { return false };
     head.minor_version() == 1
         && !head.closes()
         && !head.expects_continue()

@@ -19,8 +19,8 @@ mod writes;
 
 mod front_requests;
 
-pub use batches::Faulty;
+pub use batches::FaultPolicy;
 pub use error_rows::{ErrorRow, ErrorRows};
 pub use fields::CommonFields;
-pub use front_requests::Serving;
+pub use front_requests::RequestServer;
 pub use service::{BatchBounds, Service};

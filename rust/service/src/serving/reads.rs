@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fleetcast_core::model::chunks::Body;
+use fleetcast_core::model::chunks::AnswerBody;
 use fleetcast_core::model::error::catching;
 use fleetcast_core::plane::{Failure, Plane};
-use fleetcast_front::{self as front, Request, Served};
+use fleetcast_front::{self as front, Request, ServeOutcome};
 
-use super::asked::{Asked, hand_on};
-use super::service::{Head, Service};
+use super::asked::{AdmittedRequest, hand_on};
+use super::service::{AnswerHead, Service};
 use crate::answers::{ReadFailure, latest, series};
 use crate::long::{self, LongAnswer};
 
@@ -24,7 +24,7 @@ pub(super) enum Read {
 }
 
 /// Answers a read, or hands it to the application if it does not succeed.
-pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
+pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> ServeOutcome {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
     let entry = asked.begin(STATUS.0);
     let query = request.head().map_or("", |head| head.query());
@@ -43,28 +43,28 @@ pub(super) fn read(asked: Asked, read: Read, mut request: Request) -> Served {
     let mut bytes_text = None;
     let body = match body {
         body if asked.method == "HEAD" => {
-            if let Body::Whole(pieces) = body {
+            if let AnswerBody::Whole(pieces) = body {
                 let bytes: usize = pieces.iter().map(Vec::len).sum();
                 bytes_text = Some(bytes.to_string());
             }
             asked.end(entry, STATUS.0, (0, 0));
-            front::Body::Pieces(Vec::new())
+            front::OutgoingBody::Pieces(Vec::new())
         }
-        Body::Whole(pieces) => {
+        AnswerBody::Whole(pieces) => {
             let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
             asked.end(entry, STATUS.0, (0, bytes));
-            front::Body::Pieces(pieces.into_iter().map(long::piece).collect())
+            front::OutgoingBody::Pieces(pieces.into_iter().map(long::piece).collect())
         }
-        Body::Long(pieces) => {
+        AnswerBody::Long(pieces) => {
             let mut long = LongAnswer::new(pieces);
             long.when_over(Box::new(move |bytes| asked.end(entry, STATUS.0, (0, bytes))));
-            front::Body::Rest(Box::new(long))
+            front::OutgoingBody::Rest(Box::new(long))
         }
     };
     let own: Vec<_> = bytes_text.iter().map(|text| ("content-length", &**text)).collect();
-    let head = Head { status: STATUS.1, request_id: &request_id, own: &own, is_json: true };
+    let head = AnswerHead { status: STATUS.1, request_id: &request_id, own: &own, is_json: true };
     let answer = service.answer(&mut request, &head, body);
-    Served::Done(request.answer(answer))
+    ServeOutcome::Done(request.answer(answer))
 }
 
 /// Returns the body of an answer, or `None` if the application must answer instead.
@@ -73,7 +73,7 @@ fn body(
     plane: &Plane,
     read: Read,
     query: &str,
-) -> Result<Option<Body>, ReadFailure> {
+) -> Result<Option<AnswerBody>, ReadFailure> {
     let made = || match read {
         Read::Latest => latest(plane, query),
         Read::Series => series(plane, query, &service.series),
@@ -81,6 +81,6 @@ fn body(
     let body = catching(|| Ok(made()))??;
     let is_simulated = service.simulates
         && matches!(read, Read::Latest)
-        && matches!(&body, Body::Whole(pieces) if pieces.iter().all(|p| p.ends_with(NOTHING)));
+        && matches!(&body, AnswerBody::Whole(pieces) if pieces.iter().all(|p| p.ends_with(NOTHING)));
     Ok((!is_simulated).then_some(body))
 }

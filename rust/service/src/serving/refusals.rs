@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fleetcast_core::model::json::write_string;
-use fleetcast_front::{Body, Request, Served};
+use fleetcast_front::{OutgoingBody, Request, ServeOutcome};
 
 use super::error_rows::ErrorRow;
-use super::service::{Head, Service};
+use super::service::{AnswerHead, Service};
+use crate::accounting::{self, Accounting, AnswerStatus, RequestLabels, new_request_id};
 use crate::admission::{Cause, Decision};
-use crate::books::{self, Books, RequestLabels, Status, new_request_id};
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{ContextValue, Refusal};
 
 /// The label of a request without a known route.
 const OTHER: &str = "other";
@@ -23,11 +23,11 @@ const LENGTH_DIGITS_MAX: usize = 18;
 /// Answers a request that was refused. Returns the request if the application must answer it.
 pub(super) fn refuse(
     service: &Arc<Service>,
-    books: &Arc<Books>,
+    accounting: &Arc<Accounting>,
     decision: &Decision,
     mut request: Request,
     began: Instant,
-) -> Result<Served, Box<Request>> {
+) -> Result<ServeOutcome, Box<Request>> {
     let Some((method, refusal, row)) = answerable(service, decision, &request) else {
         return Err(Box::new(request));
     };
@@ -35,8 +35,9 @@ pub(super) fn refuse(
     let body = body(refusal, retry.filter(|_| row.status == 503));
     let request_id = new_request_id();
     let identity = decision.identity.as_ref();
-    let (status, route) = (Status::Http(row.status), decision.route.map_or(OTHER, |r| r.path));
-    let entry = books.begin(&RequestLabels {
+    let (status, route) =
+        (AnswerStatus::Http(row.status), decision.route.map_or(OTHER, |r| r.path));
+    let entry = accounting.begin(&RequestLabels {
         method,
         route,
         status,
@@ -44,7 +45,7 @@ pub(super) fn refuse(
         account: identity.map(|identity| identity.account.clone()),
         is_over_share: decision.is_over_share,
     });
-    entry.end(&books::Served {
+    entry.end(&accounting::ServedRequest {
         request_id: &request_id,
         method,
         route,
@@ -56,14 +57,14 @@ pub(super) fn refuse(
         duration: began.elapsed(),
         bytes_in: length_of(&request),
         bytes_out: body.len() as u64,
-        process: books.process(),
+        process: accounting.process(),
     });
     let retry = retry.map(|seconds| seconds.to_string());
     let own = row.fields.iter().map(|(name, value)| (&**name, &**value));
     let own: Vec<_> = own.chain(retry.as_deref().map(|seconds| ("retry-after", seconds))).collect();
-    let head = Head { status: &row.line, request_id: &request_id, own: &own, is_json: true };
-    let answer = service.answer(&mut request, &head, Body::Pieces(vec![Box::new(body)]));
-    Ok(Served::Done(request.answer(answer)))
+    let head = AnswerHead { status: &row.line, request_id: &request_id, own: &own, is_json: true };
+    let answer = service.answer(&mut request, &head, OutgoingBody::Pieces(vec![Box::new(body)]));
+    Ok(ServeOutcome::Done(request.answer(answer)))
 }
 
 /// Returns the method, the refusal and its row, if the refusal can be answered here. Events and
@@ -79,7 +80,7 @@ fn answerable<'d>(
     let row = service.errors.get(refusal.code)?;
     let is_plain = head.minor_version() == 1 && !head.closes() && !head.expects_continue();
     let is_quiet = decision.events.is_empty() && decision.fault.is_none();
-    let is_simple = refusal.context.iter().all(|(_, value)| matches!(value, Value::Text(_)))
+    let is_simple = refusal.context.iter().all(|(_, value)| matches!(value, ContextValue::Text(_)))
         || retry_of(refusal).is_some() && refusal.context.len() == 1;
     (is_plain && is_quiet && is_simple).then_some((method, refusal, row))
 }
@@ -87,7 +88,7 @@ fn answerable<'d>(
 /// Returns the delay that a refusal names.
 fn retry_of(refusal: &Refusal) -> Option<u64> {
     refusal.context.iter().find_map(|(name, value)| match value {
-        Value::Whole(seconds) if *name == RETRY_SECONDS => Some(*seconds),
+        ContextValue::Whole(seconds) if *name == RETRY_SECONDS => Some(*seconds),
         _ => None,
     })
 }
@@ -96,7 +97,7 @@ fn body(refusal: &Refusal, retry_seconds: Option<u64>) -> Vec<u8> {
     let mut body = br#"{"error":"#.to_vec();
     write_string(&mut body, refusal.code);
     for (name, value) in &refusal.context {
-        if let Value::Text(text) = value {
+        if let ContextValue::Text(text) = value {
             let _ = write!(body, r#","{name}":"#); // writing to memory cannot fail
             write_string(&mut body, text);
         }

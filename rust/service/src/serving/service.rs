@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::Acknowledge;
+use fleetcast_core::plane::Acknowledgement;
 use fleetcast_core::query::SeriesLimits;
 use fleetcast_core::storage::store::Cursor;
-use fleetcast_core::wire::Mapping;
-use fleetcast_front::{Answer, Body, Request};
+use fleetcast_core::wire::NameRules;
+use fleetcast_front::{Answer, OutgoingBody, Request};
 
 use super::error_rows::ErrorRows;
 use super::fields::CommonFields;
@@ -25,11 +25,11 @@ pub struct BatchBounds {
 impl BatchBounds {
     /// Returns when a batch is acknowledged. `cursor` is the batch's position in a file.
     #[must_use]
-    pub fn acknowledge(&self, cursor: Option<Cursor>) -> Acknowledge {
+    pub fn acknowledge(&self, cursor: Option<Cursor>) -> Acknowledgement {
         match (cursor, self.buffer_bytes_max) {
-            (Some(cursor), _) => Acknowledge::At(cursor),
-            (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
-            (None, None) => Acknowledge::Durable,
+            (Some(cursor), _) => Acknowledgement::At(cursor),
+            (None, Some(bytes_max)) => Acknowledgement::Buffered { bytes_max },
+            (None, None) => Acknowledgement::Durable,
         }
     }
 }
@@ -49,11 +49,11 @@ pub struct Service {
     /// If true, the application simulates entities for a tenant without a fleet.
     pub simulates: bool,
     /// Names of other protocols, if the listener accepts these protocols.
-    pub mapping: Option<Arc<Mapping>>,
+    pub mapping: Option<Arc<NameRules>>,
 }
 
 /// The head of an answer that is made here.
-pub(super) struct Head<'t> {
+pub(super) struct AnswerHead<'t> {
     pub(super) status: &'t str,
     pub(super) request_id: &'t str,
     /// Fields of this answer alone. The application would set them before the fields of all answers.
@@ -63,7 +63,12 @@ pub(super) struct Head<'t> {
 
 impl Service {
     /// Composes an answer that is made here.
-    pub(super) fn answer(&self, request: &mut Request, head: &Head<'_>, body: Body) -> Answer {
+    pub(super) fn answer(
+        &self,
+        request: &mut Request,
+        head: &AnswerHead<'_>,
+        body: OutgoingBody,
+    ) -> Answer {
         let origin = request.head().and_then(|head| head.field("ORIGIN")).map(<[u8]>::to_vec);
         let fields = self.fields.of(head.request_id, origin.as_deref(), None);
         let content_type = head.is_json.then_some(("content-type", "application/json"));

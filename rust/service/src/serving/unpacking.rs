@@ -5,7 +5,7 @@ use std::io::Read;
 
 use flate2::bufread::GzDecoder;
 
-use crate::refusal::{Refusal, Value};
+use crate::refusal::{ContextValue, Refusal};
 
 /// Bound on the members of a gzip body. Each member costs some microseconds, even if it is empty.
 const MEMBERS_MAX: usize = 1024;
@@ -61,7 +61,7 @@ fn too_large() -> Refusal {
 }
 
 fn malformed() -> Refusal {
-    Refusal::new("invalid_input").with("field", Value::Text("payload".to_owned()))
+    Refusal::new("invalid_input").with("field", ContextValue::Text("payload".to_owned()))
 }
 
 #[cfg(test)]

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use fleetcast_core::model::clock;
 use fleetcast_core::model::error::{Error, catching};
-use fleetcast_core::plane::{Failure, Pending, Plane, Written};
+use fleetcast_core::plane::{Failure, PendingBatch, Plane, WriteReport};
 use fleetcast_core::storage::write_id;
 use fleetcast_front::head::RequestHead;
-use fleetcast_front::{Body, Request, Served};
+use fleetcast_front::{OutgoingBody, Request, ServeOutcome};
 
-use super::asked::{Asked, hand_on};
-use super::batches::Faulty;
-use super::service::Head;
+use super::asked::{AdmittedRequest, hand_on};
+use super::batches::FaultPolicy;
+use super::service::AnswerHead;
+use crate::accounting::RequestEntry;
 use crate::admission::Language;
 use crate::answers::write_answer;
-use crate::books::Entry;
 
 /// Returns the status of the answer to a write that was stored whole.
 const fn status(language: Language) -> (u16, &'static str) {
@@ -26,7 +26,11 @@ const fn status(language: Language) -> (u16, &'static str) {
 }
 
 /// Appends the body to the log of its plane, and leaves the request there to be answered.
-pub(super) fn write(asked: Asked, language: Language, mut request: Request) -> Served {
+pub(super) fn write(
+    asked: AdmittedRequest,
+    language: Language,
+    mut request: Request,
+) -> ServeOutcome {
     // The application refuses a clock before 2020, and every other request that is not stored.
     let Ok(now_ns) = clock::ingest_ns() else { return hand_on(request, asked.decision) };
     let Ok(write_id) = write_id::new(now_ns) else { return hand_on(request, asked.decision) };
@@ -56,16 +60,16 @@ pub(super) fn write(asked: Asked, language: Language, mut request: Request) -> S
             }
         }
     });
-    Served::Done(turn)
+    ServeOutcome::Done(turn)
 }
 
 /// Answers a write that was stored.
 fn end(
-    asked: &Asked,
+    asked: &AdmittedRequest,
     language: Language,
-    entry: Entry,
+    entry: RequestEntry,
     mut request: Request,
-    (written, write_id): (&Written, &str),
+    (written, write_id): (&WriteReport, &str),
 ) {
     let (status, line) = status(language);
     let is_json = language == Language::Json;
@@ -76,34 +80,35 @@ fn end(
     };
     let key = &asked.identity.key;
     let by = (&*asked.identity.tenant.name, &*key.key_id);
-    entry.books().wrote(&asked.identity.account, by, written);
+    entry.accounting().wrote(&asked.identity.account, by, written);
     let bytes_in = request.head().map_or(0, RequestHead::body_bytes);
     asked.end(entry, status, (bytes_in, body.len() as u64));
     let own: &[_] = match language {
         Language::Otlp => &[("content-type", "application/x-protobuf")],
         _ => &[],
     };
-    let head = Head { status: line, request_id: &asked.request_id, own, is_json };
-    let answer = asked.service.answer(&mut request, &head, Body::Pieces(vec![Box::new(body)]));
+    let head = AnswerHead { status: line, request_id: &asked.request_id, own, is_json };
+    let answer =
+        asked.service.answer(&mut request, &head, OutgoingBody::Pieces(vec![Box::new(body)]));
     drop(request.answer(answer));
 }
 
 /// Appends a body. The error is `None` if the body is refused. After another error, the body may or
 /// may not be stored.
 fn append(
-    asked: &Asked,
+    asked: &AdmittedRequest,
     plane: &Plane,
     language: Language,
     request: &Request,
     now_ns: i64,
-) -> Result<Pending, Option<Error>> {
+) -> Result<PendingBatch, Option<Error>> {
     let head = request.head().ok_or(None)?;
     let (service, coding) = (&asked.service, head.field("CONTENT_ENCODING"));
     let asked = (language, head.query());
     let appended = catching(|| {
         let Ok(content) = service.content(request.body(), coding) else { return Ok(None) };
         // A faulty record refuses the whole body, which the application then answers.
-        Ok(Some(service.append(plane, asked, &content, now_ns, Faulty::Refused)))
+        Ok(Some(service.append(plane, asked, &content, now_ns, FaultPolicy::Refused)))
     });
     match appended {
         Ok(Some(Ok(pending))) => Ok(pending),

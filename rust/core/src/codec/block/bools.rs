@@ -1,6 +1,6 @@
 //! Columns of booleans: a bit for each value, unless all values are equal.
 
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::model::error::Result;
 
 const ALL_FALSE: u8 = 0;
@@ -21,7 +21,7 @@ pub(super) fn encode(values: &[bool], out: &mut Vec<u8>) {
     );
 }
 
-pub(super) fn decode(input: &mut Cursor<'_>, count: usize) -> Result<Vec<bool>> {
+pub(super) fn decode(input: &mut ByteReader<'_>, count: usize) -> Result<Vec<bool>> {
     if count == 0 {
         return Ok(Vec::new());
     }

@@ -1,7 +1,7 @@
 //! Heads of tables and columns. A query reads the heads before it decodes any column.
 
 use super::rows;
-use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::codec::bytes::{ByteReader, put_len, put_varint, put_zigzag};
 use crate::codec::float::FloatBounds;
 use crate::codec::simd::multiversioned;
 use crate::model::batch::FieldType;
@@ -84,7 +84,7 @@ impl ColumnHead {
         put_len(out, self.values_len);
     }
 
-    fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
+    fn decode(input: &mut ByteReader<'_>, row_count: usize) -> Result<Self> {
         let field = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
         let flags = input.byte()?;
         let field_type = FieldType::of_code(flags & 0b11).ok_or_else(|| input.corrupt())?;
@@ -145,7 +145,11 @@ impl TableHead {
     }
 
     /// Reads the head of a table of at most `rows_max` rows, and the heads of its columns.
-    pub(super) fn decode(input: &mut Cursor<'_>, ingest_ns: i64, rows_max: usize) -> Result<Self> {
+    pub(super) fn decode(
+        input: &mut ByteReader<'_>,
+        ingest_ns: i64,
+        rows_max: usize,
+    ) -> Result<Self> {
         let row_count = input.len(rows_max)?;
         let times = (row_count > 0).then(|| decode_times(input, ingest_ns)).transpose()?;
         let series_len = input.len(usize::MAX)?;
@@ -162,7 +166,7 @@ impl TableHead {
     }
 }
 
-fn decode_times(input: &mut Cursor<'_>, ingest_ns: i64) -> Result<TimeBounds> {
+fn decode_times(input: &mut ByteReader<'_>, ingest_ns: i64) -> Result<TimeBounds> {
     let min_ns = ingest_ns.wrapping_add(input.zigzag()?);
     let max_ns = min_ns.checked_add_unsigned(input.varint()?).ok_or_else(|| input.corrupt())?;
     Ok(TimeBounds { min_ns, max_ns })

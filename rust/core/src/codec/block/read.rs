@@ -4,7 +4,7 @@ use super::head::{ColumnHead, TableHead, TimeBounds};
 use super::run_lengths::RunLengths;
 use super::write::{CHECKSUM_LEN, VERSION};
 use super::{bools, rows, texts};
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::{float, integer};
 use crate::model::batch::{Block, Column, FieldType, Table, Values};
 use crate::model::error::Result;
@@ -47,11 +47,11 @@ impl<'a> BlockReader<'a> {
     /// Returns [`crate::model::error::Error::Corrupt`] if the checksum or a head is wrong, and
     /// [`crate::model::error::Error::Foreign`] for a block of a build before 0.3.0.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
-        let mut input = Cursor::new(bytes, "the head of a block");
+        let mut input = ByteReader::new(bytes, "the head of a block");
         let (covered, checksum) =
             bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or_else(|| input.corrupt())?;
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
-        input = Cursor::new(covered, "the head of a block");
+        input = ByteReader::new(covered, "the head of a block");
         input.version(VERSION)?;
         let ingest_ns = i64::from_le_bytes(input.array()?);
         let table_count = input.len(input.remaining())?;
@@ -96,8 +96,8 @@ impl<'a> BlockReader<'a> {
     /// Panics if the block has no table with this index.
     pub fn table(&self, index: usize) -> Result<TableReader<'_>> {
         let head = &self.tables[index];
-        let mut input = Cursor::new(self.bodies[index], "the series of a block");
-        let mut series = Cursor::new(input.take(head.series_len)?, "the series of a block");
+        let mut input = ByteReader::new(self.bodies[index], "the series of a block");
+        let mut series = ByteReader::new(input.take(head.series_len)?, "the series of a block");
         let runs = RunLengths::decode(&mut series, head.row_count)?;
         series.end()?;
         let times = input.take(head.times_len)?;
@@ -144,7 +144,7 @@ impl TableReader<'_> {
     ///
     /// Returns [`crate::model::error::Error::Corrupt`] if the times do not follow the format.
     pub fn times_ns(&self) -> Result<Vec<i64>> {
-        let mut input = Cursor::new(self.times, "the times of a block");
+        let mut input = ByteReader::new(self.times, "the times of a block");
         let times = integer::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
         input.end()?;
         input.check(self.head.times == TimeBounds::of(&times))?;
@@ -169,11 +169,11 @@ impl TableReader<'_> {
     fn column_within(&self, index: usize, text_left: &mut usize) -> Result<Column> {
         let head: &ColumnHead = &self.head.columns[index];
         let (rows, values) = self.columns[index];
-        let mut input = Cursor::new(rows, "the rows of a column");
+        let mut input = ByteReader::new(rows, "the rows of a column");
         let rows = rows::decode(&mut input, head.rows, self.head.row_count, head.count)?;
         input.end()?;
         let lengths = self.runs.lengths_of(&rows);
-        let mut input = Cursor::new(values, "the values of a column");
+        let mut input = ByteReader::new(values, "the values of a column");
         let values = match head.field_type {
             FieldType::Float => {
                 Values::Float(float::decode(&mut input, head.count, &lengths, head.bounds)?)

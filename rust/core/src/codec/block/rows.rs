@@ -1,9 +1,9 @@
 //! The rows of a table that have a value in a column.
 
 use crate::codec::Effort;
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::integer;
-use crate::model::batch::Rows;
+use crate::model::batch::RowSet;
 use crate::model::error::Result;
 
 /// Stored forms of the rows of a column.
@@ -26,8 +26,8 @@ impl Form {
 }
 
 /// Appends `rows` in their shortest form. Returns that form.
-pub(super) fn encode(rows: &Rows, row_count: usize, effort: Effort, out: &mut Vec<u8>) -> Form {
-    let Rows::Some(rows) = rows else {
+pub(super) fn encode(rows: &RowSet, row_count: usize, effort: Effort, out: &mut Vec<u8>) -> Form {
+    let RowSet::Some(rows) = rows else {
         return Form::All;
     };
     let mut list = Vec::new();
@@ -48,14 +48,14 @@ pub(super) fn encode(rows: &Rows, row_count: usize, effort: Effort, out: &mut Ve
 
 /// Reads the `count` rows of a column in a table of `row_count` rows.
 pub(super) fn decode(
-    input: &mut Cursor<'_>,
+    input: &mut ByteReader<'_>,
     form: Form,
     row_count: usize,
     count: usize,
-) -> Result<Rows> {
+) -> Result<RowSet> {
     let end = u32::try_from(row_count).map_err(|_| input.corrupt())?;
     let rows = match form {
-        Form::All => return Ok(Rows::All),
+        Form::All => return Ok(RowSet::All),
         Form::List => integer::decode_run(input, count, end)?,
         Form::Bitmap => {
             let bitmap = input.take(row_count.div_ceil(8))?;
@@ -74,5 +74,5 @@ pub(super) fn decode(
     };
     input.check(rows.is_sorted_by(|a, b| a < b))?;
     input.check(rows.last().is_none_or(|last| *last < end))?;
-    Ok(Rows::Some(rows))
+    Ok(RowSet::Some(rows))
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::codec::Effort;
-use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::bytes::{ByteReader, put_len};
 use crate::codec::integer;
 use crate::codec::simd::multiversioned;
-use crate::model::batch::{NEW_SERIES_BASE, Rows};
+use crate::model::batch::{NEW_SERIES_BASE, RowSet};
 use crate::model::error::Result;
 
 /// A binary search finds the run of each value if there are more runs per value than this.
@@ -135,10 +135,10 @@ impl RunLengths {
     }
 
     /// Lengths of the runs of a column with values in `rows`.
-    pub(super) fn lengths_of(&self, rows: &Rows) -> std::borrow::Cow<'_, [u32]> {
+    pub(super) fn lengths_of(&self, rows: &RowSet) -> std::borrow::Cow<'_, [u32]> {
         match rows {
-            Rows::All => self.lengths().into(),
-            Rows::Some(rows) => self.lengths_within(rows).into(),
+            RowSet::All => self.lengths().into(),
+            RowSet::Some(rows) => self.lengths_within(rows).into(),
         }
     }
 
@@ -151,7 +151,7 @@ impl RunLengths {
     }
 
     /// Reads the series of `row_count` rows.
-    pub(super) fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
+    pub(super) fn decode(input: &mut ByteReader<'_>, row_count: usize) -> Result<Self> {
         let run_count = input.len(row_count)?;
         let series = integer::decode_run(input, run_count, NEW_SERIES_BASE)?;
         let lengths = integer::decode_run(input, run_count, u32::MAX)?;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::write::VERSION;
 use super::{BlockReader, decode_block, encode_block};
 use crate::codec::Effort;
-use crate::model::batch::{Block, Column, Rows, Table, Values};
+use crate::model::batch::{Block, Column, RowSet, Table, Values};
 use crate::model::error::Error;
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
@@ -89,15 +89,15 @@ fn walk(steps: &[i32]) -> Vec<f64> {
 
 fn column(row_count: usize) -> impl Strategy<Value = Column> {
     let some = proptest::collection::vec(any::<bool>(), row_count).prop_map(|kept| {
-        Rows::Some((0..).zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row).collect())
+        RowSet::Some((0..).zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row).collect())
     });
     let end = u32::try_from(row_count).unwrap();
     let few = proptest::collection::btree_set(0..end.max(1), 0..=row_count.min(3))
-        .prop_map(|rows| Rows::Some(rows.into_iter().collect()));
-    prop_oneof![2 => Just(Rows::All), 2 => some, 1 => few].prop_flat_map(move |rows| {
+        .prop_map(|rows| RowSet::Some(rows.into_iter().collect()));
+    prop_oneof![2 => Just(RowSet::All), 2 => some, 1 => few].prop_flat_map(move |rows| {
         let count = match &rows {
-            Rows::All => row_count,
-            Rows::Some(rows) => rows.len(),
+            RowSet::All => row_count,
+            RowSet::Some(rows) => rows.len(),
         };
         values(count).prop_map(move |values| Column { field: 0, rows: rows.clone(), values })
     })
@@ -154,25 +154,25 @@ fn varied_block() -> Block {
     let noise: Vec<f64> = (1..31).map(|row| 1.0 / f64::from(row)).collect();
     let text = |row: i32| Box::from(if row % 5 == 0 { "handover" } else { "steady" });
     let columns = vec![
-        Column { field: 1, rows: Rows::All, values: Values::Float(snr) },
-        Column { field: 2, rows: Rows::All, values: Values::Float(patched) },
+        Column { field: 1, rows: RowSet::All, values: Values::Float(snr) },
+        Column { field: 2, rows: RowSet::All, values: Values::Float(patched) },
         Column {
             field: 9,
-            rows: Rows::Some((0..60).step_by(2).collect()),
+            rows: RowSet::Some((0..60).step_by(2).collect()),
             values: Values::Float(noise),
         },
         Column {
             field: 4,
-            rows: Rows::All,
+            rows: RowSet::All,
             values: Values::Bool((0..60).map(|row| row % 3 == 0).collect()),
         },
         Column {
             field: 5,
-            rows: Rows::Some(vec![3, 4, 59]),
+            rows: RowSet::Some(vec![3, 4, 59]),
             values: Values::Text((3..6).map(text).collect()),
         },
-        Column { field: 6, rows: Rows::All, values: Values::Text((0..60).map(text).collect()) },
-        Column { field: 7, rows: Rows::Some(vec![]), values: Values::Float(vec![]) },
+        Column { field: 6, rows: RowSet::All, values: Values::Text((0..60).map(text).collect()) },
+        Column { field: 7, rows: RowSet::Some(vec![]), values: Values::Float(vec![]) },
     ];
     let one = Table { series: vec![1], times_ns: vec![i64::MIN], columns: vec![] };
     Block {
@@ -194,7 +194,7 @@ fn long_block() -> Block {
     let values = [walk(&steps), snr.collect(), spiky];
     let columns = (3..).zip(values).map(|(field, values)| Column {
         field,
-        rows: Rows::All,
+        rows: RowSet::All,
         values: Values::Float(values),
     });
     let series = rows.clone().map(|at| u32::try_from(at / 200).unwrap()).collect();
@@ -314,14 +314,17 @@ fn more_than_a_block_may_hold_is_refused() {
     assert_comes_back(&largest);
     let many = BLOCK_ROWS_MAX + 1;
     assert_eq!(refused(rows(many)), ("rows", many, BLOCK_ROWS_MAX));
-    let bools =
-        |field| Column { field, rows: Rows::All, values: Values::Bool(vec![true; BLOCK_ROWS_MAX]) };
+    let bools = |field| Column {
+        field,
+        rows: RowSet::All,
+        values: Values::Bool(vec![true; BLOCK_ROWS_MAX]),
+    };
     let columns = (0..17).map(bools).collect();
     let values = ("values", 17 * BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);
     assert_eq!(refused(Table { columns, ..rows(BLOCK_ROWS_MAX) }), values);
     let text = "x".repeat(BLOCK_TEXT_BYTES_MAX / 2);
     let texts = Values::Text(vec![text.clone().into(), text.into(), "y".into()]);
-    let columns = vec![Column { field: 1, rows: Rows::All, values: texts }];
+    let columns = vec![Column { field: 1, rows: RowSet::All, values: texts }];
     let bytes = ("bytes of text", BLOCK_TEXT_BYTES_MAX + 1, BLOCK_TEXT_BYTES_MAX);
     assert_eq!(refused(Table { columns, ..rows(3) }), bytes);
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::codec::Effort;
-use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::bytes::{ByteReader, put_len};
 use crate::codec::integer;
 use crate::model::error::Result;
 
@@ -32,7 +32,7 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], effort: Effort, o
 /// Reads `count` strings of at most `bytes_left` bytes in total, and subtracts their bytes from
 /// `bytes_left`.
 pub(super) fn decode(
-    input: &mut Cursor<'_>,
+    input: &mut ByteReader<'_>,
     count: usize,
     run_lengths: &[u32],
     bytes_left: &mut usize,

@@ -7,7 +7,7 @@ use crate::codec::Effort;
 use crate::codec::bytes::put_len;
 use crate::codec::float::{self, FloatBounds};
 use crate::codec::integer;
-use crate::model::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
+use crate::model::batch::{Block, Column, NEW_SERIES_BASE, RowSet, Table, Values};
 use crate::model::error::{Error, Result};
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
@@ -113,8 +113,8 @@ fn encode_column(
 ) -> ColumnHead {
     let (row_count, count) = (runs.row_count(), column.values.len());
     match &column.rows {
-        Rows::All => assert_eq!(count, row_count, "a value for each row"),
-        Rows::Some(rows) => {
+        RowSet::All => assert_eq!(count, row_count, "a value for each row"),
+        RowSet::Some(rows) => {
             assert_eq!(count, rows.len(), "a value for each row that has one");
             assert!(rows.is_sorted_by(|a, b| a < b), "rows ascend");
             assert!(rows.last().is_none_or(|last| (*last as usize) < row_count), "rows exist");

@@ -1,7 +1,7 @@
 //! Smallest and largest value of a column of doubles.
 
 use super::decimal::{POWERS_OF_TEN, scale, unscale};
-use crate::codec::bytes::{Cursor, put_varint, put_zigzag};
+use crate::codec::bytes::{ByteReader, put_varint, put_zigzag};
 use crate::codec::simd::multiversioned;
 use crate::model::error::Result;
 
@@ -51,7 +51,7 @@ impl FloatBounds {
     }
 
     /// Reads bounds that [`Self::encode`] wrote.
-    pub(crate) fn decode(input: &mut Cursor<'_>, scaled: bool) -> Result<Self> {
+    pub(crate) fn decode(input: &mut ByteReader<'_>, scaled: bool) -> Result<Self> {
         let (min, max) = if scaled {
             let power = POWERS_OF_TEN[read_exponent(input)?];
             let min = input.zigzag()?;
@@ -65,7 +65,7 @@ impl FloatBounds {
     }
 }
 
-pub(super) fn read_exponent(input: &mut Cursor<'_>) -> Result<usize> {
+pub(super) fn read_exponent(input: &mut ByteReader<'_>) -> Result<usize> {
     let exponent = usize::from(input.byte()?);
     input.check(exponent < POWERS_OF_TEN.len())?;
     Ok(exponent)

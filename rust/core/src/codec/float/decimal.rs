@@ -1,6 +1,6 @@
 //! Decimals: doubles that are integers over a power of ten.
 
-use crate::codec::integer::number::Number;
+use crate::codec::integer::number::SignedNumber;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// Powers of ten that a double holds exactly.

@@ -4,9 +4,9 @@ use super::bounds::{FloatBounds, read_exponent};
 use super::decimal::{Power, ROUNDER, unscale};
 use super::encode::{BITS, RATIOS, REPEATED, SCALED, SCALED_WITH_EXCEPTIONS};
 use super::ratio;
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::integer;
-use crate::codec::integer::number::Numbers;
+use crate::codec::integer::number::SignedNumbers;
 use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
 
@@ -15,7 +15,7 @@ const ROUNDER_END: i64 = 1 << 51;
 
 /// Reads `count` doubles within `bounds`. The bounds are absent only if there are no values.
 pub(crate) fn decode(
-    input: &mut Cursor<'_>,
+    input: &mut ByteReader<'_>,
     count: usize,
     run_lengths: &[u32],
     bounds: Option<FloatBounds>,
@@ -41,7 +41,7 @@ pub(crate) fn decode(
 /// Reads `count` doubles in a form that stores each value separately.
 fn decode_all(
     form: u8,
-    input: &mut Cursor<'_>,
+    input: &mut ByteReader<'_>,
     (count, run_lengths): (usize, &[u32]),
     bounds: FloatBounds,
 ) -> Result<Vec<f64>> {
@@ -78,7 +78,7 @@ fn decode_all(
 }
 
 /// Reads integers and divisors: a divisor for each run, or one divisor for all runs.
-fn read_ratios(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Vec<f64>> {
+fn read_ratios(input: &mut ByteReader<'_>, count: usize, run_lengths: &[u32]) -> Result<Vec<f64>> {
     let divisor_count = input.len(run_lengths.len())?;
     let has_one = divisor_count == 1;
     input.check(has_one || divisor_count == run_lengths.len())?;
@@ -98,7 +98,7 @@ fn read_ratios(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Res
 }
 
 /// Reads positions below `count`, and the value at each position.
-fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64)>> {
+fn read_exceptions(input: &mut ByteReader<'_>, count: usize) -> Result<Vec<(u32, f64)>> {
     let end = u32::try_from(count).map_err(|_| input.corrupt())?;
     // Each exception takes eight bytes for its value.
     let exception_count = input.len(count.min(input.remaining() / 8))?;
@@ -120,18 +120,18 @@ multiversioned! {
 
 /// Applies [`unscale`] to all integers. Also returns true if all values are within `bounds`.
 pub(super) fn unscale_all(
-    integers: Numbers,
+    integers: SignedNumbers,
     power: Power,
     bounds: FloatBounds,
 ) -> (Vec<f64>, bool) {
     let mut integers = match integers {
-        Numbers::Narrow(integers) => {
+        SignedNumbers::Narrow(integers) => {
             let (values, min, max) = unscale_narrow(&integers, power);
             // A smaller integer never becomes a larger double, so the two ends decide.
             let excludes = |integer: i32| bounds.excludes(unscale(integer.into(), power.of_ten));
             return (values, excludes(min) | excludes(max) == 0);
         }
-        Numbers::Wide(integers) => integers,
+        SignedNumbers::Wide(integers) => integers,
     };
     // Integers below `ROUNDER_END`, such as the writer's always are, need only steps that AVX2 has
     // vector forms of. AVX2 has no conversion of 64-bit numbers to doubles.

@@ -9,7 +9,7 @@ use crate::codec::Effort;
 use crate::codec::bytes::put_len;
 use crate::codec::integer;
 use crate::codec::integer::bit_packing::GROUP;
-use crate::codec::integer::number::{self, Number};
+use crate::codec::integer::number::{self, SignedNumber};
 
 /// Form byte: decimal integers.
 pub(super) const SCALED: u8 = 0;
@@ -101,14 +101,14 @@ fn encode_scaled(
     let (integers, exceptions) = scale_narrow(values, power);
     if exceptions == 0 {
         let (min, max) = number::range(&integers);
-        Scaled { exponent, integers, exceptions: Vec::new() }.write(values, runs, out);
+        ScaledValues { exponent, integers, exceptions: Vec::new() }.write(values, runs, out);
         // Values that are exact decimals have the order of their integers.
         let value = |integer: i32| unscale(integer.into(), power.of_ten);
         return Some(FloatBounds { min: value(min), max: value(max) });
     }
-    match Scaled::of_narrow(values, integers, exceptions, exponent) {
+    match ScaledValues::of_narrow(values, integers, exceptions, exponent) {
         Some(scaled) => scaled.write(values, runs, out),
-        None => Scaled::of(values, exponent)?.write(values, runs, out),
+        None => ScaledValues::of(values, exponent)?.write(values, runs, out),
     }
     FloatBounds::of(values)
 }
@@ -121,14 +121,14 @@ const fn exceptions_max(count: usize) -> u64 {
 }
 
 /// Values as decimal integers.
-struct Scaled<T> {
+struct ScaledValues<T> {
     exponent: usize,
     integers: Vec<T>,
     /// Ascending positions of the values that are no decimals of this exponent.
     exceptions: Vec<i64>,
 }
 
-impl Scaled<i32> {
+impl ScaledValues<i32> {
     /// Takes the `integers` that [`scale_narrow`] made of `values`. Returns `None` if a value needs
     /// a larger integer or if there are too many exceptions.
     fn of_narrow(
@@ -163,7 +163,7 @@ impl Scaled<i32> {
     }
 }
 
-impl Scaled<i64> {
+impl ScaledValues<i64> {
     /// Scales the values to decimal integers. Returns `None` if there are too many exceptions.
     fn of(values: &[f64], exponent: usize) -> Option<Self> {
         let mut integers = vec![0; values.len()];
@@ -190,7 +190,7 @@ impl Scaled<i64> {
     }
 }
 
-impl<T: Number> Scaled<T> {
+impl<T: SignedNumber> ScaledValues<T> {
     fn write(&self, values: &[f64], (run_lengths, effort): (&[u32], Effort), out: &mut Vec<u8>) {
         out.push(if self.exceptions.is_empty() { SCALED } else { SCALED_WITH_EXCEPTIONS });
         out.push(self.exponent.to_le_bytes()[0]);

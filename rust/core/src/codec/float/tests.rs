@@ -10,8 +10,8 @@ use super::decode::unscale_all;
 use super::encode::{BITS, RATIOS, REPEATED, SCALED, SCALED_WITH_EXCEPTIONS};
 use super::{decode, encode};
 use crate::codec::Effort;
-use crate::codec::bytes::Cursor;
-use crate::codec::integer::number::Numbers;
+use crate::codec::bytes::ByteReader;
+use crate::codec::integer::number::SignedNumbers;
 use crate::codec::simd::on_all_levels;
 
 /// Decimal integers are smaller than this.
@@ -21,7 +21,7 @@ fn form_of(values: &[f64]) -> u8 {
     let mut bytes = Vec::new();
     let lengths = [u32::try_from(values.len()).unwrap()];
     encode(values, &lengths, Effort::High, &mut bytes);
-    let mut input = Cursor::new(&bytes, "floats");
+    let mut input = ByteReader::new(&bytes, "floats");
     let back = decode(&mut input, values.len(), &lengths, FloatBounds::of(values)).unwrap();
     input.end().unwrap();
     let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -121,13 +121,13 @@ proptest! {
                 .iter()
                 .map(|integer| unscale(*integer, POWERS_OF_TEN[exponent]).to_bits())
                 .collect();
-            let unscaled = || unscale_all(Numbers::Wide(integers.clone()), power, bounds).0;
+            let unscaled = || unscale_all(SignedNumbers::Wide(integers.clone()), power, bounds).0;
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
             prop_assert_eq!(on_all_levels(|| bits(&unscaled())), &*divided);
             let narrow: Option<Vec<i32>> =
                 integers.iter().map(|integer| i32::try_from(*integer).ok()).collect();
             if let Some(narrow) = narrow {
-                let unscaled = || unscale_all(Numbers::Narrow(narrow.clone()), power, bounds);
+                let unscaled = || unscale_all(SignedNumbers::Narrow(narrow.clone()), power, bounds);
                 prop_assert_eq!(on_all_levels(|| bits(&unscaled().0)), divided);
             }
             let values = unscaled();

@@ -5,7 +5,7 @@
 //! Example: over the base 4,096, the numbers 8,192 and 12,289 are the quotients 2 and 3, and the
 //! remainders 0 and 1.
 
-use super::number::Number;
+use super::number::SignedNumber;
 use super::profile::{distance, gcd};
 use crate::codec::EFFORT_COUNT_MIN;
 
@@ -45,16 +45,16 @@ impl Base {
 }
 
 /// A base, and the parts of all numbers.
-pub(super) struct Based {
+pub(super) struct BasedNumbers {
     pub(super) base: Base,
     pub(super) quotients: Vec<i64>,
     pub(super) remainders: Vec<i64>,
 }
 
-impl Based {
+impl BasedNumbers {
     /// Splits the numbers if a sample shows a base. `len` is the bytes of the numbers without a
     /// base.
-    pub(super) fn of<T: Number>(values: &[T], len: usize) -> Option<Self> {
+    pub(super) fn of<T: SignedNumber>(values: &[T], len: usize) -> Option<Self> {
         is_worth_it(values.len(), len)
             .then(|| find_base(values))
             .flatten()
@@ -68,7 +68,7 @@ impl Based {
         is_found.then(|| Self::by(TICK, values))
     }
 
-    fn by<T: Number>(base: Base, values: &[T]) -> Self {
+    fn by<T: SignedNumber>(base: Base, values: &[T]) -> Self {
         let (quotients, remainders) =
             values.iter().map(|value| base.split((*value).into())).unzip();
         Self { base, quotients, remainders }
@@ -86,7 +86,7 @@ pub(super) fn join(base: Base, quotients: &[i64], remainders: &[i64]) -> Vec<i64
 }
 
 /// Finds the most frequent common divisor of the distances between three successive numbers.
-fn find_base<T: Number>(values: &[T]) -> Option<Base> {
+fn find_base<T: SignedNumber>(values: &[T]) -> Option<Base> {
     let mut divisors = Vec::with_capacity(PLACES);
     for place in 0..PLACES {
         let at = (values.len() - 3) * place / PLACES;

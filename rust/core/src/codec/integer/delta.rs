@@ -1,6 +1,6 @@
 //! Differences within runs. The first numbers of the runs are stored separately.
 
-use super::number::Number;
+use super::number::SignedNumber;
 use crate::codec::simd::kernels;
 
 /// Length from which a run is moved as a whole before it is summed.
@@ -15,7 +15,7 @@ const LONG_RUN: u32 = 64;
 /// # Panics
 ///
 /// Panics if the lengths do not add up to the number of values.
-pub(super) fn split<T: Number>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Vec<T>) {
+pub(super) fn split<T: SignedNumber>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Vec<T>) {
     let mut firsts = Vec::with_capacity(run_lengths.len());
     let mut differences = Vec::with_capacity(values.len() - run_lengths.len());
     let mut rest = values;

@@ -1,30 +1,30 @@
 //! Chooses the shortest form of a column and writes it.
 
-use super::based::Based;
+use super::based::BasedNumbers;
 use super::coded;
 use super::delta;
 use super::form;
 use super::frame_of_reference::FrameOfReference;
 use super::linear_prediction::LinearPrediction;
-use super::number::{Number, Numbers};
+use super::number::{SignedNumber, SignedNumbers};
 use super::patched_frame_of_reference::{self, PatchedFrameOfReference};
 use super::profile::Profile;
 use crate::codec::Effort;
 use crate::codec::bytes::{put_varint, put_zigzag, varint_len};
 
 /// The shorter of two layouts for the same numbers.
-enum Layout {
+enum IntegerLayout {
     Plain(FrameOfReference),
     Patched(PatchedFrameOfReference),
 }
 
-impl Layout {
-    fn choose<T: Number>(values: &[T], profile: &Profile) -> Self {
+impl IntegerLayout {
+    fn choose<T: SignedNumber>(values: &[T], profile: &Profile) -> Self {
         Self::shorter(FrameOfReference::choose(values.len(), profile), values, profile)
     }
 
     /// Returns the patched layout if it is shorter than `plain`, else `plain`.
-    fn shorter<T: Number>(plain: FrameOfReference, values: &[T], profile: &Profile) -> Self {
+    fn shorter<T: SignedNumber>(plain: FrameOfReference, values: &[T], profile: &Profile) -> Self {
         match PatchedFrameOfReference::choose(values, profile) {
             Some(patched) if patched.len < plain.len => Self::Patched(patched),
             _ => Self::Plain(plain),
@@ -46,7 +46,7 @@ impl Layout {
         }
     }
 
-    fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
+    fn write<T: SignedNumber>(&self, values: &[T], out: &mut Vec<u8>) {
         match self {
             Self::Plain(layout) => layout.write(values, out),
             Self::Patched(layout) => layout.write(values, out),
@@ -55,11 +55,11 @@ impl Layout {
 }
 
 /// A form of a whole column, ready to be written.
-enum Plan<T> {
-    Whole(Layout),
+enum EncodingPlan<T> {
+    Whole(IntegerLayout),
     Delta {
         firsts: (Vec<T>, FrameOfReference),
-        differences: (Vec<T>, Layout),
+        differences: (Vec<T>, IntegerLayout),
     },
     Linear {
         form: u8,
@@ -74,7 +74,7 @@ enum Plan<T> {
 /// # Panics
 ///
 /// Panics if the lengths do not add up to the number of values.
-pub(crate) fn encode<T: Number>(
+pub(crate) fn encode<T: SignedNumber>(
     values: &[T],
     run_lengths: &[u32],
     effort: Effort,
@@ -83,14 +83,19 @@ pub(crate) fn encode<T: Number>(
     let start = out.len();
     encode_all(values, run_lengths, effort, out);
     if effort == Effort::High {
-        let based = Based::of(values, out.len() - start);
+        let based = BasedNumbers::of(values, out.len() - start);
         replace_if_shorter(based, run_lengths, start, out);
     }
 }
 
 /// Replaces the bytes of `out` from `start` on by numbers over a base, if these take fewer bytes.
-fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, out: &mut Vec<u8>) {
-    let Some(Based { base, quotients, remainders }) = based else { return };
+fn replace_if_shorter(
+    based: Option<BasedNumbers>,
+    run_lengths: &[u32],
+    start: usize,
+    out: &mut Vec<u8>,
+) {
+    let Some(BasedNumbers { base, quotients, remainders }) = based else { return };
     let mut bytes = vec![form::BASED];
     put_varint(&mut bytes, base.size);
     put_varint(&mut bytes, base.shift.into());
@@ -103,7 +108,12 @@ fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, o
 }
 
 /// Does the same as [`encode`], but stores each number separately.
-fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
+fn encode_all<T: SignedNumber>(
+    values: &[T],
+    run_lengths: &[u32],
+    effort: Effort,
+    out: &mut Vec<u8>,
+) {
     if !encode_constant(values, out) {
         let profile = Profile::of(values);
         let plan = whole_or_delta(values, run_lengths, &profile);
@@ -112,8 +122,8 @@ fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], effort: Effort, out:
 }
 
 /// Appends `values` as planned, or as coded residuals if these take clearly fewer bytes.
-fn write_shorter<T: Number>(
-    (len, plan): (usize, Plan<T>),
+fn write_shorter<T: SignedNumber>(
+    (len, plan): (usize, EncodingPlan<T>),
     values: &[T],
     (run_lengths, effort): (&[u32], Effort),
     profile: &Profile,
@@ -148,13 +158,13 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], effort: Effort, 
         write_shorter(plan, values, (run_lengths, effort), &profile, out);
     }
     if effort == Effort::High {
-        let based = Based::of_times(values, out.len() - start);
+        let based = BasedNumbers::of_times(values, out.len() - start);
         replace_if_shorter(based, run_lengths, start, out);
     }
 }
 
 /// Appends `values` if they are all equal. Returns true if they are all equal or if there are none.
-fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
+fn encode_constant<T: SignedNumber>(values: &[T], out: &mut Vec<u8>) -> bool {
     let Some(&first) = values.first() else { return true };
     let is_constant = values.iter().all(|value| *value == first);
     if is_constant {
@@ -165,11 +175,11 @@ fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
 }
 
 /// Returns the length and plan of the numbers or of their differences, whichever takes fewer bytes.
-fn whole_or_delta<T: Number>(
+fn whole_or_delta<T: SignedNumber>(
     values: &[T],
     run_lengths: &[u32],
     profile: &Profile,
-) -> (usize, Plan<T>) {
+) -> (usize, EncodingPlan<T>) {
     let plain = FrameOfReference::choose(values.len(), profile);
     let mut delta = delta(values, run_lengths, plain.len);
     // Usually the differences are so short that the search for a range of the numbers can be
@@ -178,13 +188,17 @@ fn whole_or_delta<T: Number>(
     if let Some(delta) = delta.take_if(|(len, _)| *len < len_min) {
         return delta;
     }
-    let whole = Layout::shorter(plain, values, profile);
+    let whole = IntegerLayout::shorter(plain, values, profile);
     let len = whole.len();
-    delta.filter(|(delta_len, _)| *delta_len < len).unwrap_or((len, Plan::Whole(whole)))
+    delta.filter(|(delta_len, _)| *delta_len < len).unwrap_or((len, EncodingPlan::Whole(whole)))
 }
 
 /// Returns the length and plan of first numbers and differences, if the length is below `len_max`.
-fn delta<T: Number>(values: &[T], run_lengths: &[u32], len_max: usize) -> Option<(usize, Plan<T>)> {
+fn delta<T: SignedNumber>(
+    values: &[T],
+    run_lengths: &[u32],
+    len_max: usize,
+) -> Option<(usize, EncodingPlan<T>)> {
     // Runs of one value each have no differences.
     if run_lengths.len() == values.len() {
         return None;
@@ -195,9 +209,10 @@ fn delta<T: Number>(values: &[T], run_lengths: &[u32], len_max: usize) -> Option
     if first_layout.len >= len_max {
         return None;
     }
-    let layout = Layout::choose(&differences, &Profile::of(&differences));
+    let layout = IntegerLayout::choose(&differences, &Profile::of(&differences));
     let len = first_layout.len + layout.len();
-    let plan = Plan::Delta { firsts: (firsts, first_layout), differences: (differences, layout) };
+    let plan =
+        EncodingPlan::Delta { firsts: (firsts, first_layout), differences: (differences, layout) };
     (len < len_max).then_some((len, plan))
 }
 
@@ -207,22 +222,22 @@ fn linear(
     run_lengths: &[u32],
     form: u8,
     profile: &Profile,
-) -> Option<(usize, Plan<i64>)> {
+) -> Option<(usize, EncodingPlan<i64>)> {
     let prediction = LinearPrediction::fit(values, run_lengths, profile)?;
     let intercepts = &prediction.intercepts;
     let intercepts = FrameOfReference::choose(intercepts.len(), &Profile::of(intercepts));
     let residuals = match &prediction.residuals {
-        Numbers::Narrow(all) => PatchedFrameOfReference::choose(all, &Profile::of(all))?,
-        Numbers::Wide(all) => PatchedFrameOfReference::choose(all, &Profile::of(all))?,
+        SignedNumbers::Narrow(all) => PatchedFrameOfReference::choose(all, &Profile::of(all))?,
+        SignedNumbers::Wide(all) => PatchedFrameOfReference::choose(all, &Profile::of(all))?,
     };
     let slope = prediction.slope;
     let slope_len = varint_len(slope.whole) + varint_len(slope.fraction.into());
     let head_len = varint_len(prediction.step.size) + slope_len;
     let len = head_len + intercepts.len + residuals.len;
-    Some((len, Plan::Linear { form, prediction, intercepts, residuals }))
+    Some((len, EncodingPlan::Linear { form, prediction, intercepts, residuals }))
 }
 
-impl<T: Number> Plan<T> {
+impl<T: SignedNumber> EncodingPlan<T> {
     fn write(&self, values: &[T], out: &mut Vec<u8>) {
         match self {
             Self::Whole(layout) => {
@@ -241,8 +256,8 @@ impl<T: Number> Plan<T> {
                 put_varint(out, prediction.slope.fraction.into());
                 intercepts.write(&prediction.intercepts, out);
                 match &prediction.residuals {
-                    Numbers::Narrow(numbers) => residuals.write(numbers, out),
-                    Numbers::Wide(numbers) => residuals.write(numbers, out),
+                    SignedNumbers::Narrow(numbers) => residuals.write(numbers, out),
+                    SignedNumbers::Wide(numbers) => residuals.write(numbers, out),
                 }
             }
         }

@@ -3,10 +3,10 @@
 //! Example: 1,000, 1,020 and 1,050 are 0, 2 and 5 steps of 10 above 1,000, so each takes 3 bits.
 
 use super::bit_packing::{self, GROUP};
-use super::number::Number;
+use super::number::SignedNumber;
 use super::profile::{Profile, distance};
-use super::step::Step;
-use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
+use super::step::Divisor;
+use crate::codec::bytes::{ByteReader, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::model::error::Result;
 
 /// Flag in the width byte of a group: a base follows.
@@ -15,13 +15,13 @@ const BASE_FLAG: u8 = 0x80;
 /// Layout of a column of numbers, and its length.
 pub(super) struct FrameOfReference {
     reference: i64,
-    step: Step,
-    groups: Vec<Group>,
+    step: Divisor,
+    groups: Vec<PackedGroup>,
     /// Bytes that [`Self::write`] will append.
     pub(super) len: usize,
 }
 
-struct Group {
+struct PackedGroup {
     /// Smallest number of the group, in steps above the reference. The base is 0 if a base would
     /// not save bytes.
     base: u64,
@@ -38,8 +38,8 @@ impl FrameOfReference {
             let group_len = GROUP.min(count - index * GROUP);
             let steps_of = |value| step.steps_of(distance(value, reference));
             let (min, max) = (steps_of(min), steps_of(max));
-            let plain = Group { base: 0, width: bit_packing::width_of(max) };
-            let based = Group { base: min, width: bit_packing::width_of(max - min) };
+            let plain = PackedGroup { base: 0, width: bit_packing::width_of(max) };
+            let based = PackedGroup { base: min, width: bit_packing::width_of(max - min) };
             let plain_len = bit_packing::packed_len(group_len, plain.width);
             let based_len = bit_packing::packed_len(group_len, based.width) + varint_len(min);
             len += 1 + plain_len.min(based_len);
@@ -49,7 +49,7 @@ impl FrameOfReference {
     }
 
     /// Appends `values`. The layout must be chosen for the same values.
-    pub(super) fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
+    pub(super) fn write<T: SignedNumber>(&self, values: &[T], out: &mut Vec<u8>) {
         out.reserve(self.len);
         put_zigzag(out, self.reference);
         put_varint(out, self.step.size);
@@ -71,7 +71,7 @@ impl FrameOfReference {
 }
 
 /// Reads `count` numbers.
-pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
+pub(super) fn read(input: &mut ByteReader<'_>, count: usize) -> Result<Vec<i64>> {
     let reference = input.zigzag()?;
     let step = input.varint()?;
     input.check(step != 0)?;

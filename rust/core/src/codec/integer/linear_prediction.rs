@@ -3,9 +3,9 @@
 //! Example: above a line from 100 with a slope of 10, the times 100, 111, 120 and 132 are the
 //! residuals 0, 1, 0 and 2.
 
-use super::number::{Number, Numbers};
+use super::number::{SignedNumber, SignedNumbers};
 use super::profile::{Profile, distance};
-use super::step::Step;
+use super::step::Divisor;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// Minimum length of a run for a line to be fitted to it.
@@ -24,12 +24,12 @@ pub(super) struct Slope {
 
 /// Numbers as residuals above lines. Each run has its own line, and all lines have the same slope.
 pub(super) struct LinearPrediction {
-    pub(super) step: Step,
+    pub(super) step: Divisor,
     pub(super) slope: Slope,
     /// Intercept of each line, low enough that no residual is negative.
     pub(super) intercepts: Vec<i64>,
     /// Residuals in steps above the line.
-    pub(super) residuals: Numbers,
+    pub(super) residuals: SignedNumbers,
 }
 
 impl LinearPrediction {
@@ -73,7 +73,7 @@ impl LinearPrediction {
             let offset = intercept.wrapping_mul(step.size.cast_signed());
             intercepts.push(profile.min.wrapping_add(offset));
         }
-        let residuals = Numbers::up_to(residuals, residual_max);
+        let residuals = SignedNumbers::up_to(residuals, residual_max);
         (residual_max, Self { step, slope, intercepts, residuals })
     }
 }
@@ -101,7 +101,7 @@ fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
 }
 
 multiversioned! {
-    fn sum_of_steps(values: &[i64], min: i64, step: Step) -> u64 {
+    fn sum_of_steps(values: &[i64], min: i64, step: Divisor) -> u64 {
         values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(distance(*value, min))))
     }
 }
@@ -109,7 +109,7 @@ multiversioned! {
 multiversioned! {
     /// Fills `residuals` with the distances of a run from the line that touches it from below.
     /// Returns the intercept of that line, in steps above `min`, and the largest residual.
-    fn residuals_of(values: &[i64], min: i64, step: Step, slope: Slope, residuals: &mut [i64]) -> (i64, i64) {
+    fn residuals_of(values: &[i64], min: i64, step: Divisor, slope: Slope, residuals: &mut [i64]) -> (i64, i64) {
         let (mut intercept, mut max) = (i64::MAX, i64::MIN);
         let (mut line, mut fraction) = (0_u64, 0_u64);
         for (residual, value) in residuals.iter_mut().zip(values) {
@@ -129,19 +129,21 @@ multiversioned! {
 
 /// Returns the numbers with these residuals above the lines of the runs.
 pub(super) fn numbers(
-    residuals: &Numbers,
+    residuals: &SignedNumbers,
     intercepts: &[i64],
     run_lengths: &[u32],
     step: u64,
     slope: Slope,
 ) -> Vec<i64> {
     match residuals {
-        Numbers::Narrow(residuals) => of_runs(residuals, intercepts, run_lengths, step, slope),
-        Numbers::Wide(residuals) => of_runs(residuals, intercepts, run_lengths, step, slope),
+        SignedNumbers::Narrow(residuals) => {
+            of_runs(residuals, intercepts, run_lengths, step, slope)
+        }
+        SignedNumbers::Wide(residuals) => of_runs(residuals, intercepts, run_lengths, step, slope),
     }
 }
 
-fn of_runs<T: Number>(
+fn of_runs<T: SignedNumber>(
     residuals: &[T],
     intercepts: &[i64],
     run_lengths: &[u32],
@@ -163,7 +165,7 @@ fn of_runs<T: Number>(
 
 multiversioned! {
     /// The numbers of one run.
-    fn of_run[T: Number](residuals: &[T], intercept: i64, step: i64, slope: Slope) -> Vec<i64> {
+    fn of_run[T: SignedNumber](residuals: &[T], intercept: i64, step: i64, slope: Slope) -> Vec<i64> {
         // The whole part of the line is a running sum. Only the steps above it take a
         // multiplication.
         let rise = slope.whole.cast_signed().wrapping_mul(step);

@@ -1,11 +1,11 @@
 //! Numbers of 32 bits if all numbers of a column fit, else of 64 bits. A vector holds twice as many
 //! numbers of 32 bits.
 
-use super::step::Step;
+use super::step::Divisor;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// A signed number.
-pub(crate) trait Number: Copy + Ord + Into<i64> {
+pub(crate) trait SignedNumber: Copy + Ord + Into<i64> {
     /// Converts a number that must fit.
     fn of(number: i64) -> Self;
 
@@ -13,10 +13,10 @@ pub(crate) trait Number: Copy + Ord + Into<i64> {
     fn minus(self, other: Self) -> Self;
 
     /// Returns the number of steps above `low`, modulo 2^32. `low` is smaller or equal.
-    fn steps_above(self, low: Self, step: Step) -> u32;
+    fn steps_above(self, low: Self, step: Divisor) -> u32;
 }
 
-impl Number for i32 {
+impl SignedNumber for i32 {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "it fits")]
     fn of(number: i64) -> Self {
@@ -29,12 +29,12 @@ impl Number for i32 {
     }
 
     #[inline]
-    fn steps_above(self, low: Self, step: Step) -> u32 {
+    fn steps_above(self, low: Self, step: Divisor) -> u32 {
         step.narrow_steps(self.wrapping_sub(low).cast_unsigned())
     }
 }
 
-impl Number for i64 {
+impl SignedNumber for i64 {
     #[inline]
     fn of(number: i64) -> Self {
         number
@@ -47,19 +47,19 @@ impl Number for i64 {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "modulo 2^32")]
-    fn steps_above(self, low: Self, step: Step) -> u32 {
+    fn steps_above(self, low: Self, step: Divisor) -> u32 {
         step.signed_steps(self.wrapping_sub(low)) as u32
     }
 }
 
 /// Signed numbers, of 32 bits if all numbers are known to fit.
 #[derive(Debug)]
-pub(crate) enum Numbers {
+pub(crate) enum SignedNumbers {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
-impl Numbers {
+impl SignedNumbers {
     /// Takes numbers from 0 to `max`.
     pub(crate) fn up_to(numbers: Vec<i64>, max: i64) -> Self {
         if i32::try_from(max).is_ok() {

@@ -2,8 +2,8 @@
 //! choose.
 
 use super::bit_packing::GROUP;
-use super::number::Number;
-use super::step::Step;
+use super::number::SignedNumber;
+use super::step::Divisor;
 use crate::codec::simd::multiversioned;
 
 /// Number of sampled numbers that give a first guess of the step.
@@ -17,7 +17,7 @@ pub(super) struct Profile {
     pub(super) min: i64,
     /// Largest number of all.
     pub(super) max: i64,
-    pub(super) step: Step,
+    pub(super) step: Divisor,
 }
 
 impl Profile {
@@ -26,7 +26,7 @@ impl Profile {
     /// # Panics
     ///
     /// Panics if `values` is empty.
-    pub(super) fn of<T: Number>(values: &[T]) -> Self {
+    pub(super) fn of<T: SignedNumber>(values: &[T]) -> Self {
         assert!(!values.is_empty(), "nothing to pack");
         let mut ranges = vec![(0, 0); values.len().div_ceil(GROUP)];
         ranges_of(values, &mut ranges);
@@ -37,7 +37,7 @@ impl Profile {
 }
 
 multiversioned! {
-    fn ranges_of[T: Number](values: &[T], ranges: &mut [(i64, i64)]) {
+    fn ranges_of[T: SignedNumber](values: &[T], ranges: &mut [(i64, i64)]) {
         for (range, group) in ranges.iter_mut().zip(values.chunks(GROUP)) {
             let (mut min, mut max) = (group[0], group[0]);
             for value in group {
@@ -57,16 +57,16 @@ pub(super) const fn distance(value: i64, min: i64) -> u64 {
 /// Greatest common divisor of all distances from `min`, at least 1.
 ///
 /// Example: the distances 20, 30 and 50 have the step 10.
-fn common_step<T: Number>(values: &[T], min: i64, max: i64) -> Step {
+fn common_step<T: SignedNumber>(values: &[T], min: i64, max: i64) -> Divisor {
     let stride = values.len().div_ceil(SAMPLE);
     let guess = gcd_of(values.iter().step_by(stride), min);
-    if guess == 1 || (guess > 1 && divides_all(values, min, max, Step::new(guess))) {
-        return Step::new(guess);
+    if guess == 1 || (guess > 1 && divides_all(values, min, max, Divisor::new(guess))) {
+        return Divisor::new(guess);
     }
-    Step::new(gcd_of(values.iter(), min).max(1))
+    Divisor::new(gcd_of(values.iter(), min).max(1))
 }
 
-fn gcd_of<'a, T: Number + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> u64 {
+fn gcd_of<'a, T: SignedNumber + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> u64 {
     let mut step = 0;
     for value in values {
         let distance = distance((*value).into(), min);
@@ -90,7 +90,7 @@ pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
 multiversioned! {
     /// Returns true if the step divides all distances from `min`. If the step does not divide a
     /// distance, the exact division gives a number larger than any quotient.
-    fn divides_all[T: Number](values: &[T], min: i64, max: i64, step: Step) -> bool {
+    fn divides_all[T: SignedNumber](values: &[T], min: i64, max: i64, step: Divisor) -> bool {
         let steps_max = distance(max, min) / step.size;
         let low_bits = (1_u64 << step.shift).wrapping_sub(1);
         let (mut remainders, mut misses) = (0, 0_u64);

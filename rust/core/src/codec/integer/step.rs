@@ -5,7 +5,7 @@
 /// Example: in 8 bits the inverse of 5 is 205, because 5 * 205 = 1,025 = 4 * 256 + 1. So 35 / 5 is
 /// 35 * 205 = 7,175 = 28 * 256 + 7, which is 7.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct Divisor {
     pub(super) size: u64,
     /// Number of trailing zeros of `size`.
     pub(super) shift: u32,
@@ -13,7 +13,7 @@ pub(crate) struct Step {
     inverse: u64,
 }
 
-impl Step {
+impl Divisor {
     pub(super) const fn new(size: u64) -> Self {
         let shift = size.trailing_zeros();
         let odd = size >> shift;

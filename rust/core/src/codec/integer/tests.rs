@@ -7,7 +7,7 @@ use super::form::{
 };
 use super::{decode, encode, encode_times};
 use crate::codec::Effort;
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::simd::on_all_levels;
 
 fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
@@ -25,7 +25,7 @@ fn written_by(
         bytes
     });
     let back = on_all_levels(|| {
-        let mut input = Cursor::new(&bytes, "numbers");
+        let mut input = ByteReader::new(&bytes, "numbers");
         let back = decode(&mut input, values.len(), run_lengths).unwrap().widen();
         input.end().unwrap();
         back

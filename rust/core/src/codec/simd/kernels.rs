@@ -7,7 +7,7 @@ use super::SimdLevel;
 pub(crate) const LANES: usize = 8;
 
 /// A number for each lane.
-pub(crate) type Row = [u32; LANES];
+pub(crate) type SimdRow = [u32; LANES];
 
 /// Unpacks the digits of words that are fractions of 2^32. `digits[d * stride + i]` becomes digit
 /// `d` of word `i` plus `low`, modulo 2^32.
@@ -16,7 +16,7 @@ pub(crate) type Row = [u32; LANES];
 ///
 /// Panics if `digits` ends before the last digit.
 pub(crate) fn unpack_digits(
-    words: &[Row],
+    words: &[SimdRow],
     radix: u32,
     count: usize,
     low: u32,
@@ -36,7 +36,7 @@ pub(crate) fn unpack_digits(
         let mut row = *row;
         for digit in 0..count {
             let out = digits[digit * stride + start..].first_chunk_mut();
-            let out: &mut Row = out.expect("room for every digit");
+            let out: &mut SimdRow = out.expect("room for every digit");
             for (word, out) in row.iter_mut().zip(out) {
                 let digit;
                 (digit, *word) = next_digit(*word, radix);
@@ -93,17 +93,17 @@ mod avx2 {
         _mm256_srli_epi64, _mm256_storeu_si256,
     };
 
-    use super::{LANES, Row};
+    use super::{LANES, SimdRow};
 
     /// 32-bit types for which any bits are valid.
-    trait Lane {}
+    trait SimdLane {}
 
-    impl Lane for u32 {}
+    impl SimdLane for u32 {}
 
-    impl Lane for i32 {}
+    impl SimdLane for i32 {}
 
     #[target_feature(enable = "avx2")]
-    fn load<T: Lane>(row: &[T; LANES]) -> __m256i {
+    fn load<T: SimdLane>(row: &[T; LANES]) -> __m256i {
         #[expect(unsafe_code, reason = "it takes a pointer")]
         // SAFETY: a row is 32 bytes that may be read, and the load needs no alignment.
         unsafe {
@@ -112,7 +112,7 @@ mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    fn store<T: Lane>(vector: __m256i, row: &mut [T; LANES]) {
+    fn store<T: SimdLane>(vector: __m256i, row: &mut [T; LANES]) {
         #[expect(unsafe_code, reason = "it takes a pointer")]
         // SAFETY: a row is 32 bytes that may be written, and the store needs no alignment.
         unsafe {
@@ -123,7 +123,7 @@ mod avx2 {
     /// Keeps even and odd lanes apart, because a multiplication widens every other lane to 64 bits.
     #[target_feature(enable = "avx2")]
     pub(crate) fn unpack_digits(
-        words: &[Row],
+        words: &[SimdRow],
         radix: u32,
         count: usize,
         low: u32,
@@ -193,7 +193,7 @@ mod tests {
         /// Unpacking works for any words and digits, and writes only the digits.
         #[test]
         fn digits_are_the_same_on_all_levels(
-            words in prop::collection::vec(any::<Row>(), 0..6),
+            words in prop::collection::vec(any::<SimdRow>(), 0..6),
             radix: u32,
             low: u32,
             count in 0_usize..9,

@@ -1,16 +1,16 @@
 //! Walks over all sealed bytes of a store, and the hash over everything that decides answers.
 
 use super::files::{Hash, Hasher, hash_of, pieces_of};
-use super::state::State;
+use super::state::BackupState;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::Manifest;
-use crate::storage::seal::{Kind, Sealer};
-use crate::storage::store::{LogEntry, NamesPage, SegmentId, Snapshot, Store, encode_names};
+use crate::storage::seal::{BlobKind, Sealer};
+use crate::storage::store::{LogEntry, NamesPage, SegmentId, Store, StoreSnapshot, encode_names};
 
 /// The manifest of a snapshot.
-pub(super) fn manifest_of(snapshot: &Snapshot, sealer: &Sealer) -> Result<Manifest> {
+pub(super) fn manifest_of(snapshot: &StoreSnapshot, sealer: &Sealer) -> Result<Manifest> {
     let sealed = snapshot.manifest.as_ref();
-    let manifest = sealed.map(|sealed| Manifest::decode(&sealer.open(Kind::Manifest, sealed)?));
+    let manifest = sealed.map(|sealed| Manifest::decode(&sealer.open(BlobKind::Manifest, sealed)?));
     manifest.transpose().map(Option::unwrap_or_default)
 }
 
@@ -34,7 +34,7 @@ pub(super) fn hash_segment(store: &dyn Store, (id, bytes): (SegmentId, u64)) -> 
 pub(super) fn visit_names(
     store: &dyn Store,
     after: u64,
-    state: &mut State,
+    state: &mut BackupState,
     mut visit: impl FnMut(&NamesPage, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut at = after;
@@ -56,7 +56,7 @@ pub(super) fn visit_names(
 pub(super) fn visit_log(
     store: &dyn Store,
     after: u64,
-    state: &mut State,
+    state: &mut BackupState,
     mut visit: impl FnMut(&LogEntry) -> Result<()>,
 ) -> Result<()> {
     let mut at = after;
@@ -83,7 +83,7 @@ fn follow(hash: &Hash, bytes: &[u8]) -> Hash {
 
 /// Returns the hash over everything that decides answers: numbers, names, manifest, log, segments.
 /// Opening authenticates all of it, so two stores with the same hash and key answer alike.
-pub(super) fn content_of(state: &State, segments: impl IntoIterator<Item = Hash>) -> Hash {
+pub(super) fn content_of(state: &BackupState, segments: impl IntoIterator<Item = Hash>) -> Hash {
     let mut hasher = Hasher::new();
     hasher.add_part(&state.encode());
     segments.into_iter().for_each(|hash| hasher.add(&hash));
@@ -96,7 +96,7 @@ pub(super) fn read_content(
     store: &dyn Store,
     segments: impl IntoIterator<Item = Hash>,
 ) -> Result<Hash> {
-    let mut state = State::new(store.snapshot()?);
+    let mut state = BackupState::new(store.snapshot()?);
     visit_names(store, 0, &mut state, |_, _| Ok(()))?;
     let compacted = state.snapshot.compacted;
     visit_log(store, compacted, &mut state, |_| Ok(()))?;

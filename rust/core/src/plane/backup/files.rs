@@ -77,12 +77,12 @@ pub(super) fn hash_of(bytes: &[u8]) -> Hash {
 }
 
 /// A file or folder that is written but not durable yet.
-pub(super) struct Unsynced {
+pub(super) struct UnsyncedPath {
     path: PathBuf,
     file: File,
 }
 
-impl Unsynced {
+impl UnsyncedPath {
     /// Opens a folder, whose names are to become durable.
     pub(super) fn folder(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
@@ -104,7 +104,7 @@ pub(super) fn create(path: &Path) -> Result<File> {
 }
 
 /// A file of a backup that is being written.
-pub(super) struct NewFile {
+pub(super) struct BackupWriter {
     name: String,
     path: PathBuf,
     file: BufWriter<File>,
@@ -112,7 +112,7 @@ pub(super) struct NewFile {
     bytes: u64,
 }
 
-impl NewFile {
+impl BackupWriter {
     /// Begins the file `name` of `folder`.
     pub(super) fn create(folder: &Path, name: String) -> Result<Self> {
         let path = folder.join(&name);
@@ -135,11 +135,11 @@ impl NewFile {
     }
 
     /// Ends the file. It is durable after a sync of the file and of its folder.
-    pub(super) fn finish(self) -> Result<(SavedFile, Unsynced)> {
+    pub(super) fn finish(self) -> Result<(SavedFile, UnsyncedPath)> {
         let Self { name, path, file, hasher, bytes } = self;
         let file = file.into_inner();
         let file = file.map_err(|error| Error::io("write", &path, error.into_error()))?;
-        Ok((SavedFile { name, bytes, sha256: hasher.finish() }, Unsynced { path, file }))
+        Ok((SavedFile { name, bytes, sha256: hasher.finish() }, UnsyncedPath { path, file }))
     }
 }
 

@@ -18,7 +18,7 @@ mod save;
 mod tests;
 
 pub use self::files::SavedFile;
-pub use self::save::Saved;
+pub use self::save::SaveReport;
 
 pub(super) use self::restore::restore;
 pub(super) use self::save::save;

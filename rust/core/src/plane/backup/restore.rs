@@ -10,7 +10,7 @@ use super::files::{
 };
 use super::parallel::in_parallel;
 use super::segment_copy;
-use super::state::State;
+use super::state::BackupState;
 use crate::model::error::{Error, Result};
 use crate::plane::binding::bind_names;
 use crate::storage::seal::{Sealer, unwrap, unwrap_unbound, wrap};
@@ -49,12 +49,12 @@ pub(super) fn load_store(
     content: &Hash,
     link: Link,
 ) -> Result<()> {
-    let state = State::decode(&read_whole(folder, find(files, ".state")?)?)?;
+    let state = BackupState::decode(&read_whole(folder, find(files, ".state")?)?)?;
     let names_last = state.snapshot.names_last;
-    let names = Records { folder, files, kind: "names", magic: NAMES_MAGIC };
+    let names = RecordFiles { folder, files, kind: "names", magic: NAMES_MAGIC };
     let decode = |sequence, stored: Vec<u8>| decode_names(sequence, &stored);
     names.load(0, names_last, decode, |pages| store.load_names(pages))?;
-    let log = Records { folder, files, kind: "log", magic: LOG_MAGIC };
+    let log = RecordFiles { folder, files, kind: "log", magic: LOG_MAGIC };
     let decode = |sequence, sealed| Ok(LogEntry { sequence, sealed });
     let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
     log.load(compacted, log_last, decode, |entries| store.load_log(entries))?;
@@ -73,14 +73,14 @@ pub(super) fn load_store(
 }
 
 /// Files of numbered records of one kind.
-struct Records<'a> {
+struct RecordFiles<'a> {
     folder: &'a Path,
     files: &'a [SavedFile],
     kind: &'a str,
     magic: &'a [u8; 9],
 }
 
-impl Records<'_> {
+impl RecordFiles<'_> {
     /// Loads the records after `after` up to `last`, and checks that their numbers have no gap.
     fn load<R>(
         &self,

@@ -8,21 +8,21 @@ use std::path::Path;
 
 use super::content::{content_of, hash_segment, manifest_of, segments_of, visit_log, visit_names};
 use super::files::{
-    LOG_MAGIC, NAMES_MAGIC, NewFile, SEGMENTS, SavedFile, Unsynced, hash_of, range_of, read_whole,
-    remove,
+    BackupWriter, LOG_MAGIC, NAMES_MAGIC, SEGMENTS, SavedFile, UnsyncedPath, hash_of, range_of,
+    read_whole, remove,
 };
 use super::parallel::in_parallel;
 use super::segment_copy::copy_segment;
-use super::state::State;
+use super::state::BackupState;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Sealer;
-use crate::storage::store::{Planes, SegmentId, Snapshot, Store, encode_names};
+use crate::storage::store::{Planes, SegmentId, Store, StoreSnapshot, encode_names};
 
 /// Result of saving a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SaveReport {
     /// All files of the saved plane, including files of earlier backups.
     pub files: Vec<SavedFile>,
     /// Bytes of the files that this backup wrote.
@@ -43,7 +43,7 @@ pub(in crate::plane) fn save(
     folder: &Path,
     number: u64,
     before: &[SavedFile],
-) -> Result<Option<Saved>> {
+) -> Result<Option<SaveReport>> {
     let (store, sealer) = sealed::open(planes, plane, master_key)?;
     let key = planes.wrapped_key(plane)?;
     save_store(&*store, &sealer, &key, folder, number, before)
@@ -56,10 +56,10 @@ pub(super) fn save_store(
     folder: &Path,
     number: u64,
     before: &[SavedFile],
-) -> Result<Option<Saved>> {
+) -> Result<Option<SaveReport>> {
     make_folder(folder)?;
     let before: HashMap<_, _> = before.iter().map(|file| (file.name.as_str(), file)).collect();
-    let mut saving = Saving {
+    let mut saving = Backup {
         store,
         folder,
         number,
@@ -79,13 +79,13 @@ pub(super) fn save_store(
 }
 
 /// How a segment came into the backup.
-enum How {
+enum CopyKind {
     Known,
     Linked,
     Written,
 }
 
-struct Saving<'a> {
+struct Backup<'a> {
     store: &'a dyn Store,
     folder: &'a Path,
     number: u64,
@@ -94,16 +94,16 @@ struct Saving<'a> {
     kept: Vec<SavedFile>,
     segments: HashMap<SegmentId, SavedFile>,
     /// Files that were written, without segments.
-    unsynced: Vec<Unsynced>,
+    unsynced: Vec<UnsyncedPath>,
     has_new_segments: bool,
     bytes_written: u64,
     bytes_linked: u64,
 }
 
-impl Saving<'_> {
+impl Backup<'_> {
     /// Saves everything that the compactor must not change in the meantime.
-    fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<Saved> {
-        let mut state = State::new(self.store.snapshot()?);
+    fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<SaveReport> {
+        let mut state = BackupState::new(self.store.snapshot()?);
         let manifest = manifest_of(&state.snapshot, sealer)?;
         self.segments(&manifest)?;
         let before = self.state_before()?;
@@ -116,12 +116,12 @@ impl Saving<'_> {
         let segments = segments.ok_or(Error::Stale)?;
         let content = content_of(&state, segments.iter().map(|file| file.sha256));
         if !self.unsynced.is_empty() {
-            self.unsynced.push(Unsynced::folder(self.folder)?);
+            self.unsynced.push(UnsyncedPath::folder(self.folder)?);
         }
         if self.has_new_segments {
-            self.unsynced.push(Unsynced::folder(&self.folder.join(SEGMENTS))?);
+            self.unsynced.push(UnsyncedPath::folder(&self.folder.join(SEGMENTS))?);
         }
-        in_parallel(&self.unsynced, Unsynced::sync)?;
+        in_parallel(&self.unsynced, UnsyncedPath::sync)?;
         let counts = &state.snapshot.counts;
         let entries = || manifest.segments.iter();
         let in_log = |ever: u64, left: u64| ever.saturating_sub(left);
@@ -131,7 +131,7 @@ impl Saving<'_> {
             + entries().map(|entry| entry.values).sum::<u64>();
         self.kept.extend(segments);
         let (bytes_written, bytes_linked) = (self.bytes_written, self.bytes_linked);
-        Ok(Saved { files: self.kept, bytes_written, bytes_linked, rows, values, content })
+        Ok(SaveReport { files: self.kept, bytes_written, bytes_linked, rows, values, content })
     }
 
     fn segments(&mut self, manifest: &Manifest) -> Result<()> {
@@ -139,21 +139,21 @@ impl Saving<'_> {
         let new: Vec<_> = new.collect();
         let saved = in_parallel(&new, |(id, bytes)| self.segment(*id, *bytes))?;
         for ((id, bytes), (file, how)) in new.into_iter().zip(saved) {
-            self.has_new_segments |= !matches!(how, How::Known);
+            self.has_new_segments |= !matches!(how, CopyKind::Known);
             match how {
-                How::Known => {}
-                How::Linked => self.bytes_linked += bytes,
-                How::Written => self.bytes_written += bytes,
+                CopyKind::Known => {}
+                CopyKind::Linked => self.bytes_linked += bytes,
+                CopyKind::Written => self.bytes_written += bytes,
             }
             self.segments.insert(id, file);
         }
         Ok(())
     }
 
-    fn segment(&self, id: SegmentId, bytes: u64) -> Result<(SavedFile, How)> {
+    fn segment(&self, id: SegmentId, bytes: u64) -> Result<(SavedFile, CopyKind)> {
         let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(id));
         if let Some(saved) = self.known(&name).filter(|saved| saved.bytes == bytes) {
-            return Ok((saved, How::Known));
+            return Ok((saved, CopyKind::Known));
         }
         let path = self.folder.join(&name);
         remove(&path)?;
@@ -162,10 +162,10 @@ impl Saving<'_> {
         let file = self.store.segment_file(&id).and_then(|file| file.canonicalize().ok());
         if file.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
             let sha256 = hash_segment(self.store, (id, bytes))?;
-            return Ok((SavedFile { name, bytes, sha256 }, How::Linked));
+            return Ok((SavedFile { name, bytes, sha256 }, CopyKind::Linked));
         }
         let sha256 = copy_segment(self.store, (id, bytes), &path)?;
-        Ok((SavedFile { name, bytes, sha256 }, How::Written))
+        Ok((SavedFile { name, bytes, sha256 }, CopyKind::Written))
     }
 
     /// Returns a file of the previous backup if its length is unchanged.
@@ -193,17 +193,17 @@ impl Saving<'_> {
 
     /// Returns the state of the previous backup. Returns an empty state if the file is missing or
     /// damaged: then all hashes start again.
-    fn state_before(&self) -> Result<State> {
+    fn state_before(&self) -> Result<BackupState> {
         let Some(saved) = self.known_of(".state") else {
-            return Ok(State::new(Snapshot::default()));
+            return Ok(BackupState::new(StoreSnapshot::default()));
         };
-        match read_whole(self.folder, &saved).and_then(|bytes| State::decode(&bytes)) {
-            Err(Error::Corrupt { .. }) => Ok(State::new(Snapshot::default())),
+        match read_whole(self.folder, &saved).and_then(|bytes| BackupState::decode(&bytes)) {
+            Err(Error::Corrupt { .. }) => Ok(BackupState::new(StoreSnapshot::default())),
             outcome => outcome,
         }
     }
 
-    fn names(&mut self, before: &State, state: &mut State) -> Result<()> {
+    fn names(&mut self, before: &BackupState, state: &mut BackupState) -> Result<()> {
         let last = before.snapshot.names_last;
         let known = self.known_ranges("names");
         let goes_on = last > 0
@@ -222,14 +222,14 @@ impl Saving<'_> {
             return Ok(());
         }
         let name = format!("{}-{}-{}.names", self.number, after + 1, state.snapshot.names_last);
-        let mut file = NewFile::create(self.folder, name)?;
+        let mut file = BackupWriter::create(self.folder, name)?;
         file.write(NAMES_MAGIC)?;
         visit_names(self.store, after, state, |_, stored| file.write_record(stored))?;
         self.keep(file)
     }
 
     /// Saves the blocks that the previous backup lacks.
-    fn log(&mut self, before: &State, state: &mut State) -> Result<()> {
+    fn log(&mut self, before: &BackupState, state: &mut BackupState) -> Result<()> {
         let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
         let last = before.snapshot.log_last;
         let mut known = self.known_ranges("log");
@@ -256,7 +256,7 @@ impl Saving<'_> {
             return visit_log(self.store, hashed, state, |_| Ok(()));
         }
         let name = format!("{}-{}-{log_last}.log", self.number, saved + 1);
-        let mut file = NewFile::create(self.folder, name)?;
+        let mut file = BackupWriter::create(self.folder, name)?;
         file.write(LOG_MAGIC)?;
         visit_log(self.store, hashed, state, |entry| {
             if entry.sequence > saved { file.write_record(&entry.sealed) } else { Ok(()) }
@@ -271,12 +271,12 @@ impl Saving<'_> {
             self.kept.push(saved);
             return Ok(());
         }
-        let mut file = NewFile::create(self.folder, format!("{}.{kind}", self.number))?;
+        let mut file = BackupWriter::create(self.folder, format!("{}.{kind}", self.number))?;
         file.write(bytes)?;
         self.keep(file)
     }
 
-    fn keep(&mut self, file: NewFile) -> Result<()> {
+    fn keep(&mut self, file: BackupWriter) -> Result<()> {
         let (saved, unsynced) = file.finish()?;
         self.unsynced.push(unsynced);
         self.bytes_written += saved.bytes;

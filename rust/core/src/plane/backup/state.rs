@@ -2,7 +2,7 @@
 
 use super::files::{DAMAGED, Hash};
 use crate::model::error::Result;
-use crate::storage::store::{Counts, FirstIds, Snapshot};
+use crate::storage::store::{FirstIds, StoreCounts, StoreSnapshot};
 
 /// Magic and version.
 const MAGIC: &[u8; 9] = b"fleetsav\x02";
@@ -10,8 +10,8 @@ const NUMBERS: usize = 10;
 
 /// Content of the state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) snapshot: Snapshot,
+pub(super) struct BackupState {
+    pub(super) snapshot: StoreSnapshot,
     /// Hash of all pages of names, as a chain: each step hashes the hash so far and the next page.
     pub(super) names_hash: Hash,
     /// Hash of the last page of names, or zeros if there is no page.
@@ -23,15 +23,15 @@ pub(super) struct State {
     pub(super) log_hash: Hash,
 }
 
-impl State {
+impl BackupState {
     /// Returns the state of a snapshot before its names and its log are read.
-    pub(super) fn new(snapshot: Snapshot) -> Self {
+    pub(super) fn new(snapshot: StoreSnapshot) -> Self {
         let [names_hash, last_page_hash, last_block_hash, log_hash] = Default::default();
         Self { snapshot, names_hash, last_page_hash, last_block_hash, log_hash }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Snapshot { counts, next_ids, .. } = self.snapshot;
+        let StoreSnapshot { counts, next_ids, .. } = self.snapshot;
         let numbers: [u64; NUMBERS] = [
             self.snapshot.log_last,
             self.snapshot.names_last,
@@ -82,10 +82,10 @@ impl State {
         let (length, rest) = rest.split_first_chunk()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (cursors, sealed) = rest.split_at_checked(length)?;
-        let snapshot = Snapshot {
+        let snapshot = StoreSnapshot {
             log_last,
             names_last,
-            counts: Counts { rows, values, rejected, batches, log_bytes },
+            counts: StoreCounts { rows, values, rejected, batches, log_bytes },
             compacted,
             generation,
             retention_seconds,

@@ -5,13 +5,13 @@ use std::path::Path;
 use super::content::{hash_segment, manifest_of, read_content, segments_of};
 use super::files::{SavedFile, remove};
 use super::restore::load_store;
-use super::save::{Saved, save_store};
+use super::save::{SaveReport, save_store};
 use crate::model::batch::FieldType;
 use crate::model::error::Error;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::seal::{DataKey, Kind, Sealer};
+use crate::storage::seal::{BlobKind, DataKey, Sealer};
 use crate::storage::store::{
-    Counts, Cursor, Link, LmdbStore, MemoryStore, NewBlock, NewNames, Store,
+    Cursor, Link, LmdbStore, MemoryStore, NewBlock, NewNames, Store, StoreCounts,
 };
 
 const KEY: &[u8] = b"a wrapped key";
@@ -30,8 +30,8 @@ fn write(store: &dyn Store, length: usize) {
 }
 
 fn append(store: &dyn Store, length: usize) {
-    let counts = Counts { rows: 1, values: 2, ..Counts::default() };
-    let sealed = sealer().seal(Kind::LogBlock, &vec![5; length]).unwrap();
+    let counts = StoreCounts { rows: 1, values: 2, ..StoreCounts::default() };
+    let sealed = sealer().seal(BlobKind::LogBlock, &vec![5; length]).unwrap();
     let cursor = Some(Cursor { key: [9; 16], position: vec![1, 2] });
     store.append(vec![NewBlock { sealed, counts, cursor }]).unwrap();
 }
@@ -40,7 +40,7 @@ fn append(store: &dyn Store, length: usize) {
 fn compact(store: &dyn Store, compacted: u64, id: u8, merge: bool) {
     let snapshot = store.snapshot().unwrap();
     let old = snapshot.manifest.as_ref();
-    let old = old.map(|sealed| sealer().open(Kind::Manifest, sealed).unwrap());
+    let old = old.map(|sealed| sealer().open(BlobKind::Manifest, sealed).unwrap());
     let mut manifest = old.map(|plain| Manifest::decode(&plain).unwrap()).unwrap_or_default();
     let rows = compacted - manifest.compacted;
     let (rows_before, bytes) =
@@ -61,7 +61,7 @@ fn compact(store: &dyn Store, compacted: u64, id: u8, merge: bool) {
     manifest.compacted = compacted;
     (manifest.rows, manifest.values) = (manifest.rows + rows, manifest.values + 2 * rows);
     manifest.generation = snapshot.generation + 1;
-    let sealed = sealer().seal(Kind::Manifest, &manifest.encode()).unwrap();
+    let sealed = sealer().seal(BlobKind::Manifest, &manifest.encode()).unwrap();
     assert!(store.replace_manifest(snapshot.generation, &sealed, compacted).unwrap());
     for entry in &gone {
         store.remove_segment(&entry.id).unwrap();
@@ -75,7 +75,7 @@ fn content_of(store: &dyn Store) -> [u8; 32] {
 }
 
 /// Saves the store, loads new stores of each kind from it, and expects them to be equal.
-fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> Saved {
+fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> SaveReport {
     let saved = save_store(store, &sealer(), KEY, folder, number, before).unwrap().unwrap();
     assert_eq!(saved.content, content_of(store));
     let load = |into: &dyn Store, link| {
@@ -92,7 +92,7 @@ fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> 
     saved
 }
 
-fn names_of(saved: &Saved) -> Vec<&str> {
+fn names_of(saved: &SaveReport) -> Vec<&str> {
     let mut names: Vec<_> = saved.files.iter().map(|file| file.name.as_str()).collect();
     names.sort_unstable();
     names

@@ -5,30 +5,30 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared values by key, up to a total weight. The value used longest ago is removed first.
-pub(in crate::plane) struct Cache<K, V> {
+pub(in crate::plane) struct LruCache<K, V> {
     weight_max: usize,
-    state: Mutex<State<K, V>>,
+    state: Mutex<LruState<K, V>>,
 }
 
-struct State<K, V> {
-    entries: HashMap<K, Entry<V>>,
+struct LruState<K, V> {
+    entries: HashMap<K, LruEntry<V>>,
     weight: usize,
     uses: u64,
 }
 
-struct Entry<V> {
+struct LruEntry<V> {
     value: Arc<V>,
     weight: usize,
     used: u64,
 }
 
-impl<K: Copy + Eq + Hash, V> Cache<K, V> {
+impl<K: Copy + Eq + Hash, V> LruCache<K, V> {
     pub(in crate::plane) fn new(weight_max: usize) -> Self {
-        let state = State { entries: HashMap::new(), weight: 0, uses: 0 };
+        let state = LruState { entries: HashMap::new(), weight: 0, uses: 0 };
         Self { weight_max, state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<K, V>> {
+    fn lock(&self) -> MutexGuard<'_, LruState<K, V>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,7 +61,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         }
         let mut state = self.lock();
         state.uses += 1;
-        let entry = Entry { value: Arc::clone(&value), weight, used: state.uses };
+        let entry = LruEntry { value: Arc::clone(&value), weight, used: state.uses };
         let before = state.entries.insert(key, entry);
         state.weight += weight;
         state.weight -= before.map_or(0, |before| before.weight);
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_was_used_longest_ago_goes_first() {
-        let cache = Cache::new(12);
+        let cache = LruCache::new(12);
         for key in 0..4 {
             cache.put(key, key, 3);
         }

@@ -21,7 +21,7 @@ pub(in crate::plane) struct JoinedTable {
 
 /// A table that is to be joined with other tables.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'t> {
+pub(super) enum JoinSource<'t> {
     /// A table of the block at a position.
     Block(u64, &'t Table),
     /// A table that was joined before.
@@ -29,17 +29,17 @@ pub(super) enum Source<'t> {
 }
 
 /// Tables to be joined, by measurement. Each has the series that orders the entity of each row.
-pub(in crate::plane) struct Joining<'t> {
-    measurements: BTreeMap<MeasurementIndex, Vec<(Source<'t>, Vec<SeriesId>)>>,
+pub(in crate::plane) struct PendingJoin<'t> {
+    measurements: BTreeMap<MeasurementIndex, Vec<(JoinSource<'t>, Vec<SeriesId>)>>,
     first: u64,
 }
 
-impl<'t> Joining<'t> {
+impl<'t> PendingJoin<'t> {
     /// Takes the tables of blocks from position `first` on. `key` returns the measurement of a
     /// series, and the series that orders its entity.
     pub(super) fn new(
         first: u64,
-        sources: impl Iterator<Item = Source<'t>>,
+        sources: impl Iterator<Item = JoinSource<'t>>,
         key: impl Fn(SeriesId) -> (MeasurementIndex, SeriesId),
     ) -> Self {
         let mut measurements: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -57,14 +57,14 @@ impl<'t> Joining<'t> {
     /// Joins the tables of each measurement.
     pub(in crate::plane) fn finish(self) -> Vec<JoinedTable> {
         let join = |sources: Vec<_>| {
-            let (sources, entities): (Vec<Source<'_>>, Vec<_>) = sources.into_iter().unzip();
+            let (sources, entities): (Vec<JoinSource<'_>>, Vec<_>) = sources.into_iter().unzip();
             join(&sources, &entities, self.first)
         };
         self.measurements.into_values().map(join).collect()
     }
 }
 
-impl<'t> Source<'t> {
+impl<'t> JoinSource<'t> {
     const fn table(self) -> &'t Table {
         match self {
             Self::Block(_, table) => table,
@@ -74,16 +74,16 @@ impl<'t> Source<'t> {
 }
 
 /// Joins tables of one measurement, of blocks from `first` on. `entities` order their rows.
-fn join(sources: &[Source<'_>], entities: &[Vec<SeriesId>], first: u64) -> JoinedTable {
+fn join(sources: &[JoinSource<'_>], entities: &[Vec<SeriesId>], first: u64) -> JoinedTable {
     let tables: Vec<&Table> = sources.iter().map(|source| source.table()).collect();
     let (table, origins) = grouped(&tables, entities);
     let mut blocks = Vec::with_capacity(table.row_count());
     for (source, rows) in origins {
         match sources[source] {
-            Source::Block(position, _) => {
+            JoinSource::Block(position, _) => {
                 blocks.resize(blocks.len() + rows.len(), offset(first, position));
             }
-            Source::Joined(joined) => {
+            JoinSource::Joined(joined) => {
                 let base = offset(first, joined.first);
                 blocks.extend(joined.blocks[rows].iter().map(|block| base + block));
             }

@@ -138,11 +138,11 @@ impl Drop for Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::batch::{Block, Column, Rows, Table, Values};
+    use crate::model::batch::{Block, Column, RowSet, Table, Values};
 
     fn fill(caches: &Caches, rows: usize) {
         let values = Values::Float(vec![1.0; rows]);
-        let columns = vec![Column { field: 1, rows: Rows::All, values }];
+        let columns = vec![Column { field: 1, rows: RowSet::All, values }];
         let table = Table { series: vec![1; rows], times_ns: vec![0; rows], columns };
         let sequence = caches.used.load(Ordering::Relaxed);
         caches.recent().push(sequence, Block { ingest_ns: 0, tables: vec![table] });

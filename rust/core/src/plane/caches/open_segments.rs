@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use super::cache::Cache;
+use super::cache::LruCache;
 use crate::model::batch::Table;
 use crate::model::catalog::MeasurementIndex;
 use crate::model::limits::{
     SEGMENT_HOURS_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
 };
 use crate::query::SeriesIndex;
-use crate::storage::segment::{BlockEntry, Part, Segment};
+use crate::storage::segment::{BlockEntry, Segment, SegmentPart};
 use crate::storage::store::SegmentId;
 
 pub(in crate::plane) struct OpenSegments {
-    pub(in crate::plane) segments: Cache<SegmentId, OpenSegment>,
-    pub(in crate::plane) parts: Cache<(SegmentId, Part), Vec<u8>>,
+    pub(in crate::plane) segments: LruCache<SegmentId, OpenSegment>,
+    pub(in crate::plane) parts: LruCache<(SegmentId, SegmentPart), Vec<u8>>,
     /// By segment, index of the block and start of the hour.
-    pub(in crate::plane) hours: Cache<(SegmentId, usize, i64), BlockHour>,
+    pub(in crate::plane) hours: LruCache<(SegmentId, usize, i64), BlockHour>,
 }
 
 /// The rows of a block within one hour, with only the numeric columns.
@@ -34,9 +34,9 @@ pub(in crate::plane) struct OpenSegment {
 
 impl Default for OpenSegments {
     fn default() -> Self {
-        let segments = Cache::new(SEGMENT_INDEX_BYTES_MAX);
-        let hours = Cache::new(SEGMENT_HOURS_BYTES_MAX);
-        Self { segments, parts: Cache::new(SEGMENT_PARTS_BYTES_MAX), hours }
+        let segments = LruCache::new(SEGMENT_INDEX_BYTES_MAX);
+        let hours = LruCache::new(SEGMENT_HOURS_BYTES_MAX);
+        Self { segments, parts: LruCache::new(SEGMENT_PARTS_BYTES_MAX), hours }
     }
 }
 

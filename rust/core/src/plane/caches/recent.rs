@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::joined::{JoinedTable, Joining, Source};
+use super::joined::{JoinSource, JoinedTable, PendingJoin};
 use super::table_bytes::table_bytes;
 use crate::model::batch::{Block, Table};
 use crate::model::catalog::MeasurementIndex;
@@ -62,7 +62,7 @@ pub(in crate::plane) enum RecentTables {
 }
 
 /// Parts that are to be joined.
-pub(in crate::plane) struct Joinable {
+pub(in crate::plane) struct JoinCandidates {
     parts: Vec<RecentPart>,
 }
 
@@ -106,20 +106,20 @@ impl RecentPart {
     }
 }
 
-impl Joinable {
+impl JoinCandidates {
     /// Returns the tables to be joined, with everything that joining needs of the names. `key`
     /// returns the measurement of a series, and the series that orders its entity.
     pub(in crate::plane) fn joining(
         &self,
         key: impl Fn(SeriesId) -> (MeasurementIndex, SeriesId),
-    ) -> Joining<'_> {
+    ) -> PendingJoin<'_> {
         let sources = self.parts.iter().flat_map(|part| {
             part.tables.with_joined().map(|(table, joined)| match joined {
-                None => Source::Block(part.first, table),
-                Some(joined) => Source::Joined(joined),
+                None => JoinSource::Block(part.first, table),
+                Some(joined) => JoinSource::Joined(joined),
             })
         });
-        Joining::new(self.first(), sources, key)
+        PendingJoin::new(self.first(), sources, key)
     }
 
     /// Position of the first block.
@@ -220,10 +220,10 @@ impl RecentBlocks {
     }
 
     /// Returns the oldest parts that are to be joined, if there are any.
-    pub(in crate::plane) fn joinable(&self) -> Option<Joinable> {
+    pub(in crate::plane) fn joinable(&self) -> Option<JoinCandidates> {
         let ends = (self.parts.len() + 1).saturating_sub(JOINED_PARTS);
         let (start, count) = (0..ends).find_map(|start| Some((start, self.due_from(start)?)))?;
-        Some(Joinable { parts: self.parts.range(start..start + count).cloned().collect() })
+        Some(JoinCandidates { parts: self.parts.range(start..start + count).cloned().collect() })
     }
 
     /// Returns the number of parts from `start` on that are to be joined.
@@ -240,7 +240,7 @@ impl RecentBlocks {
     }
 
     /// Puts `tables` in the place of the parts that they were joined from, unless these are gone.
-    pub(in crate::plane) fn replace(&mut self, parts: &Joinable, tables: Vec<JoinedTable>) {
+    pub(in crate::plane) fn replace(&mut self, parts: &JoinCandidates, tables: Vec<JoinedTable>) {
         let ends = |part: &RecentPart| (part.first, part.last);
         let start = self.parts.partition_point(|part| part.first < parts.first());
         let range = start..start + parts.parts.len();
@@ -265,13 +265,13 @@ impl RecentBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::batch::{Column, Rows, Values};
+    use crate::model::batch::{Column, RowSet, Values};
 
     /// Returns a block with a row for each of `rows` entities, and values from `sequence` on.
     fn block(rows: u32, sequence: u64) -> Block {
         let value = f64::from(u32::try_from(sequence).unwrap());
         let values = Values::Float((0..rows).map(|row| value + f64::from(row) / 1e6).collect());
-        let columns = vec![Column { field: 1, rows: Rows::All, values }];
+        let columns = vec![Column { field: 1, rows: RowSet::All, values }];
         let series = (0..rows).collect();
         let table = Table { series, times_ns: vec![0; rows as usize], columns };
         Block { ingest_ns: 0, tables: vec![table] }

@@ -1,13 +1,13 @@
 //! Memory of decoded tables.
 
-use crate::model::batch::{Rows, Table, Values};
+use crate::model::batch::{RowSet, Table, Values};
 
 /// Bytes of the rows and values of `table`.
 pub(in crate::plane) fn table_bytes(table: &Table) -> usize {
     let columns = table.columns.iter().map(|column| {
         let rows = match &column.rows {
-            Rows::All => 0,
-            Rows::Some(rows) => size_of_val(rows.as_slice()),
+            RowSet::All => 0,
+            RowSet::Some(rows) => size_of_val(rows.as_slice()),
         };
         rows + match &column.values {
             Values::Float(values) => size_of_val(values.as_slice()),

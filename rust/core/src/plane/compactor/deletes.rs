@@ -4,24 +4,24 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Compacted, Compactor, unless_overtaken};
+use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::codec::BlockReader;
 use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::limits::TOMBSTONES_MAX;
 use crate::model::names::SeriesId;
 use crate::plane::caches::open_segments::OpenSegment;
-use crate::plane::follower::{ALWAYS_NS, Snapshot};
+use crate::plane::follower::{ALWAYS_NS, PlaneSnapshot};
 use crate::plane::history::History;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{BlockEntry, Part, Representatives, filtered};
+use crate::storage::segment::{BlockEntry, Representatives, SegmentPart, filtered};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Extent, HiddenTimes, Origin, Tombstone};
 
 /// Counts of the rows that a delete hides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deleted {
+pub struct DeleteReport {
     /// Number of rows.
     pub rows: u64,
     /// Entities of these rows. An id in two measurements counts twice.
@@ -40,18 +40,18 @@ impl Compactor {
         &self,
         extent: &Extent,
         is_dry_run: bool,
-    ) -> Result<Option<Deleted>> {
+    ) -> Result<Option<DeleteReport>> {
         unless_overtaken(self.delete_alone(extent, is_dry_run))
     }
 
-    fn delete_alone(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>> {
+    fn delete_alone(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<DeleteReport>> {
         self.follower.follow()?;
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have worked until now.
         self.follower.follow()?;
         let snapshot = self.follower.snapshot(&extent.times_ns);
         let names = self.registry.names();
-        let mut found = Found::new(extent, &names.catalog);
+        let mut found = VisibleRows::new(extent, &names.catalog);
         let segments = self.find_in_segments(&mut found, &snapshot)?;
         let in_segments = found.entities.iter();
         let in_segments = in_segments.map(|entity| names.catalog.entity(*entity).representative);
@@ -70,8 +70,8 @@ impl Compactor {
     /// Returns the ids of the segments that have rows of the extent, ascending.
     fn find_in_segments(
         &self,
-        found: &mut Found<'_>,
-        snapshot: &Snapshot,
+        found: &mut VisibleRows<'_>,
+        snapshot: &PlaneSnapshot,
     ) -> Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
         for entry in snapshot.segments_in(&found.extent.times_ns) {
@@ -80,7 +80,7 @@ impl Compactor {
             let open = self.sealed.segment(entry, found.catalog)?;
             for index in found.blocks(&open) {
                 self.sealed.store.check_open()?;
-                let plain = open.segment.read(&*self.sealed.store, Part::Block(index))?;
+                let plain = open.segment.read(&*self.sealed.store, SegmentPart::Block(index))?;
                 found.count_block(&plain, &hiding)?;
             }
             if found.rows > rows {
@@ -91,7 +91,7 @@ impl Compactor {
         Ok(segments)
     }
 
-    fn find_in_log(&self, found: &mut Found<'_>, snapshot: &Snapshot) -> Result<()> {
+    fn find_in_log(&self, found: &mut VisibleRows<'_>, snapshot: &PlaneSnapshot) -> Result<()> {
         self.sealed.visit_log(&snapshot.stored, |sequence, plain| {
             found.count_block(plain, &snapshot.manifest.hiding(&Origin::Log(sequence)))
         })?;
@@ -140,7 +140,8 @@ impl Compactor {
         if entities.is_empty() {
             return Ok(());
         }
-        let snapshot = Snapshot { manifest: Arc::new(next.clone()), ..Snapshot::default() };
+        let snapshot =
+            PlaneSnapshot { manifest: Arc::new(next.clone()), ..PlaneSnapshot::default() };
         let (sealed, range_ns) = (&*self.sealed, &ALWAYS_NS);
         let history = History { sealed, snapshot: &snapshot, range_ns, catalog };
         let found = history.latest_in_segments(None, entities.clone())?;
@@ -157,12 +158,12 @@ impl Compactor {
             }
         }
         drop(names);
-        self.write_checkpoint(&latest, next, &representatives, &mut Compacted::default())
+        self.write_checkpoint(&latest, next, &representatives, &mut CompactionReport::default())
     }
 
     /// Removes the hidden rows of one segment that has some. Returns false if no segment has hidden
     /// rows.
-    pub(super) fn purge_segment(&self, done: &mut Compacted) -> Result<bool> {
+    pub(super) fn purge_segment(&self, done: &mut CompactionReport) -> Result<bool> {
         let manifest = self.follower.manifest();
         let hiding = |entry: &SegmentEntry| manifest.hiding(&Origin::Segment(entry.id));
         let is_hit = |entry: &SegmentEntry| !hiding(entry).is_empty();
@@ -193,7 +194,7 @@ fn hides_all_of(tombstone: &Tombstone, entry: &SegmentEntry) -> bool {
 }
 
 /// Stored rows of an extent that are not hidden so far.
-struct Found<'f> {
+struct VisibleRows<'f> {
     extent: &'f Extent,
     catalog: &'f Catalog,
     /// Representative series of the entities that the extent names. `None` if it names no entity.
@@ -204,7 +205,7 @@ struct Found<'f> {
     times_ns: Option<(i64, i64)>,
 }
 
-impl<'f> Found<'f> {
+impl<'f> VisibleRows<'f> {
     fn new(extent: &'f Extent, catalog: &'f Catalog) -> Self {
         let representatives = (!extent.entities.is_empty()).then(|| {
             let ids = || extent.entities.iter();
@@ -270,11 +271,11 @@ impl<'f> Found<'f> {
         }
     }
 
-    fn finish(self) -> Deleted {
+    fn finish(self) -> DeleteReport {
         let name = |measurement| self.catalog.measurement_name(measurement).to_owned();
         let mut measurements: Vec<String> = self.measurements.into_iter().map(name).collect();
         measurements.sort_unstable();
         let entities = self.entities.len() as u64;
-        Deleted { rows: self.rows, entities, measurements, times_ns: self.times_ns }
+        DeleteReport { rows: self.rows, entities, measurements, times_ns: self.times_ns }
     }
 }

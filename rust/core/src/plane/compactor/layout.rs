@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use super::rest::Rest;
+use super::rest::DayRest;
 use super::sharing::{self, SHARED_VALUES_MAX};
 use crate::model::batch::Table;
 use crate::model::error::Result;
@@ -26,23 +26,23 @@ pub(super) struct Days<'t> {
 
 /// Days of a round in their order. Of stored rows it holds only the rows of one segment's days at a
 /// time, which are few.
-pub(super) struct Layout<'t> {
+pub(super) struct RoundLayout<'t> {
     days: BTreeMap<i64, ByRank<'t>>,
     ingest_s: i64,
-    rest: Rest,
+    rest: DayRest,
     /// Segments that are written again, grouped by day or by days that share a segment.
     stored: Peekable<IntoIter<Vec<SegmentEntry>>>,
     /// First days of the other segments.
     fixed: BTreeSet<i64>,
 }
 
-impl<'t> Layout<'t> {
+impl<'t> RoundLayout<'t> {
     /// Returns the layout of `days`, whose newest row was ingested at `ingest_s`. Takes the
     /// segments that are written again out of `manifest`.
     pub(super) fn new(
         days: BTreeMap<i64, ByRank<'t>>,
         ingest_s: i64,
-        rest: &Rest,
+        rest: &DayRest,
         manifest: &mut Manifest,
     ) -> Self {
         let mut stored = Vec::new();

@@ -22,25 +22,25 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use self::deletes::Deleted;
-use self::plan::{Upcoming, expired_days, mergeable};
-use self::rest::{Due, Rest};
+pub use self::deletes::DeleteReport;
+use self::plan::{UpkeepSchedule, expired_days, mergeable};
+use self::rest::{CompactionTrigger, DayRest};
 use self::sharing::partly_expired;
 use super::follower::Follower;
-use super::registry::Registry;
+use super::registry::NamesRegistry;
 use super::sealed::SealedStore;
 use crate::codec::Effort;
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::seal::Kind;
+use crate::storage::seal::BlobKind;
 use crate::storage::segment::{DAY_NS, Representatives, day_of, merge};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Extent, Origin, Tombstone, into_visible};
 
 /// Counts of the work of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// Blocks of the log that moved into segments.
     pub blocks: u64,
     /// Segments that were merged into other segments.
@@ -57,7 +57,7 @@ pub struct Compacted {
     pub rows_written: u64,
 }
 
-impl Compacted {
+impl CompactionReport {
     fn note_written(&mut self, entry: &SegmentEntry) {
         self.bytes_written += entry.bytes;
         self.rows_written += entry.rows;
@@ -71,14 +71,14 @@ impl Compacted {
 /// compactor holds no lock of this process while it reads, sorts or writes rows.
 pub(super) struct Compactor {
     sealed: Arc<SealedStore>,
-    registry: Arc<Registry>,
+    registry: Arc<NamesRegistry>,
     follower: Arc<Follower>,
 }
 
 impl Compactor {
     pub(super) fn new(
         sealed: Arc<SealedStore>,
-        registry: Arc<Registry>,
+        registry: Arc<NamesRegistry>,
         follower: Arc<Follower>,
     ) -> Self {
         Self { sealed, registry, follower }
@@ -91,21 +91,29 @@ impl Compactor {
     /// ones, or a block of each merged segment. If the rows of each entity lie side by side in the
     /// log, all of them are sorted at once, which takes twice as much again. The newest row of each
     /// entity comes on top.
-    pub(super) fn compact(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
+    pub(super) fn compact(
+        &self,
+        due: CompactionTrigger,
+        now: CallTime,
+    ) -> Result<Option<CompactionReport>> {
         unless_overtaken(self.compact_what_is_due(due, now))
     }
 
-    fn compact_what_is_due(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
+    fn compact_what_is_due(
+        &self,
+        due: CompactionTrigger,
+        now: CallTime,
+    ) -> Result<Option<CompactionReport>> {
         self.follower.forget_rows();
         self.follower.follow_heads()?;
         let now_ns = now.ns;
         // Decide once: segments that this compaction writes must not vouch for the clock.
         let is_held = self.follower.is_expiry_held(now);
         let vouched_ns = self.follower.doubted_from_ns(now).unwrap_or(now_ns);
-        let mut done = Compacted::default();
+        let mut done = CompactionReport::default();
         let head = self.sealed.store.head()?;
-        let rest = Rest::new(due, now_ns);
-        if due != Due::Now && !self.is_due(due, is_held, now_ns)? {
+        let rest = DayRest::new(due, now_ns);
+        if due != CompactionTrigger::Now && !self.is_due(due, is_held, now_ns)? {
             done.held = self.held(is_held, now_ns);
             return Ok(Some(done));
         }
@@ -122,7 +130,7 @@ impl Compactor {
         while let Some((segments, effort)) = mergeable(&self.follower.manifest(), &rest) {
             self.merge_segments(&segments, effort, &mut done)?;
             // The log does not wait until many days are finished.
-            if due != Due::Now && self.is_log_due(due, now_ns)? {
+            if due != CompactionTrigger::Now && self.is_log_due(due, now_ns)? {
                 break;
             }
         }
@@ -132,9 +140,9 @@ impl Compactor {
     }
 
     /// Returns the work left from `now_ns` on if blocks may become `age_ns` old.
-    pub(super) fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming> {
+    pub(super) fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<UpkeepSchedule> {
         self.follower.follow_heads()?;
-        Ok(Upcoming::new(&self.follower.backlog(), age_ns, now_ns))
+        Ok(UpkeepSchedule::new(&self.follower.backlog(), age_ns, now_ns))
     }
 
     /// Sets how many seconds rows are kept. 0 keeps them forever.
@@ -159,19 +167,19 @@ impl Compactor {
         (whole + partly_expired(&manifest, kept_from_ns).count()) as u64
     }
 
-    fn is_due(&self, due: Due, is_held: bool, now_ns: i64) -> Result<bool> {
+    fn is_due(&self, due: CompactionTrigger, is_held: bool, now_ns: i64) -> Result<bool> {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
         let has_expired = !is_held
             && (!expired_days(&manifest, kept_from_ns).is_empty()
                 || partly_expired(&manifest, kept_from_ns).next().is_some());
-        let is_mergeable = mergeable(&manifest, &Rest::new(due, now_ns)).is_some();
+        let is_mergeable = mergeable(&manifest, &DayRest::new(due, now_ns)).is_some();
         let has_deleted = !manifest.tombstones.is_empty();
         Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
     }
 
-    fn is_log_due(&self, due: Due, now_ns: i64) -> Result<bool> {
-        let Due::LargeOrAged { age_ns } = due else { return Ok(true) };
+    fn is_log_due(&self, due: CompactionTrigger, now_ns: i64) -> Result<bool> {
+        let CompactionTrigger::LargeOrAged { age_ns } = due else { return Ok(true) };
         let log_bytes = self.sealed.store.counts()?.log_bytes;
         Ok(plan::is_log_due(&self.follower.backlog(), log_bytes, age_ns, now_ns))
     }
@@ -185,7 +193,7 @@ impl Compactor {
 
     /// Removes the days whose newest row is no longer kept, from the checkpoint too. If days share
     /// a segment, removes the days that are over by then.
-    fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
+    fn expire(&self, now_ns: i64, done: &mut CompactionReport) -> Result<()> {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
         let expired = expired_days(&manifest, kept_from_ns);
@@ -231,7 +239,7 @@ impl Compactor {
         &self,
         entries: &[SegmentEntry],
         effort: Effort,
-        done: &mut Compacted,
+        done: &mut CompactionReport,
     ) -> Result<()> {
         let manifest = self.follower.manifest();
         let mut next = (*manifest).clone();
@@ -280,7 +288,7 @@ impl Compactor {
     fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
         next.generation = manifest.generation + 1;
         next.forget_tombstones();
-        let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;
+        let sealed = self.sealed.sealer.seal(BlobKind::Manifest, &next.encode())?;
         let named: HashSet<_> = next.ids().collect();
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
             // Only the holder of the lock replaces the manifest, so another process has the lock

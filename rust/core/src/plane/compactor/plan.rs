@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::rest::{Due, Rest, over_ns};
+use super::rest::{CompactionTrigger, DayRest, over_ns};
 use super::sharing;
 use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
@@ -21,7 +21,7 @@ const GROWTH: u64 = 16;
 
 /// Work that compaction has left to do, and when, if no batch is written until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upcoming {
+pub struct UpkeepSchedule {
     /// Seconds that rows are kept, 0 for ever.
     pub retention_seconds: u64,
     /// Number of times that the manifest was replaced.
@@ -36,10 +36,10 @@ pub struct Upcoming {
     pub due_ns: Option<i64>,
 }
 
-impl Upcoming {
+impl UpkeepSchedule {
     /// Returns the work left from `now_ns` on if blocks may become `age_ns` old.
     pub(super) fn new(backlog: &Backlog, age_ns: i64, now_ns: i64) -> Self {
-        let rest = Rest::new(Due::LargeOrAged { age_ns }, now_ns);
+        let rest = DayRest::new(CompactionTrigger::LargeOrAged { age_ns }, now_ns);
         let merge = next_merge(&backlog.manifest, &rest);
         let expiry = next_expiry(&backlog.manifest, backlog.retention_seconds);
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
@@ -96,7 +96,10 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
 /// of 200 MB its rows once. The number of a day's segments grows with the same logarithm.
 ///
 /// Segments of several days that may share a segment come last.
-pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {
+pub(super) fn mergeable(
+    manifest: &Manifest,
+    rest: &DayRest,
+) -> Option<(Vec<SegmentEntry>, Effort)> {
     let of_a_day = manifest.by_days().find_map(|day| {
         let (resting, growing) = rest.split(day);
         let finished = worth_merging(resting, 20, |first| first.is_provisional);
@@ -126,7 +129,7 @@ fn worth_merging(
 
 /// Returns the first instant at which there may be segments to merge. This is now if there are
 /// some, else the instant at which the next segment of an unfinished day comes to rest.
-fn next_merge(manifest: &Manifest, rest: &Rest) -> Option<i64> {
+fn next_merge(manifest: &Manifest, rest: &DayRest) -> Option<i64> {
     if mergeable(manifest, rest).is_some() {
         return Some(rest.now_ns);
     }
@@ -167,8 +170,8 @@ mod tests {
 
     const AGE_NS: i64 = 10 * SECOND_NS;
 
-    fn at(now_ns: i64) -> Rest {
-        Rest::new(Due::LargeOrAged { age_ns: AGE_NS }, now_ns)
+    fn at(now_ns: i64) -> DayRest {
+        DayRest::new(CompactionTrigger::LargeOrAged { age_ns: AGE_NS }, now_ns)
     }
 
     #[test]
@@ -217,8 +220,8 @@ mod tests {
         assert_eq!(found, Some((16, Effort::Low)));
         assert_eq!(at(start_s * SECOND_NS).effort(0, start_s), Effort::Low);
         // A compaction by hand finishes all segments.
-        let found =
-            mergeable(&segments, &Rest::new(Due::Now, 0)).map(|(of, effort)| (of.len(), effort));
+        let found = mergeable(&segments, &DayRest::new(CompactionTrigger::Now, 0))
+            .map(|(of, effort)| (of.len(), effort));
         assert_eq!(found, Some((2, Effort::High)));
     }
 
@@ -259,7 +262,7 @@ mod tests {
     }
 
     /// The first instant at which all days before `first_open_day` are over.
-    fn over(first_open_day: i64) -> Rest {
+    fn over(first_open_day: i64) -> DayRest {
         at((first_open_day * DAY_NS).saturating_add(2 * AGE_NS))
     }
 

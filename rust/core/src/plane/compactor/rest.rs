@@ -11,7 +11,7 @@ const GROWING_SHARE: u64 = 16;
 
 /// Condition on which the log is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum CompactionTrigger {
     /// No condition: the log is compacted as it stands, however small it is.
     Now,
     /// The log has many bytes, or its oldest block has the age `age_ns`.
@@ -24,18 +24,18 @@ pub enum Due {
 /// Tells segments at rest, whose days get no more rows, from segments of days that still grow. A
 /// day grows until it is over by the clock, and as long as its rows arrive.
 #[derive(Clone, Copy)]
-pub(super) struct Rest {
+pub(super) struct DayRest {
     pub(super) now_ns: i64,
     /// Time that must pass after the end of a day, and after its last rows arrived. `None` if all
     /// days are to be finished.
     quiet_ns: Option<i64>,
 }
 
-impl Rest {
-    pub(super) fn new(due: Due, now_ns: i64) -> Self {
+impl DayRest {
+    pub(super) fn new(due: CompactionTrigger, now_ns: i64) -> Self {
         let quiet_ns = match due {
-            Due::Now => None,
-            Due::LargeOrAged { age_ns } => Some(age_ns.saturating_mul(2)),
+            CompactionTrigger::Now => None,
+            CompactionTrigger::LargeOrAged { age_ns } => Some(age_ns.saturating_mul(2)),
         };
         Self { now_ns, quiet_ns }
     }

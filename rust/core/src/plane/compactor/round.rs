@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::layout::Layout;
+use super::layout::RoundLayout;
 use super::plan;
-use super::rest::Rest;
-use super::{Compacted, Compactor};
+use super::rest::DayRest;
+use super::{CompactionReport, Compactor};
 use crate::codec::Effort;
 use crate::model::batch::Table;
 use crate::model::catalog::Catalog;
@@ -18,7 +18,7 @@ use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
-    Representatives, SegmentWriter, Span, day_of, newest, partitioned, sorted, sorted_pieces,
+    Representatives, RowSpan, SegmentWriter, day_of, newest, partitioned, sorted, sorted_pieces,
 };
 use crate::storage::tombstone::{Origin, into_visible, visible};
 
@@ -65,9 +65,9 @@ impl Compactor {
     /// would expire (O2).
     pub(super) fn compact_log(
         &self,
-        rest: &Rest,
+        rest: &DayRest,
         vouched_ns: i64,
-        done: &mut Compacted,
+        done: &mut CompactionReport,
     ) -> Result<()> {
         let manifest = self.follower.manifest();
         let round = self.take_round(manifest.compacted)?;
@@ -86,7 +86,7 @@ impl Compactor {
         // A later round of the same days would be merged with this one.
         let is_last = round.last == self.follower.position();
         let mut latest = self.follower.checkpoint(&manifest)?;
-        let mut layout = Layout::new(days, ingest_s, rest, &mut next);
+        let mut layout = RoundLayout::new(days, ingest_s, rest, &mut next);
         done.merged += (manifest.segments.len() - next.segments.len()) as u64;
         let stored = |entries: &[SegmentEntry]| self.stored(entries, &manifest, &representatives);
         while let Some(days) = layout.next_days(stored)? {
@@ -94,7 +94,7 @@ impl Compactor {
             let effort = if is_last { rest.effort(days.last, ingest_s) } else { Effort::Low };
             let mut writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
             for tables in days.measurements.into_values() {
-                let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+                let spans: Vec<_> = tables.iter().map(|table| RowSpan::whole(table)).collect();
                 sorted_pieces(&spans, &representatives, |rows| {
                     // The checkpoint ignores rows older than an entity's newest row, and repeats of
                     // that row.
@@ -174,7 +174,7 @@ impl Compactor {
         latest: &Latest,
         next: &mut Manifest,
         representatives: &Representatives,
-        done: &mut Compacted,
+        done: &mut CompactionReport,
     ) -> Result<()> {
         let mut measurements = BTreeMap::new();
         let mut row_count = 0;
@@ -200,7 +200,7 @@ impl Compactor {
                         Effort::Low,
                     )?),
                 };
-                writer.write_measurement(&sorted(&[Span::whole(&rows)], representatives)?)?;
+                writer.write_measurement(&sorted(&[RowSpan::whole(&rows)], representatives)?)?;
             }
         }
         if let Some(writer) = writer {

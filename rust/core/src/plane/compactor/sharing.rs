@@ -5,7 +5,7 @@
 //! neighbouring days that are over share a segment as long as they are small together. The price is
 //! that a late row makes its whole segment be written again, so the bound is low enough for that.
 
-use super::rest::Rest;
+use super::rest::DayRest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
 
@@ -26,7 +26,7 @@ fn is_little(entries: &[SegmentEntry]) -> bool {
 /// Returns true if a round that has rows of these segments' days writes the stored rows again with
 /// its own. So small days do not spread over many files. A shared segment is always written again,
 /// because no other segment may have rows of its days.
-pub(super) fn is_written_again(of_days: &[SegmentEntry], rest: &Rest) -> bool {
+pub(super) fn is_written_again(of_days: &[SegmentEntry], rest: &DayRest) -> bool {
     let [first, ..] = of_days else { return false };
     first.is_shared() || rest.is_past(first.day) && is_little(of_days)
 }
@@ -34,7 +34,7 @@ pub(super) fn is_written_again(of_days: &[SegmentEntry], rest: &Rest) -> bool {
 /// Returns neighbouring segments that are worth joining: finished, small, and together nearly four
 /// times as large on disk as the largest of them. A row is therefore written again about once for
 /// each time that its segment becomes four times as large.
-pub(super) fn joinable(manifest: &Manifest, rest: &Rest) -> Option<Vec<SegmentEntry>> {
+pub(super) fn joinable(manifest: &Manifest, rest: &DayRest) -> Option<Vec<SegmentEntry>> {
     let finished: Vec<Option<&SegmentEntry>> =
         manifest.by_days().map(|of_days| finished(of_days, rest)).collect();
     (0..finished.len()).find_map(|start| {
@@ -58,7 +58,7 @@ pub(super) fn joinable(manifest: &Manifest, rest: &Rest) -> Option<Vec<SegmentEn
 }
 
 /// Returns the only segment of days that are over, if no work is left for it.
-fn finished<'e>(of_days: &'e [SegmentEntry], rest: &Rest) -> Option<&'e SegmentEntry> {
+fn finished<'e>(of_days: &'e [SegmentEntry], rest: &DayRest) -> Option<&'e SegmentEntry> {
     let [only] = of_days else { return None };
     let is_finished = !only.is_provisional && rest.is_past(only.last_day()) && rest.rests(only);
     is_finished.then_some(only)
@@ -77,7 +77,7 @@ pub(super) fn partly_expired(
 
 #[cfg(test)]
 mod tests {
-    use super::super::rest::Due;
+    use super::super::rest::CompactionTrigger;
     use super::*;
     use crate::model::time::SECOND_NS;
     use crate::storage::segment::DAY_NS;
@@ -85,8 +85,11 @@ mod tests {
     const AGE_NS: i64 = 10 * SECOND_NS;
 
     /// The end of a day, when all rows until then are at rest.
-    fn after(day: i64) -> Rest {
-        Rest::new(Due::LargeOrAged { age_ns: AGE_NS }, (day + 1) * DAY_NS + 2 * AGE_NS)
+    fn after(day: i64) -> DayRest {
+        DayRest::new(
+            CompactionTrigger::LargeOrAged { age_ns: AGE_NS },
+            (day + 1) * DAY_NS + 2 * AGE_NS,
+        )
     }
 
     fn entry(days: std::ops::RangeInclusive<i64>, bytes: u64, values: u64) -> SegmentEntry {
@@ -105,7 +108,7 @@ mod tests {
     }
 
     /// Returns the first and the last day of the segments that are joined.
-    fn joined(segments: &[SegmentEntry], rest: &Rest) -> Option<(i64, i64)> {
+    fn joined(segments: &[SegmentEntry], rest: &DayRest) -> Option<(i64, i64)> {
         let run = joinable(&manifest(segments), rest)?;
         Some((run[0].day, run[run.len() - 1].last_day()))
     }

@@ -9,20 +9,20 @@ mod tests;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub(super) use self::state::{ALWAYS_NS, Snapshot};
-use self::state::{State, apply_visible};
+pub(super) use self::state::{ALWAYS_NS, PlaneSnapshot};
+use self::state::{FollowerState, apply_visible};
 use super::caches::Caches;
-use super::registry::{Names, Registry};
+use super::registry::{KnownNames, NamesRegistry};
 use super::sealed::SealedStore;
 use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
 use crate::storage::manifest::Manifest;
-use crate::storage::seal::Kind;
-use crate::storage::store::{Committer, LogEntry, View};
+use crate::storage::seal::BlobKind;
+use crate::storage::store::{Committer, LogEntry, LogView};
 use crate::storage::tombstone::{Origin, visible};
 
 /// Views that a read takes before it gives up, if compaction overtakes each of them.
@@ -37,26 +37,26 @@ pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is miss
 
 /// Contents of a plane as this process knows them, and how far it has followed the log.
 ///
-/// Invariant: the state holds the blocks up to [`Cursor::log`] and the manifest of
-/// [`Cursor::generation`]. If the state holds the newest samples, the registry has all names in
-/// them. The locks leave this type only as [`Newest`], which locks the registry before `state`, so
-/// no caller can lock them in another order. Blocks are opened and decoded under `cursor` alone, so
-/// reads in progress continue.
+/// Invariant: the state holds the blocks up to [`FollowerPosition::log`] and the manifest of
+/// [`FollowerPosition::generation`]. If the state holds the newest samples, the registry has all
+/// names in them. The locks leave this type only as [`NewestSamples`], which locks the registry
+/// before `state`, so no caller can lock them in another order. Blocks are opened and decoded under
+/// `cursor` alone, so reads in progress continue.
 pub(super) struct Follower {
     sealed: Arc<SealedStore>,
-    registry: Arc<Registry>,
+    registry: Arc<NamesRegistry>,
     /// Calls that wait for the same view. A call that arrives while a view is in progress shares
     /// the next view. So each call sees every commit before its arrival, and a remote store is
     /// asked once for all of them.
-    reads: Committer<Rows>,
+    reads: Committer<RowUse>,
     /// Lock of the call that follows the log for its group, so that blocks are applied once and in
     /// order. It is taken before the registry's locks, which are taken before `state`.
-    cursor: Mutex<Cursor>,
-    state: RwLock<State>,
+    cursor: Mutex<FollowerPosition>,
+    state: RwLock<FollowerState>,
 }
 
 #[derive(Default)]
-struct Cursor {
+struct FollowerPosition {
     /// Position of the last block applied.
     log: u64,
     /// Generation of the manifest.
@@ -67,7 +67,7 @@ struct Cursor {
 
 /// How a call uses the rows of the blocks that it follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rows {
+enum RowUse {
     /// The call reads rows now.
     Read,
     /// A later read may want the rows.
@@ -79,9 +79,9 @@ enum Rows {
 
 /// The newest sample of each entity, and all names. While this value lives, no block is applied and
 /// no name is noted.
-pub(super) struct Newest<'f> {
-    names: RwLockReadGuard<'f, Names>,
-    state: RwLockReadGuard<'f, State>,
+pub(super) struct NewestSamples<'f> {
+    names: RwLockReadGuard<'f, KnownNames>,
+    state: RwLockReadGuard<'f, FollowerState>,
     caches: &'f Caches,
 }
 
@@ -95,46 +95,46 @@ pub(super) struct Backlog {
 }
 
 impl Follower {
-    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
+    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<NamesRegistry>) -> Self {
         let (reads, cursor) = (Committer::default(), Mutex::default());
         Self { sealed, registry, reads, cursor, state: RwLock::default() }
     }
 
     // A poisoned lock is taken over. Each change under it is complete before a panic can happen, or
     // is made again from the log.
-    fn cursor(&self) -> MutexGuard<'_, Cursor> {
+    fn cursor(&self) -> MutexGuard<'_, FollowerPosition> {
         self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> RwLockReadGuard<'_, State> {
+    fn state(&self) -> RwLockReadGuard<'_, FollowerState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    fn state_mut(&self) -> RwLockWriteGuard<'_, FollowerState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Applies everything that any process has committed so far. After an error the blocks applied
     /// before it stay, and the next call continues from there.
     pub(super) fn follow(&self) -> Result<()> {
-        self.follow_with_others(Rows::Read)
+        self.follow_with_others(RowUse::Read)
     }
 
     /// Follows as [`Self::follow`] does, for a plane that was just opened and may never be read.
     pub(super) fn begin(&self) -> Result<()> {
-        self.follow_with_others(Rows::Kept)
+        self.follow_with_others(RowUse::Kept)
     }
 
     /// Follows as [`Self::follow`] does, for a caller that reads no rows.
     pub(super) fn follow_heads(&self) -> Result<()> {
-        self.follow_with_others(Rows::Unwanted)
+        self.follow_with_others(RowUse::Unwanted)
     }
 
-    fn follow_with_others(&self, rows: Rows) -> Result<()> {
-        self.reads.submit(rows, 0, &|all: &[Rows]| {
+    fn follow_with_others(&self, rows: RowUse) -> Result<()> {
+        self.reads.submit(rows, 0, &|all: &[RowUse]| {
             let mut cursor = self.cursor();
-            cursor.is_read |= all.contains(&Rows::Read);
-            let wants_rows = all.iter().any(|rows| *rows != Rows::Unwanted);
+            cursor.is_read |= all.contains(&RowUse::Read);
+            let wants_rows = all.iter().any(|rows| *rows != RowUse::Unwanted);
             self.follow_log(&mut cursor, wants_rows)
         })?;
         self.sealed.caches.settle();
@@ -157,7 +157,7 @@ impl Follower {
         }
     }
 
-    fn follow_log(&self, cursor: &mut Cursor, wants_rows: bool) -> Result<()> {
+    fn follow_log(&self, cursor: &mut FollowerPosition, wants_rows: bool) -> Result<()> {
         let mut overtaken = None;
         loop {
             let view = self.sealed.store.view(cursor.log, cursor.generation)?;
@@ -181,9 +181,9 @@ impl Follower {
         }
     }
 
-    fn apply_manifest(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+    fn apply_manifest(&self, cursor: &mut FollowerPosition, view: &LogView) -> Result<()> {
         let Some(sealed) = &view.manifest else { return Ok(()) };
-        let manifest = Manifest::decode(&self.sealed.sealer.open(Kind::Manifest, sealed)?)?;
+        let manifest = Manifest::decode(&self.sealed.sealer.open(BlobKind::Manifest, sealed)?)?;
         if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
             return Err(Error::Corrupt { what: "the manifest" });
         }
@@ -208,7 +208,7 @@ impl Follower {
     }
 
     /// Finds the newest samples if they are wanted and not kept.
-    fn take_up_rows(&self, cursor: &Cursor, wants_rows: bool) -> Result<()> {
+    fn take_up_rows(&self, cursor: &FollowerPosition, wants_rows: bool) -> Result<()> {
         if !wants_rows || self.state().latest.is_some() {
             return Ok(());
         }
@@ -219,7 +219,7 @@ impl Follower {
         Ok(())
     }
 
-    fn apply_entries(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+    fn apply_entries(&self, cursor: &mut FollowerPosition, view: &LogView) -> Result<()> {
         if self.state().latest.is_some() {
             self.apply_rows(cursor, view)
         } else {
@@ -227,7 +227,7 @@ impl Follower {
         }
     }
 
-    fn apply_rows(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+    fn apply_rows(&self, cursor: &mut FollowerPosition, view: &LogView) -> Result<()> {
         self.registry.follow_until(view.pages)?;
         let mut rest = &*view.entries;
         while !rest.is_empty() {
@@ -245,7 +245,7 @@ impl Follower {
     }
 
     /// Applies blocks that are decoded together.
-    fn apply_some(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+    fn apply_some(&self, cursor: &mut FollowerPosition, entries: &[LogEntry]) -> Result<()> {
         let blocks = entries.iter().map(|entry| self.sealed.open_block(entry));
         let blocks = blocks.collect::<Result<Vec<Block>>>()?;
         let names = self.registry.names();
@@ -263,9 +263,9 @@ impl Follower {
         Ok(())
     }
 
-    fn apply_heads(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+    fn apply_heads(&self, cursor: &mut FollowerPosition, entries: &[LogEntry]) -> Result<()> {
         for entry in entries {
-            let plain = self.sealed.sealer.open(Kind::LogBlock, &entry.sealed)?;
+            let plain = self.sealed.sealer.open(BlobKind::LogBlock, &entry.sealed)?;
             let block = BlockReader::open(&plain)?;
             let times = block.tables().iter().filter_map(|table| table.times);
             let times_ns = times.map(|times| (times.min_ns, times.max_ns));
@@ -329,12 +329,12 @@ impl Follower {
     }
 
     /// Returns the instant before which rows are no longer kept at `now`.
-    pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
+    pub(super) fn kept_from_ns(&self, now: CallTime) -> i64 {
         self.state().kept_from_ns(now)
     }
 
     /// Returns true if no row expires at `now`, because the clock may have jumped (O2).
-    pub(super) fn is_expiry_held(&self, now: Now) -> bool {
+    pub(super) fn is_expiry_held(&self, now: CallTime) -> bool {
         self.state().expiry_held_at_ns(now).is_some()
     }
 
@@ -349,7 +349,7 @@ impl Follower {
     }
 
     /// Returns the newest ingest instant if the clock may have jumped since then (O2).
-    pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
+    pub(super) fn doubted_from_ns(&self, now: CallTime) -> Option<i64> {
         self.state().doubted_from_ns(now)
     }
 
@@ -376,12 +376,12 @@ impl Follower {
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`] if the samples have been forgotten since.
-    pub(super) fn newest(&self) -> Result<Newest<'_>> {
+    pub(super) fn newest(&self) -> Result<NewestSamples<'_>> {
         loop {
             let names = self.registry.names();
             let state = self.state();
             if state.latest.is_some() {
-                return Ok(Newest { names, state, caches: &self.sealed.caches });
+                return Ok(NewestSamples { names, state, caches: &self.sealed.caches });
             }
             drop((state, names));
             self.follow()?;
@@ -390,12 +390,12 @@ impl Follower {
 
     /// Returns the segments, and the blocks of the log with a row in `range_ns`, perhaps with some
     /// blocks more.
-    pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> PlaneSnapshot {
         self.state().snapshot(range_ns, &self.sealed.caches)
     }
 }
 
-impl<'f> Newest<'f> {
+impl<'f> NewestSamples<'f> {
     pub(super) fn latest(&self) -> &Latest {
         self.state.latest.as_ref().expect("they are there while this lives")
     }
@@ -408,7 +408,7 @@ impl<'f> Newest<'f> {
     pub(super) fn into_snapshot(
         self,
         range_ns: &Range<i64>,
-    ) -> (RwLockReadGuard<'f, Names>, Snapshot) {
+    ) -> (RwLockReadGuard<'f, KnownNames>, PlaneSnapshot) {
         let snapshot = self.state.snapshot(range_ns, self.caches);
         (self.names, snapshot)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::model::batch::{Block, Table};
 use crate::model::catalog::Catalog;
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::time::SECOND_NS;
 use crate::plane::caches::Caches;
 use crate::plane::caches::recent::RecentTables;
@@ -23,7 +23,7 @@ const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
 
 /// Newest samples, segments and blocks of the log, all as of one position.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct FollowerState {
     /// `None` if no caller reads rows.
     pub(super) latest: Option<Latest>,
     pub(super) manifest: Arc<Manifest>,
@@ -33,7 +33,7 @@ pub(super) struct State {
     log: Vec<LogBlock>,
     /// Greatest ingest instant applied. Reads are made after it.
     last_ingest_ns: Option<i64>,
-    /// Greatest ingest instant that vouches for a clock, see [`State::find_vouched_ns`].
+    /// Greatest ingest instant that vouches for a clock, see [`FollowerState::find_vouched_ns`].
     vouched_ns: Option<i64>,
 }
 
@@ -48,7 +48,7 @@ struct LogBlock {
 /// The stored rows that a read must look at, in write order: segments, stored blocks, recent
 /// blocks.
 #[derive(Default)]
-pub(in crate::plane) struct Snapshot {
+pub(in crate::plane) struct PlaneSnapshot {
     pub(in crate::plane) manifest: Arc<Manifest>,
     /// Position of the last block.
     pub(in crate::plane) position: u64,
@@ -58,7 +58,7 @@ pub(in crate::plane) struct Snapshot {
     pub(in crate::plane) recent: Vec<RecentTables>,
 }
 
-impl Snapshot {
+impl PlaneSnapshot {
     /// Returns the tables of the blocks in memory. Rows of an entity are in write order.
     pub(in crate::plane) fn recent_tables(&self) -> impl Iterator<Item = &Table> {
         self.recent.iter().flat_map(RecentTables::iter)
@@ -86,7 +86,7 @@ pub(super) fn apply_visible(
     }
 }
 
-impl State {
+impl FollowerState {
     /// Adds the next block of the log. The caller sorts the newest samples afterwards.
     pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
         if let Some(latest) = &mut self.latest {
@@ -147,7 +147,7 @@ impl State {
 
     /// Returns the instant before which rows are no longer kept at `now`. While expiry is held,
     /// rows are kept as they were when the newest row arrived.
-    pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
+    pub(super) fn kept_from_ns(&self, now: CallTime) -> i64 {
         match self.retention_seconds {
             0 => i64::MIN,
             seconds => {
@@ -159,13 +159,13 @@ impl State {
 
     /// Returns the newest ingest instant if retention hides rows and the clock is in doubt. No row
     /// expires then (O2).
-    pub(super) fn expiry_held_at_ns(&self, now: Now) -> Option<i64> {
+    pub(super) fn expiry_held_at_ns(&self, now: CallTime) -> Option<i64> {
         self.doubted_from_ns(now).filter(|_| self.retention_seconds > 0)
     }
 
     /// Returns the newest ingest instant if `now` is more than a day ahead of it and is not
     /// believed. The clock may have jumped then.
-    pub(super) fn doubted_from_ns(&self, now: Now) -> Option<i64> {
+    pub(super) fn doubted_from_ns(&self, now: CallTime) -> Option<i64> {
         if now.is_believed {
             return None;
         }
@@ -219,7 +219,7 @@ impl State {
 
     /// Returns the segments, and the blocks of the log with a row in `range_ns`, perhaps with some
     /// blocks more.
-    pub(super) fn snapshot(&self, range_ns: &Range<i64>, caches: &Caches) -> Snapshot {
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>, caches: &Caches) -> PlaneSnapshot {
         let overlaps = |block: &&LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };
@@ -228,7 +228,7 @@ impl State {
         let (recent, count) = caches.recent().newest_of(&stored);
         stored.truncate(stored.len() - count);
         let position = self.log.last().map_or(self.manifest.compacted, |block| block.sequence);
-        Snapshot { manifest: Arc::clone(&self.manifest), position, stored, recent }
+        PlaneSnapshot { manifest: Arc::clone(&self.manifest), position, stored, recent }
     }
 }
 

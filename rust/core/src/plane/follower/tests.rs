@@ -2,7 +2,7 @@
 
 use crate::model::limits::WriteLimits;
 use crate::model::time::SECOND_NS;
-use crate::plane::{Acknowledge, Due, Plane};
+use crate::plane::{Acknowledgement, CompactionTrigger, Plane};
 use crate::storage::tombstone::Extent;
 use crate::wire::Format;
 
@@ -26,7 +26,7 @@ fn write(plane: &Plane, step: i64) {
     let limits = WriteLimits::default();
     let body = body(step);
     plane
-        .write(Format::Json, body.as_bytes(), &limits, NOW_NS + step, Acknowledge::Durable)
+        .write(Format::Json, body.as_bytes(), &limits, NOW_NS + step, Acknowledgement::Durable)
         .unwrap();
 }
 
@@ -60,7 +60,7 @@ fn a_plane_that_was_only_compacted_reads_as_one_that_was_read_all_along() {
             write(&reading, step);
             newest(&reading);
             if step % compacts_each == 0 {
-                compacting.compact(Due::Now, NOW_NS).unwrap();
+                compacting.compact(CompactionTrigger::Now, NOW_NS).unwrap();
             }
             if step % (seed + 9) == 5 {
                 delete(&compacting);
@@ -77,7 +77,7 @@ fn a_plane_that_was_only_compacted_reads_as_one_that_was_read_all_along() {
 #[test]
 fn rows_are_kept_between_compactions_only_where_somebody_reads() {
     let plane = Plane::in_memory("acme").unwrap();
-    let compact = || plane.compact(Due::Now, NOW_NS).unwrap();
+    let compact = || plane.compact(CompactionTrigger::Now, NOW_NS).unwrap();
     for step in 0..3 {
         write(&plane, step);
         compact();
@@ -104,20 +104,22 @@ fn a_newest_sample_that_retention_removed_does_not_come_back() {
                 "fields":{{"snr_db":1.5}}}}]"#
         );
         let limits = WriteLimits::default();
-        plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
+        plane
+            .write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledgement::Durable)
+            .unwrap();
     };
     let newest = || {
         let json = plane.answer_latest(Some(NOW_NS), 7 * DAY_NS, None, NOW_NS).unwrap();
         String::from_utf8(json).unwrap()
     };
     write("removed", "2026-09-18T12:00:00Z");
-    plane.compact(Due::Now, NOW_NS).unwrap();
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap();
     // The log has rows both before and after the day that is removed.
     write("late", "2026-09-16T12:00:00Z");
     write("recent", "2026-09-21T12:00:00Z");
     assert!(newest().contains("removed"));
     plane.set_retention(86_400).unwrap();
-    plane.compact(Due::LargeOrAged { age_ns: DAY_NS }, NOW_NS).unwrap();
+    plane.compact(CompactionTrigger::LargeOrAged { age_ns: DAY_NS }, NOW_NS).unwrap();
     plane.set_retention(0).unwrap();
     let found = newest();
     assert!(found.contains("late") && found.contains("recent"), "{found}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::model::error::Error;
-use crate::plane::backup::{self, Saved, SavedFile};
+use crate::plane::backup::{self, SaveReport, SavedFile};
 use crate::plane::{Plane, binding};
 use crate::storage::store::{Link, Planes};
 
@@ -25,7 +25,7 @@ impl Plane {
         backup: &Path,
         number: u64,
         before: &[SavedFile],
-    ) -> Result<Option<Saved>, Error> {
+    ) -> Result<Option<SaveReport>, Error> {
         backup::save((planes, plane), master_key, backup, number, before)
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::batch::FieldType;
-use crate::model::chunks::Body;
-use crate::model::clock::Now;
+use crate::model::chunks::AnswerBody;
+use crate::model::clock::CallTime;
 use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::failure::ReadError;
@@ -56,7 +56,7 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: impl Into<Now>,
+        now: impl Into<CallTime>,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R, Error> {
         self.reader.with_latest(as_of_ns, freshness_ns, measurement, now.into(), lend)
@@ -74,7 +74,7 @@ impl Plane {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: impl Into<Now>,
+        now: impl Into<CallTime>,
     ) -> Result<Vec<u8>, ReadError> {
         self.reader.answer_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
@@ -89,8 +89,8 @@ impl Plane {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: impl Into<Now>,
-    ) -> Result<Body, ReadError> {
+        now: impl Into<CallTime>,
+    ) -> Result<AnswerBody, ReadError> {
         self.reader.begin_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
@@ -107,7 +107,7 @@ impl Plane {
         &self,
         request: SeriesRequest,
         limits: &SeriesLimits,
-        now: impl Into<Now>,
+        now: impl Into<CallTime>,
     ) -> Result<SeriesAnswer, ReadError> {
         self.reader.answer_series(request, limits, now.into())
     }
@@ -125,7 +125,7 @@ impl Plane {
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now: impl Into<Now>,
+        now: impl Into<CallTime>,
     ) -> Result<SeriesAnswer, Error> {
         self.reader.series(query, bounds, now.into())
     }
@@ -141,7 +141,7 @@ impl Plane {
         &self,
         query: &LabelQuery,
         bounds: LabelBounds,
-        now: impl Into<Now>,
+        now: impl Into<CallTime>,
     ) -> Result<Vec<LabelledSeries>, LabelReadError> {
         self.reader.labelled(query, bounds, now.into())
     }
@@ -162,7 +162,11 @@ impl Plane {
     /// # Errors
     /// Returns the errors of [`Self::follow`] or [`Error::Invalid`] if the stream would have too
     /// many columns. Returns [`Error::DiskFull`] if there is no room to sort a long log.
-    pub fn scan(&self, request: &ScanRequest, now: impl Into<Now>) -> Result<RowStream, Error> {
+    pub fn scan(
+        &self,
+        request: &ScanRequest,
+        now: impl Into<CallTime>,
+    ) -> Result<RowStream, Error> {
         self.reader.scan(request, now.into())
     }
 

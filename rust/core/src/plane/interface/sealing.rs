@@ -2,7 +2,7 @@
 
 use crate::model::error::Error;
 use crate::plane::Plane;
-use crate::storage::seal::Kind;
+use crate::storage::seal::BlobKind;
 
 /// Bytes that are stored next to the plane, under its data key. When the key is gone they are lost.
 impl Plane {
@@ -12,7 +12,7 @@ impl Plane {
     /// # Errors
     /// Returns [`Error::Io`] if the machine gives no random bytes.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealed.sealer.seal(Kind::Beside, plain)
+        self.sealed.sealer.seal(BlobKind::Beside, plain)
     }
 
     /// Returns the bytes that [`Self::seal`] sealed. Example: `plane.unseal(&plane.seal(b"a")?)?`
@@ -21,7 +21,7 @@ impl Plane {
     /// # Errors
     /// Returns [`Error::Corrupt`] for any other bytes.
     pub fn unseal(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealed.sealer.open(Kind::Beside, sealed)
+        self.sealed.sealer.open(BlobKind::Beside, sealed)
     }
 
     /// Returns a keyed hash to look up names that must not be written down. Example: a file name

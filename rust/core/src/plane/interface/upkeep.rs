@@ -1,24 +1,28 @@
 //! Compaction, deletes and retention.
 
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::Error;
 use crate::plane::Plane;
-use crate::plane::compactor::plan::Upcoming;
-use crate::plane::compactor::rest::Due;
-use crate::plane::compactor::{Compacted, Deleted};
+use crate::plane::compactor::plan::UpkeepSchedule;
+use crate::plane::compactor::rest::CompactionTrigger;
+use crate::plane::compactor::{CompactionReport, DeleteReport};
 use crate::storage::tombstone::Extent;
 
 /// Upkeep.
 impl Plane {
     /// Compacts the log if it is `due` at `now`, merges segments, and removes rows that retention
     /// hides. Expiry is held if the clock `now` may have jumped (O2). Returns `None` if another
-    /// process compacts. Example: `plane.compact(Due::Now, now_ns)` moves the whole log into
-    /// segments.
+    /// process compacts. Example: `plane.compact(CompactionTrigger::Now, now_ns)` moves the whole
+    /// log into segments.
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`] or [`Error::DiskFull`]. Stored rows stay as they
     /// were.
-    pub fn compact(&self, due: Due, now: impl Into<Now>) -> Result<Option<Compacted>, Error> {
+    pub fn compact(
+        &self,
+        due: CompactionTrigger,
+        now: impl Into<CallTime>,
+    ) -> Result<Option<CompactionReport>, Error> {
         self.compactor.compact(due, now.into())
     }
 
@@ -28,7 +32,7 @@ impl Plane {
     ///
     /// # Errors
     /// Returns the errors of [`Self::follow`].
-    pub fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming, Error> {
+    pub fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<UpkeepSchedule, Error> {
         self.compactor.upcoming(age_ns, now_ns)
     }
 
@@ -41,7 +45,7 @@ impl Plane {
     /// # Errors
     /// Returns the errors of [`Self::follow`], [`Error::DiskFull`], or [`Error::Invalid`] if too
     /// many deletes wait for compaction. After an error no row is hidden.
-    pub fn delete(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>, Error> {
+    pub fn delete(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<DeleteReport>, Error> {
         self.writer.flush()?;
         self.compactor.delete(extent, is_dry_run)
     }

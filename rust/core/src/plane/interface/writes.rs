@@ -4,7 +4,7 @@ use crate::model::error::Error;
 use crate::model::limits::WriteLimits;
 use crate::plane::Plane;
 use crate::plane::failure::WriteError;
-use crate::plane::writer::{Acknowledge, AdaptedBody, Input, Pending, Written};
+use crate::plane::writer::{Acknowledgement, AdaptedBody, PendingBatch, WriteInput, WriteReport};
 use crate::storage::store::{Cursor, NewBlock};
 use crate::wire::columnar::InputRows;
 use crate::wire::{CsvColumns, Format};
@@ -24,8 +24,8 @@ impl Plane {
         body: &[u8],
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Written, WriteError> {
+        acknowledge: Acknowledgement,
+    ) -> Result<WriteReport, WriteError> {
         Ok(self.append(format, body, limits, ingest_ns, acknowledge)?.wait()?)
     }
 
@@ -41,9 +41,9 @@ impl Plane {
         body: &[u8],
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Pending, WriteError> {
-        self.writer.append(Input::Body(format, body), limits, ingest_ns, acknowledge)
+        acknowledge: Acknowledgement,
+    ) -> Result<PendingBatch, WriteError> {
+        self.writer.append(WriteInput::Body(format, body), limits, ingest_ns, acknowledge)
     }
 
     /// Appends a body of another protocol as one batch with the ingest instant `ingest_ns`. The
@@ -52,16 +52,16 @@ impl Plane {
     ///
     /// # Errors
     /// Returns the errors of [`Self::write`]. Returns
-    /// [`Refusal::Dropped`](crate::model::fault::Refusal::Dropped) if a record is faulty and the
-    /// body must not be written in part.
+    /// [`BatchRefusal::Dropped`](crate::model::fault::BatchRefusal::Dropped) if a record is faulty
+    /// and the body must not be written in part.
     pub fn append_adapted(
         &self,
         body: AdaptedBody<'_>,
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Pending, WriteError> {
-        self.writer.append(Input::Adapted(body), limits, ingest_ns, acknowledge)
+        acknowledge: Acknowledgement,
+    ) -> Result<PendingBatch, WriteError> {
+        self.writer.append(WriteInput::Adapted(body), limits, ingest_ns, acknowledge)
     }
 
     /// Writes rows of comma-separated values, without their header, as one batch with the ingest
@@ -80,9 +80,12 @@ impl Plane {
         body: &[u8],
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Written, WriteError> {
-        Ok(self.writer.append(Input::Csv(header, body), limits, ingest_ns, acknowledge)?.wait()?)
+        acknowledge: Acknowledgement,
+    ) -> Result<WriteReport, WriteError> {
+        Ok(self
+            .writer
+            .append(WriteInput::Csv(header, body), limits, ingest_ns, acknowledge)?
+            .wait()?)
     }
 
     /// Writes rows that come as columns, as one batch with the ingest instant `ingest_ns`. Example:
@@ -98,13 +101,13 @@ impl Plane {
         rows: &InputRows<'_>,
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Written, WriteError> {
-        Ok(self.writer.append(Input::Rows(rows), limits, ingest_ns, acknowledge)?.wait()?)
+        acknowledge: Acknowledgement,
+    ) -> Result<WriteReport, WriteError> {
+        Ok(self.writer.append(WriteInput::Rows(rows), limits, ingest_ns, acknowledge)?.wait()?)
     }
 
     /// Makes every batch durable that was acknowledged before it was durable. Example: call it once
-    /// a second if writes use [`Acknowledge::Buffered`].
+    /// a second if writes use [`Acknowledgement::Buffered`].
     ///
     /// # Errors
     /// Returns [`Error::DiskFull`] or [`Error::Unavailable`] if the batches still wait: try again.
@@ -114,8 +117,8 @@ impl Plane {
     }
 
     /// Returns the position that the last batch of the import `key` was written with
-    /// ([`Acknowledge::At`]). Example: an import that was interrupted after line 5,000 finds 5,000
-    /// and continues there.
+    /// ([`Acknowledgement::At`]). Example: an import that was interrupted after line 5,000 finds
+    /// 5,000 and continues there.
     ///
     /// # Errors
     /// Returns the errors of the store, or [`Error::Corrupt`].

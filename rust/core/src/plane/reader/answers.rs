@@ -21,8 +21,8 @@ impl Reader {
 
 /// Sums the hashes of all values of a stream. The order does not matter.
 fn hash_of(mut stream: RowStream) -> Result<u64> {
-    let keys = Keys::of(stream.schema());
-    let (mut sum, mut rows, mut series) = (0_u64, Vec::new(), Series::default());
+    let keys = SchemaKeys::of(stream.schema());
+    let (mut sum, mut rows, mut series) = (0_u64, Vec::new(), PreviousSeries::default());
     while let Some(batch) = stream.next_batch()? {
         let measurement = &keys.measurements[batch.measurement as usize];
         rows.clear();
@@ -88,13 +88,13 @@ fn push_text(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Numbers that stand for the names of a schema.
-struct Keys {
+struct SchemaKeys {
     /// Encoded name of each measurement, with which the name of a series begins.
     measurements: Vec<Vec<u8>>,
     fields: Vec<u64>,
 }
 
-impl Keys {
+impl SchemaKeys {
     fn of(schema: &ScanSchema) -> Self {
         let encoded = |name: &String| {
             let mut bytes = Vec::new();
@@ -114,13 +114,13 @@ impl Keys {
 
 /// The series of the previous run: the first run of a batch often continues it.
 #[derive(Default)]
-struct Series {
+struct PreviousSeries {
     name: Vec<u8>,
     key: u64,
     scratch: Vec<u8>,
 }
 
-impl Series {
+impl PreviousSeries {
     /// Returns the key of the series of a run of rows.
     fn key_of(&mut self, tags: &TagMaps, measurement: &[u8], run: usize) -> u64 {
         let entries = tags.entries_of(run);

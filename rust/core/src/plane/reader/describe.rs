@@ -10,8 +10,8 @@ use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::limits::DESCRIBED_MAX;
 use crate::model::names::SeriesId;
-use crate::plane::follower::{ALWAYS_NS, Snapshot};
-use crate::storage::segment::Part;
+use crate::plane::follower::{ALWAYS_NS, PlaneSnapshot};
+use crate::storage::segment::SegmentPart;
 
 /// Contents of one measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,23 +23,23 @@ pub struct MeasurementContents {
     /// Number of tag sets that were ever written.
     pub series: u64,
     /// Ids of the entities.
-    pub entities: Bounded,
+    pub entities: DistinctTexts,
     /// Values of each tag, by its key.
-    pub tags: BTreeMap<String, Bounded>,
+    pub tags: BTreeMap<String, DistinctTexts>,
     /// Type of each field that was ever written, by its name.
     pub fields: BTreeMap<String, FieldType>,
 }
 
 /// Distinct texts: their number, and the first texts in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bounded {
+pub struct DistinctTexts {
     /// Number of distinct texts.
     pub count: u64,
     /// The first [`DESCRIBED_MAX`] texts in the order of their bytes.
     pub first: Vec<String>,
 }
 
-impl Bounded {
+impl DistinctTexts {
     fn of(texts: &BTreeSet<&str>) -> Self {
         let first = texts.iter().take(DESCRIBED_MAX).map(|text| (*text).to_owned()).collect();
         Self { count: texts.len() as u64, first }
@@ -47,15 +47,15 @@ impl Bounded {
 }
 
 /// Series that are described, and the rows found so far of each measurement.
-struct Rows<'r> {
+struct SeriesRows<'r> {
     reader: &'r Reader,
     /// Measurements that are wanted. An entity restricts a measurement to rows of that entity.
     wanted: HashMap<MeasurementIndex, Option<EntityIndex>>,
-    found: HashMap<MeasurementIndex, Found>,
+    found: HashMap<MeasurementIndex, RowSummary>,
 }
 
 /// Number of rows, and their first and last time.
-type Found = (u64, Option<(i64, i64)>);
+type RowSummary = (u64, Option<(i64, i64)>);
 
 impl Reader {
     pub(in crate::plane) fn fields(
@@ -79,9 +79,9 @@ impl Reader {
         self.retrying(|| {
             let wanted = wanted(&self.registry.names().catalog, measurement, entity);
             let snapshot = self.follower.snapshot(&ALWAYS_NS);
-            let mut rows = Rows { reader: self, wanted, found: HashMap::new() };
+            let mut rows = SeriesRows { reader: self, wanted, found: HashMap::new() };
             rows.count(&snapshot)?;
-            let Rows { wanted, found, .. } = rows;
+            let SeriesRows { wanted, found, .. } = rows;
             let names = self.registry.names();
             Ok(contents(&wanted, &found, &names.catalog))
         })
@@ -107,7 +107,7 @@ fn wanted(
 
 fn contents(
     wanted: &HashMap<MeasurementIndex, Option<EntityIndex>>,
-    found: &HashMap<MeasurementIndex, Found>,
+    found: &HashMap<MeasurementIndex, RowSummary>,
     catalog: &Catalog,
 ) -> BTreeMap<String, MeasurementContents> {
     let mut all: HashMap<MeasurementIndex, MeasurementContents> = HashMap::new();
@@ -143,19 +143,20 @@ fn contents(
         }
     }
     let named = all.into_iter().map(|(measurement, mut contents)| {
-        contents.entities = entities.get(&measurement).map(Bounded::of).unwrap_or_default();
+        contents.entities = entities.get(&measurement).map(DistinctTexts::of).unwrap_or_default();
         let of_measurement = tags.remove(&measurement).unwrap_or_default().into_iter();
-        contents.tags =
-            of_measurement.map(|(key, values)| (key.to_owned(), Bounded::of(&values))).collect();
+        contents.tags = of_measurement
+            .map(|(key, values)| (key.to_owned(), DistinctTexts::of(&values)))
+            .collect();
         (catalog.measurement_name(measurement).to_owned(), contents)
     });
     named.collect()
 }
 
-impl Rows<'_> {
+impl SeriesRows<'_> {
     /// Counts the rows of `snapshot`. The index counts a block of one measurement. The block is
     /// read only if it has rows of several entities and a single entity is wanted.
-    fn count(&mut self, snapshot: &Snapshot) -> Result<()> {
+    fn count(&mut self, snapshot: &PlaneSnapshot) -> Result<()> {
         let sealed = &self.reader.sealed;
         for entry in &snapshot.manifest.segments {
             let open = self.reader.open_segment(entry)?;
@@ -167,7 +168,7 @@ impl Rows<'_> {
                     Some(representative)
                         if !(block.first.0..=block.last.0).contains(&representative) => {}
                     Some(_) if block.first.0 != block.last.0 => {
-                        let plain = open.segment.read(&*sealed.store, Part::Block(index))?;
+                        let plain = open.segment.read(&*sealed.store, SegmentPart::Block(index))?;
                         self.count_block(&plain)?;
                     }
                     _ => self.add(measurement, block.rows, (block.min_ns, block.max_ns)),

@@ -6,34 +6,34 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use super::Reader;
-use super::processors::Reading;
+use super::processors::ReadGuard;
 use super::series::{SHARED_FROM, collect};
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::Result;
 use crate::model::names::{FieldId, SeriesId};
 use crate::plane::failure::Failure;
-use crate::plane::follower::Snapshot;
+use crate::plane::follower::PlaneSnapshot;
 use crate::query::Selection;
 use crate::query::labelled::{
-    LabelBounds, LabelQuery, LabelRefusal, LabelledSeries, Labels, METRIC, Matched, SampleColumn,
-    SampleColumns, label_texts, labels_of, metric_of,
+    LabelBounds, LabelQuery, LabelRefusal, LabelledSeries, Labels, METRIC, MatchedSeries,
+    SampleColumn, SampleColumns, label_texts, labels_of, metric_of,
 };
 
 /// Why a read by labels is not answered.
 pub type LabelReadError = Failure<LabelRefusal>;
 
 /// Samples of a series in some fields.
-type Found = (SeriesId, Vec<(FieldId, SampleColumn)>);
+type FieldSamples = (SeriesId, Vec<(FieldId, SampleColumn)>);
 
 impl Reader {
     pub(in crate::plane) fn labelled(
         &self,
         query: &LabelQuery,
         bounds: LabelBounds,
-        now: Now,
+        now: CallTime,
     ) -> Result<Vec<LabelledSeries>, LabelReadError> {
         self.follower.follow()?;
-        let reading = Reading::begin();
+        let reading = ReadGuard::begin();
         let found = self.retrying(|| {
             let start_ns = query.start_ns.max(self.follower.kept_from_ns(now));
             let times_ns = start_ns..query.end_ns;
@@ -42,7 +42,7 @@ impl Reader {
             self.sealed.prefetch(&mut snapshot.segments_in(&times_ns));
             // Look at the names after the rows, so that they include the names of all rows.
             let matched = query.matched(&self.registry.names().catalog);
-            let mut found: Vec<Found> = Vec::new();
+            let mut found: Vec<FieldSamples> = Vec::new();
             let mut left = bounds;
             for of_measurement in matched {
                 match self.collected(
@@ -72,15 +72,15 @@ impl Reader {
     fn collected(
         &self,
         query: &LabelQuery,
-        matched: &Matched,
-        (snapshot, times_ns): (&Snapshot, &Range<i64>),
+        matched: &MatchedSeries,
+        (snapshot, times_ns): (&PlaneSnapshot, &Range<i64>),
         bounds: LabelBounds,
         processors: usize,
-    ) -> Result<Result<Vec<Found>, LabelRefusal>> {
+    ) -> Result<Result<Vec<FieldSamples>, LabelRefusal>> {
         let days = snapshot.segments_in(times_ns).count();
         let is_small = matched.series.len() * days < SHARED_FROM;
         let threads = if is_small { 1 } else { processors.min(matched.series.len()) };
-        let read = |series: &[SeriesId]| -> Result<Result<Vec<Found>, LabelRefusal>> {
+        let read = |series: &[SeriesId]| -> Result<Result<Vec<FieldSamples>, LabelRefusal>> {
             let selection = {
                 let catalog = &self.registry.names().catalog;
                 let tombstones = &snapshot.manifest.tombstones;
@@ -127,7 +127,7 @@ impl Reader {
     /// Gives the series their labels, and sorts them by their labels.
     fn named(
         &self,
-        found: Vec<Found>,
+        found: Vec<FieldSamples>,
         bounds: LabelBounds,
     ) -> Result<Vec<LabelledSeries>, LabelRefusal> {
         let names = self.registry.names();

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::Reader;
 use super::long_latest::{LATEST_END, LongLatest};
 use crate::model::catalog::Catalog;
-use crate::model::chunks::{Body, PIECE_BYTES};
-use crate::model::clock::Now;
+use crate::model::chunks::{AnswerBody, PIECE_BYTES};
+use crate::model::clock::CallTime;
 use crate::model::error::Result;
 use crate::model::json;
 use crate::plane::failure::ReadError;
@@ -20,7 +20,7 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: Now,
+        now: CallTime,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         self.follower.follow()?;
@@ -32,7 +32,7 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: Now,
+        now: CallTime,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         let mut lend = Some(lend);
@@ -78,7 +78,7 @@ impl Reader {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: Now,
+        now: CallTime,
     ) -> Result<Vec<u8>, ReadError> {
         let (mut whole, _) = self.begin(as_of_ns, freshness_ns, measurement, now, usize::MAX)?;
         whole.extend_from_slice(LATEST_END);
@@ -91,17 +91,17 @@ impl Reader {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: Now,
-    ) -> Result<Body, ReadError> {
+        now: CallTime,
+    ) -> Result<AnswerBody, ReadError> {
         let (mut first, rest) =
             self.begin(as_of_ns, freshness_ns, measurement, now, PIECE_BYTES)?;
         if rest.is_empty() {
             first.extend_from_slice(LATEST_END);
             if first.len() <= PIECE_BYTES {
-                return Ok(Body::Whole(vec![first]));
+                return Ok(AnswerBody::Whole(vec![first]));
             }
         }
-        Ok(Body::Long(Box::new(LongLatest::new(&self.registry, first, rest))))
+        Ok(AnswerBody::Long(Box::new(LongLatest::new(&self.registry, first, rest))))
     }
 
     /// Returns the first `bytes_max` bytes of an answer, about, and the entities that remain.
@@ -110,7 +110,7 @@ impl Reader {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now: Now,
+        now: CallTime,
         bytes_max: usize,
     ) -> Result<(Vec<u8>, LatestRest), ReadError> {
         if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {

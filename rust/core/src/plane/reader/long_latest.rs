@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::chunks::{LongPieces, PIECE_BYTES, PIECE_CAPACITY};
-use crate::plane::registry::Registry;
+use crate::plane::registry::NamesRegistry;
 use crate::query::latest::LatestRest;
 
 pub(super) const LATEST_END: &[u8] = b"]}";
@@ -12,13 +12,13 @@ pub(super) const LATEST_END: &[u8] = b"]}";
 /// and removals do not change it, and neither does closing the plane. It holds the values that have
 /// not been sent, and no names.
 pub(super) struct LongLatest {
-    registry: Arc<Registry>,
+    registry: Arc<NamesRegistry>,
     first: Option<Vec<u8>>,
     rest: LatestRest,
 }
 
 impl LongLatest {
-    pub(super) fn new(registry: &Arc<Registry>, first: Vec<u8>, rest: LatestRest) -> Self {
+    pub(super) fn new(registry: &Arc<NamesRegistry>, first: Vec<u8>, rest: LatestRest) -> Self {
         Self { registry: Arc::clone(registry), first: Some(first), rest }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::caches::open_segments::OpenSegment;
 use super::follower::{Follower, MISSING, VIEWS_MAX};
-use super::registry::Registry;
+use super::registry::NamesRegistry;
 use super::sealed::SealedStore;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
@@ -31,14 +31,14 @@ use crate::storage::manifest::SegmentEntry;
 /// snapshot, the read starts again from a newer snapshot.
 pub(super) struct Reader {
     sealed: Arc<SealedStore>,
-    registry: Arc<Registry>,
+    registry: Arc<NamesRegistry>,
     follower: Arc<Follower>,
 }
 
 impl Reader {
     pub(super) fn new(
         sealed: Arc<SealedStore>,
-        registry: Arc<Registry>,
+        registry: Arc<NamesRegistry>,
         follower: Arc<Follower>,
     ) -> Self {
         Self { sealed, registry, follower }

@@ -8,9 +8,9 @@ use std::thread;
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 /// A read in progress, until this value is dropped.
-pub(super) struct Reading(());
+pub(super) struct ReadGuard(());
 
-impl Reading {
+impl ReadGuard {
     pub(super) fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::Relaxed);
         Self(())
@@ -24,7 +24,7 @@ impl Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for ReadGuard {
     fn drop(&mut self) {
         UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_read_counts_until_it_ends() {
         // Tests of other modules may read at the same time.
-        let many: Vec<Reading> = (0..2 * processors()).map(|_| Reading::begin()).collect();
+        let many: Vec<ReadGuard> = (0..2 * processors()).map(|_| ReadGuard::begin()).collect();
         assert_eq!(many[0].processors(), 1);
         assert!(UNDER_WAY.load(Ordering::Relaxed) >= many.len());
     }

@@ -5,15 +5,15 @@ use std::panic::resume_unwind;
 use std::thread;
 
 use super::Reader;
-use super::processors::Reading;
+use super::processors::ReadGuard;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::catalog::MeasurementIndex;
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::Result;
 use crate::plane::caches::recent::RecentTables;
 use crate::plane::failure::ReadError;
-use crate::plane::follower::Snapshot;
+use crate::plane::follower::PlaneSnapshot;
 use crate::query::{
     AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesLimits,
     SeriesQuery, SeriesRequest, WindowRows, truncate,
@@ -41,7 +41,7 @@ impl Reader {
         &self,
         request: SeriesRequest,
         limits: &SeriesLimits,
-        now: Now,
+        now: CallTime,
     ) -> Result<SeriesAnswer, ReadError> {
         let query = request.check(limits, self.read_instant(now.ns)?, now.ns)?;
         Ok(self.followed_series(query, limits.bounds(), now)?)
@@ -51,7 +51,7 @@ impl Reader {
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now: Now,
+        now: CallTime,
     ) -> Result<SeriesAnswer> {
         self.follower.follow()?;
         self.followed_series(query, bounds, now)
@@ -61,9 +61,9 @@ impl Reader {
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now: Now,
+        now: CallTime,
     ) -> Result<SeriesAnswer> {
-        let reading = Reading::begin();
+        let reading = ReadGuard::begin();
         let (entities, next_start_ns) = self.retrying(|| {
             let start_ns = query.start_ns.max(self.follower.kept_from_ns(now));
             let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
@@ -108,7 +108,7 @@ impl Reader {
 struct SeriesRead<'r> {
     reader: &'r Reader,
     query: &'r SeriesQuery,
-    snapshot: Snapshot,
+    snapshot: PlaneSnapshot,
     bounds: AnswerBounds,
 }
 
@@ -244,7 +244,7 @@ impl SeriesRead<'_> {
 /// is full.
 pub(super) fn collect(
     reader: &Reader,
-    snapshot: &Snapshot,
+    snapshot: &PlaneSnapshot,
     part: &Selection,
     collector: &mut impl Collector,
 ) -> Result<()> {
@@ -280,7 +280,7 @@ mod tests {
     use crate::model::aggregate::Aggregation;
     use crate::model::limits::WriteLimits;
     use crate::model::time::{SECOND_NS, write_rfc3339};
-    use crate::plane::{Acknowledge, Due, Plane};
+    use crate::plane::{Acknowledgement, CompactionTrigger, Plane};
     use crate::wire::Format;
 
     const START_NS: i64 = 1_790_000_000 * SECOND_NS;
@@ -313,10 +313,10 @@ mod tests {
             body.push(']');
             let limits = WriteLimits::default();
             plane
-                .write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable)
+                .write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledgement::Durable)
                 .unwrap();
             if batch == 5 {
-                plane.compact(Due::Now, NOW_NS).unwrap();
+                plane.compact(CompactionTrigger::Now, NOW_NS).unwrap();
             }
         }
         plane

@@ -3,13 +3,13 @@
 use super::Reader;
 use crate::model::error::Result;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::store::{Counts, Peeked, Planes, Space};
+use crate::storage::store::{PeekedCounts, Planes, Space, StoreCounts};
 
 /// Counters of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Records, values and batches written since the plane was made.
-    pub counts: Counts,
+    pub counts: StoreCounts,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// Distinct pairs of measurement and tag set.
@@ -26,7 +26,7 @@ pub struct Stats {
 
 impl Stats {
     pub(in crate::plane) fn peek(planes: &dyn Planes, plane: &str) -> Result<Self> {
-        let Peeked { counts, generation, series, segments, space } = planes.counts(plane)?;
+        let PeekedCounts { counts, generation, series, segments, space } = planes.counts(plane)?;
         let (stored_rows, stored_values) = (counts.rows, counts.values);
         Ok(Self { counts, generation, series, stored_rows, stored_values, segments, space })
     }

@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 
 use crate::model::batch::{Batch, CellPosition, FieldType, NEW_SERIES_BASE};
 use crate::model::catalog::Catalog;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
 use crate::model::names::{self, FieldId, NameRef, SeriesId};
 use crate::model::new_series::NewSeries;
@@ -31,7 +31,7 @@ pub(super) struct Lookup {
     /// Page of the unknown names. Empty if all names are known or the batch is refused earlier.
     pub(super) page: Vec<u8>,
     /// Why the batch is refused, as far as these names tell.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) refusal: Option<BatchRefusal>,
 }
 
 impl Lookup {
@@ -56,7 +56,8 @@ impl Lookup {
             }
             fields.push(known.map(|(id, _)| id));
         }
-        let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
+        let refusal =
+            conflict.map(|(_, field)| BatchRefusal::TypeConflict { field: field.to_owned() });
         let (series, new_series, page) = (Vec::new(), Vec::new(), Vec::new());
         let mut lookup = Self { pages, series, new_series, fields, page, refusal };
         lookup.look_up_series(&batch.new_series, catalog);
@@ -66,7 +67,7 @@ impl Lookup {
         if lookup.refusal.is_none() {
             lookup.page = lookup.new_page(batch);
             let is_full = bytes + lookup.page.len() > limits.tenant_names_bytes_max;
-            let full = Refusal::TenantFull { bound: "tenant_names_bytes_max" };
+            let full = BatchRefusal::TenantFull { bound: "tenant_names_bytes_max" };
             lookup.refusal = (is_full && !lookup.page.is_empty()).then_some(full);
         }
         lookup
@@ -75,15 +76,15 @@ impl Lookup {
     /// Returns the refusal of a batch whose new names would take the tenant past a bound. Names
     /// that exist do not count as new. Example: a tenant with 1,000 series and a bound of 1,000 can
     /// still write all of them.
-    fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<Refusal> {
+    fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<BatchRefusal> {
         let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
         if passes(catalog.series_count(), self.new_series.len(), limits.tenant_series_max) {
-            return Some(Refusal::TenantFull { bound: "tenant_series_max" });
+            return Some(BatchRefusal::TenantFull { bound: "tenant_series_max" });
         }
         let new = self.fields.iter().filter(|known| known.is_none()).count();
         let is_full =
             batch.has_excess_fields || passes(catalog.field_count(), new, limits.tenant_fields_max);
-        is_full.then_some(Refusal::TenantFull { bound: "tenant_fields_max" })
+        is_full.then_some(BatchRefusal::TenantFull { bound: "tenant_fields_max" })
     }
 
     fn look_up_series(&mut self, wanted: &NewSeries, catalog: &Catalog) {

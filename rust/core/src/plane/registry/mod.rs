@@ -17,24 +17,24 @@ use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::names::NameReader;
-use crate::storage::seal::Kind;
+use crate::storage::seal::BlobKind;
 use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
 /// All names of one tenant that this process knows.
 ///
-/// Invariant: the catalog holds the names of the first [`Names::pages`] pages, perhaps some of
+/// Invariant: the catalog holds the names of the first [`KnownNames::pages`] pages, perhaps some of
 /// later pages. A page is noted once, in order. The registry calls only the store and its caches,
 /// so a thread with one of its locks waits for no other owner.
-pub(super) struct Registry {
+pub(super) struct NamesRegistry {
     sealed: Arc<SealedStore>,
     /// Lock to follow pages, or to append and note a page. Taken before `names`.
     order: Mutex<()>,
-    names: RwLock<Names>,
+    names: RwLock<KnownNames>,
 }
 
 /// The catalog as of a number of pages.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct KnownNames {
     /// Pages of names that are in the catalog.
     pages: u64,
     /// Bytes of the names on these pages.
@@ -44,20 +44,20 @@ pub(super) struct Names {
     pub(super) catalog: Catalog,
 }
 
-impl Registry {
+impl NamesRegistry {
     pub(super) fn new(sealed: Arc<SealedStore>) -> Self {
         Self { sealed, order: Mutex::default(), names: RwLock::default() }
     }
 
     /// Lends the known names. The caller passes the catalog on instead of calling this again: a
     /// writer that waits in between would block both calls.
-    pub(super) fn names(&self) -> RwLockReadGuard<'_, Names> {
+    pub(super) fn names(&self) -> RwLockReadGuard<'_, KnownNames> {
         // A poisoned lock is taken over, here and below. A name is noted whole or not at all, and a
         // page that was noted only in part is followed again.
         self.names.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn names_mut(&self) -> RwLockWriteGuard<'_, Names> {
+    fn names_mut(&self) -> RwLockWriteGuard<'_, KnownNames> {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -199,7 +199,7 @@ impl Registry {
         let new = NewNames { series, fields, sealed_names: Vec::new() };
         first.after(&new)?;
         let place = NamesPage::new(lookup.pages + 1, first, &new).place();
-        let sealed_names = self.sealed.sealer.seal_at(Kind::Names, &place, &lookup.page)?;
+        let sealed_names = self.sealed.sealer.seal_at(BlobKind::Names, &place, &lookup.page)?;
         Ok(NewNames { sealed_names, ..new })
     }
 }

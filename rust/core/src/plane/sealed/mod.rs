@@ -10,7 +10,7 @@ use crate::codec::decode_block;
 use crate::model::batch::Block;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
+use crate::storage::seal::{self, BlobKind, DataKey, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
 use crate::storage::store::{
     CURSOR_BYTES_MAX, Cursor, LogEntry, MemoryStore, NamesPage, Planes, Store,
@@ -51,7 +51,7 @@ pub(super) fn open(
 
 /// Returns the names of a page.
 pub(super) fn open_names(sealer: &Sealer, page: &NamesPage) -> Result<Vec<u8>> {
-    sealer.open_at(Kind::Names, &page.place(), &page.sealed_names)
+    sealer.open_at(BlobKind::Names, &page.place(), &page.sealed_names)
 }
 
 impl SealedStore {
@@ -93,12 +93,12 @@ impl SealedStore {
             let message = format!("a cursor has at most {CURSOR_BYTES_MAX} bytes");
             return Err(Error::Invalid { message });
         }
-        Ok(Cursor { key, position: self.sealer.seal(Kind::Beside, &position)? })
+        Ok(Cursor { key, position: self.sealer.seal(BlobKind::Beside, &position)? })
     }
 
     /// Returns the content of a block of the log.
     pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
-        decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
+        decode_block(&self.sealer.open(BlobKind::LogBlock, &entry.sealed)?)
     }
 
     /// Calls `visit` for these blocks of the log in order, with position and encoded content. If
@@ -120,7 +120,7 @@ impl SealedStore {
             rest = later;
             for entry in entries {
                 self.store.check_open()?;
-                visit(entry.sequence, &self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
+                visit(entry.sequence, &self.sealer.open(BlobKind::LogBlock, &entry.sealed)?)?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::plane::caches::open_segments::{BlockHour, OpenSegment};
 use crate::plane::caches::table_bytes::table_bytes;
 use crate::query::{Collector, Selection, SeriesIndex};
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::segment::{BlockEntry, HOUR_NS, Part, filtered, hour_of};
+use crate::storage::segment::{BlockEntry, HOUR_NS, SegmentPart, filtered, hour_of};
 use crate::storage::tombstone::Origin;
 
 /// Hours of a block that a read takes from the cache. A read of more hours decodes the block.
@@ -63,7 +63,7 @@ impl SealedStore {
         self.store.prefetch(&mut unknown.by_ref().map(|entry| (entry.id, entry.bytes)));
     }
 
-    fn part(&self, open: &OpenSegment, part: Part) -> Result<Arc<Vec<u8>>> {
+    fn part(&self, open: &OpenSegment, part: SegmentPart) -> Result<Arc<Vec<u8>>> {
         self.store.check_open()?;
         let cache = &self.caches.open_segments.parts;
         if let Some(plain) = cache.get(&(open.id, part)) {
@@ -80,7 +80,7 @@ impl SealedStore {
         open: &OpenSegment,
         index: usize,
     ) -> Result<Option<Table>> {
-        Ok(decode_block(&self.part(open, Part::Block(index))?)?.tables.pop())
+        Ok(decode_block(&self.part(open, SegmentPart::Block(index))?)?.tables.pop())
     }
 
     /// Hands the rows of a segment that `selection` wants to `collector`, in write order within
@@ -108,7 +108,7 @@ impl SealedStore {
                 && block.overlaps(&hours_ns)
                 && !selection.hides_in(&origin, &(block.min_ns..block.max_ns.saturating_add(1)))
             {
-                let statistics = self.part(open, Part::Statistics(index))?;
+                let statistics = self.part(open, SegmentPart::Statistics(index))?;
                 let statistics = BlockReader::open(&statistics)?;
                 left_out =
                     selection.collect_statistics(&statistics, &hours_ns, aggregation, collector)?;
@@ -151,7 +151,7 @@ impl SealedStore {
                 return Ok(());
             }
         }
-        let rows = self.part(open, Part::Block(index))?;
+        let rows = self.part(open, SegmentPart::Block(index))?;
         let block = BlockReader::open(&rows)?;
         selection.collect((&origin, &block), times_ns, fields, collector)
     }
@@ -175,7 +175,7 @@ impl SealedStore {
         if let Some(known) = known {
             return Ok(known);
         }
-        let plain = self.part(open, Part::Block(index))?;
+        let plain = self.part(open, SegmentPart::Block(index))?;
         let block = BlockReader::open(&plain)?;
         if block.tables().iter().any(|table| table.columns.len() > BLOCK_COLUMNS_MAX) {
             return Ok(Vec::new());

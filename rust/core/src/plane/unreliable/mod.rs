@@ -11,7 +11,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use self::world::{Fate, Network};
-use super::{Acknowledge, Due, Plane, WriteError};
+use super::{Acknowledgement, CompactionTrigger, Plane, WriteError};
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::time::SECOND_NS;
@@ -25,7 +25,7 @@ const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 const PROCESSES: usize = 3;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum FleetStep {
     /// A process writes a batch.
     Write(usize),
     Read(usize),
@@ -38,20 +38,20 @@ enum Step {
     Restart(usize),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = FleetStep> {
     prop_oneof![
-        8 => (0..PROCESSES).prop_map(Step::Write),
-        6 => (0..PROCESSES).prop_map(Step::Read),
-        3 => (0..PROCESSES).prop_map(Step::Compact),
-        1 => Just(Step::LoseLease),
-        2 => Just(Step::Fork),
-        1 => (0..PROCESSES).prop_map(Step::Restart),
+        8 => (0..PROCESSES).prop_map(FleetStep::Write),
+        6 => (0..PROCESSES).prop_map(FleetStep::Read),
+        3 => (0..PROCESSES).prop_map(FleetStep::Compact),
+        1 => Just(FleetStep::LoseLease),
+        2 => Just(FleetStep::Fork),
+        1 => (0..PROCESSES).prop_map(FleetStep::Restart),
     ]
 }
 
 /// Numbers of batches, by the answer that their writers got.
 #[derive(Default)]
-struct Told {
+struct AnsweredBatches {
     stored: BTreeSet<u32>,
     /// Stored or not. A read may have shown them.
     unknown: BTreeSet<u32>,
@@ -61,7 +61,7 @@ struct Told {
 struct Fleet {
     network: Network,
     planes: Vec<Plane>,
-    told: Told,
+    told: AnsweredBatches,
     next: u32,
 }
 
@@ -72,7 +72,7 @@ impl Fleet {
         let open = |_| Plane::open(&network, "plane", &MASTER_KEY, "acme").unwrap();
         let planes = (0..PROCESSES).map(open).collect();
         network.0.seed(seed, one_in);
-        Self { network, planes, told: Told::default(), next: 0 }
+        Self { network, planes, told: AnsweredBatches::default(), next: 0 }
     }
 
     /// Opens the plane of a process again, with as many attempts as this takes.
@@ -128,22 +128,22 @@ impl Fleet {
         Some(set)
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &FleetStep) {
         match *step {
-            Step::Write(process) => self.write(process),
-            Step::Read(process) => {
+            FleetStep::Write(process) => self.write(process),
+            FleetStep::Read(process) => {
                 self.read(process);
             }
-            Step::Compact(process) => {
-                if let Err(error) = self.planes[process].compact(Due::Now, NOW_NS) {
+            FleetStep::Compact(process) => {
+                if let Err(error) = self.planes[process].compact(CompactionTrigger::Now, NOW_NS) {
                     self.note(process, &error);
                 }
             }
-            Step::LoseLease => self.network.0.lose_lease(),
-            Step::Fork => {
+            FleetStep::LoseLease => self.network.0.lose_lease(),
+            FleetStep::Fork => {
                 self.network.0.fork();
             }
-            Step::Restart(process) => self.restart(process),
+            FleetStep::Restart(process) => self.restart(process),
         }
     }
 }
@@ -161,10 +161,10 @@ fn batch(number: u32) -> String {
 }
 
 fn write(plane: &Plane, number: u32) -> Result<()> {
-    write_as(plane, number, Acknowledge::Durable)
+    write_as(plane, number, Acknowledgement::Durable)
 }
 
-fn write_as(plane: &Plane, number: u32, acknowledge: Acknowledge) -> Result<()> {
+fn write_as(plane: &Plane, number: u32, acknowledge: Acknowledgement) -> Result<()> {
     let (limits, body) = (WriteLimits::default(), batch(number));
     match plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, acknowledge) {
         Ok(_) => Ok(()),
@@ -211,7 +211,7 @@ proptest! {
             .collect();
         prop_assert!(seen.iter().all(|set| *set == seen[0]));
         fleet.network.0.lose_lease();
-        prop_assert!(fleet.planes[0].compact(Due::Now, NOW_NS).unwrap().is_some());
+        prop_assert!(fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap().is_some());
         for process in 0..PROCESSES {
             let set = fleet.read(process).unwrap();
             prop_assert_eq!(&set, &seen[0]);
@@ -289,7 +289,7 @@ fn a_process_that_writes_what_it_knows_follows_no_names() {
     write(&fleet.planes[1], 77).unwrap();
     assert!(asked(), "for the first row of its own");
     // Act as the maintenance process: it keeps no rows, so it follows no names.
-    let rested = Due::LargeOrAged { age_ns: SECOND_NS };
+    let rested = CompactionTrigger::LargeOrAged { age_ns: SECOND_NS };
     fleet.planes[1].compact(rested, NOW_NS).unwrap().unwrap();
     // Each write has another entity and another field.
     (0..5).for_each(|_| fleet.write(0));
@@ -310,7 +310,7 @@ fn segments_that_a_series_needs_are_fetched_together() {
     let mut fleet = Fleet::new(1, 0);
     let world = Arc::clone(&fleet.network.0);
     fleet.write(0);
-    fleet.planes[0].compact(Due::Now, NOW_NS).unwrap().unwrap();
+    fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     let bounds = AnswerBounds { points_max: 10, values_max: 1_000 };
     for fetched in [1, 0] {
         let query = SeriesQuery {
@@ -335,8 +335,8 @@ fn a_compactor_that_is_overtaken_leaves_its_work_to_another() {
     let world = Arc::clone(&fleet.network.0);
     let lost = Arc::clone(&world);
     *world.in_segment.lock().unwrap() = Some(Box::new(move || lost.lose_lease()));
-    assert_eq!(fleet.planes[0].compact(Due::Now, NOW_NS).unwrap(), None);
-    let done = fleet.planes[2].compact(Due::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap(), None);
+    let done = fleet.planes[2].compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     assert_eq!(done.blocks, 3);
     assert!((0..PROCESSES).all(|process| fleet.read(process).unwrap().len() == 3));
     assert_eq!(world.store().segments().unwrap().len(), 1, "that of the first one is gone");
@@ -349,7 +349,7 @@ fn batches_that_wait_outlast_a_store_that_is_away() {
     let (plane, world) = (&fleet.planes[0], &fleet.network.0);
     write(plane, 0).unwrap();
     for number in [5, 10] {
-        write_as(plane, number, Acknowledge::Buffered { bytes_max: 1 << 20 }).unwrap();
+        write_as(plane, number, Acknowledgement::Buffered { bytes_max: 1 << 20 }).unwrap();
     }
     *world.next.lock().unwrap() = Some(Fate::Unavailable);
     assert!(matches!(plane.flush(), Err(Error::Unavailable { .. })));

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::world::{Hook, World};
 use crate::model::error::{Error, Result};
 use crate::storage::store::{
-    CompactionLock, Counts, FirstIds, Link, LogEntry, MemoryStore, NamesPage, NewBlock, NewNames,
-    NewSegment, SegmentId, SegmentsLock, Snapshot, Space, Store, View,
+    CompactionLock, FirstIds, Link, LogEntry, LogView, MemoryStore, NamesPage, NewBlock, NewNames,
+    NewSegment, SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
 };
 
 /// The store of one process.
@@ -40,14 +40,14 @@ struct Pin;
 impl SegmentsLock for Pin {}
 
 /// A segment that counts only if the lease under which it began is still held at its end.
-struct Fenced {
+struct FencedSegment {
     world: Arc<World>,
     lease: u64,
     id: SegmentId,
     bytes: Vec<u8>,
 }
 
-impl NewSegment for Fenced {
+impl NewSegment for FencedSegment {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         Ok(())
@@ -139,7 +139,7 @@ impl Store for FaultyStore {
 
     fn leave(&self, _end: u64) {}
 
-    fn view(&self, after: u64, generation: u64) -> Result<View> {
+    fn view(&self, after: u64, generation: u64) -> Result<LogView> {
         self.world.views.fetch_add(1, Ordering::Relaxed);
         let view = self.world()?.read(|store| store.view(after, generation));
         call(&self.world.in_view);
@@ -162,7 +162,7 @@ impl Store for FaultyStore {
         self.world()?.read(|store| store.cursor(key))
     }
 
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self) -> Result<StoreCounts> {
         self.world()?.read(Store::counts)
     }
 
@@ -182,7 +182,7 @@ impl Store for FaultyStore {
         let lease = self.lease.load(Ordering::Relaxed);
         check_lease(self.world()?, lease)?;
         let world = Arc::clone(&self.world);
-        Ok(Box::new(Fenced { world, lease, id: *id, bytes: Vec::new() }))
+        Ok(Box::new(FencedSegment { world, lease, id: *id, bytes: Vec::new() }))
     }
 
     fn create_scratch_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
@@ -240,7 +240,7 @@ impl Store for FaultyStore {
         self.world()?.read(Store::space)
     }
 
-    fn snapshot(&self) -> Result<Snapshot> {
+    fn snapshot(&self) -> Result<StoreSnapshot> {
         self.world()?.read(Store::snapshot)
     }
 
@@ -264,7 +264,7 @@ impl Store for FaultyStore {
         self.world()?.change(|store| store.load_log(entries))
     }
 
-    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         self.world()?.change(|store| store.load_snapshot(snapshot))
     }
 

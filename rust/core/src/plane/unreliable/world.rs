@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::model::error::{Error, Result};
-use crate::storage::store::{MemoryStore, Peeked, Planes, Store};
+use crate::storage::store::{MemoryStore, PeekedCounts, Planes, Store};
 
 use super::store::{FaultyStore, loaded_copy};
 
@@ -168,7 +168,7 @@ impl Planes for Network {
         Err(Error::Missing(plane.to_owned()))
     }
 
-    fn counts(&self, plane: &str) -> Result<Peeked> {
+    fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         Err(Error::Missing(plane.to_owned()))
     }
 }

@@ -12,12 +12,12 @@ use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::names::NameReader;
 use crate::storage::manifest::Manifest;
-use crate::storage::seal::{Kind, Sealer};
-use crate::storage::store::{NamesPage, Planes, Store, View};
+use crate::storage::seal::{BlobKind, Sealer};
+use crate::storage::store::{LogView, NamesPage, Planes, Store};
 
 /// Counts of what was read, and the damages found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerificationReport {
     /// Blocks of the log.
     pub blocks: u64,
     /// Number of segments, without the checkpoint.
@@ -35,18 +35,25 @@ struct Verification {
     store: Box<dyn Store>,
     sealer: Sealer,
     catalog: Catalog,
-    found: Verified,
+    found: VerificationReport,
 }
 
-pub(super) fn verify(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<Verified> {
+pub(super) fn verify(
+    planes: &dyn Planes,
+    plane: &str,
+    master_key: &[u8; 32],
+) -> Result<VerificationReport> {
     let (store, sealer) = match sealed::open(planes, plane, master_key) {
         Ok(opened) => opened,
         Err(error @ (Error::Corrupt { .. } | Error::Foreign { .. })) => {
-            return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
+            return Ok(VerificationReport {
+                damages: vec![error.to_string()],
+                ..VerificationReport::default()
+            });
         }
         Err(error) => return Err(error),
     };
-    let found = Verified::default();
+    let found = VerificationReport::default();
     let mut verification = Verification { store, sealer, catalog: Catalog::default(), found };
     verification.tables()?;
     verification.content()?;
@@ -136,7 +143,7 @@ impl Verification {
         self.names()?;
         let Some(view) = view else { return Ok(()) };
         if let Some(sealed) = &view.manifest {
-            let opened = self.sealer.open(Kind::Manifest, sealed);
+            let opened = self.sealer.open(BlobKind::Manifest, sealed);
             let manifest = opened.and_then(|plain| Manifest::decode(&plain));
             if let Some(manifest) = self.note("the manifest", manifest)? {
                 if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
@@ -149,10 +156,10 @@ impl Verification {
     }
 
     /// Verifies the blocks of the log from the blocks of `view` up to position `head`.
-    fn log(&mut self, mut view: View, head: u64) -> Result<()> {
+    fn log(&mut self, mut view: LogView, head: u64) -> Result<()> {
         while let Some(last) = view.entries.last().map(|entry| entry.sequence) {
             for entry in view.entries.iter().filter(|entry| entry.sequence <= head) {
-                let plain = self.sealer.open(Kind::LogBlock, &entry.sealed);
+                let plain = self.sealer.open(BlobKind::LogBlock, &entry.sealed);
                 let block = plain.and_then(|plain| decode_block(&plain));
                 let part = format!("block {} of the log", entry.sequence);
                 if let Some(block) = self.note(&part, block)? {

@@ -8,23 +8,25 @@ use crate::model::names::SeriesId;
 use crate::plane::follower::{ALWAYS_NS, MISSING};
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{BlockEntry, Part, Representatives, Segment, day_of, statistics};
+use crate::storage::segment::{
+    BlockEntry, Representatives, Segment, SegmentPart, day_of, statistics,
+};
 use crate::storage::tombstone::{Origin, Tombstone, visible};
 
 /// Rank of the measurement, representative series and time of a row. Rows ascend by this key.
-type Key = (u32, SeriesId, i64);
+type RowKey = (u32, SeriesId, i64);
 
 /// First and last key of the rows of some blocks, and their smallest and greatest time.
 #[derive(Clone, Copy)]
 struct Bounds {
-    first: Key,
-    last: Key,
+    first: RowKey,
+    last: RowKey,
     min_ns: i64,
     max_ns: i64,
 }
 
 impl Bounds {
-    fn new(keys: &[Key]) -> Option<Self> {
+    fn new(keys: &[RowKey]) -> Option<Self> {
         let times_ns = || keys.iter().map(|key| key.2);
         let (min_ns, max_ns) = (times_ns().min()?, times_ns().max()?);
         Some(Self { first: *keys.first()?, last: *keys.last()?, min_ns, max_ns })
@@ -160,7 +162,7 @@ impl Verification {
     ) -> Result<()> {
         let mut stored = None;
         if segment.blocks()[index].has_statistics() {
-            let plain = segment.read(&*self.store, Part::Statistics(index));
+            let plain = segment.read(&*self.store, SegmentPart::Statistics(index));
             let block = plain.and_then(|plain| decode_block(&plain));
             let part = format!("{part}, statistics");
             let Some(block) = self.note(&part, block)? else { return Ok(()) };
@@ -173,7 +175,7 @@ impl Verification {
     }
 }
 
-fn keys_of(table: &Table, representatives: &Representatives) -> Result<Vec<Key>> {
+fn keys_of(table: &Table, representatives: &Representatives) -> Result<Vec<RowKey>> {
     let rank = representatives.rank(table)?;
     let rows = table.series.iter().zip(&table.times_ns);
     rows.map(|(id, time_ns)| Ok((rank, representatives.representative(*id)?, *time_ns))).collect()

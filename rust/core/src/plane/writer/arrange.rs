@@ -3,7 +3,7 @@
 //! Neighbouring rows of one entity pack far better than rows in arrival order. The order loses no
 //! information: write order matters only between the rows of one entity (F4, F6, H27).
 
-use crate::model::batch::{Rows, Table, Values};
+use crate::model::batch::{RowSet, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::SeriesId;
 
@@ -33,7 +33,7 @@ pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
     table.series = gather(&table.series, &order);
     table.times_ns = gather(&table.times_ns, &order);
     for column in &mut table.columns {
-        let Rows::Some(rows) = &mut column.rows else {
+        let RowSet::Some(rows) = &mut column.rows else {
             arrange_values(&mut column.values, &order);
             continue;
         };
@@ -157,15 +157,15 @@ mod tests {
             series: vec![2, 1, 0, 1],
             times_ns: vec![10, 11, 12, 13],
             columns: vec![
-                column(Rows::All, Values::Float(vec![0.0, 1.0, 2.0, 3.0])),
-                column(Rows::Some(vec![1, 2]), Values::Bool(vec![true, false])),
+                column(RowSet::All, Values::Float(vec![0.0, 1.0, 2.0, 3.0])),
+                column(RowSet::Some(vec![1, 2]), Values::Bool(vec![true, false])),
             ],
         };
         by_entity(&mut table, &catalog());
         assert_eq!(table.series, [2, 0, 1, 1]);
         assert_eq!(table.times_ns, [10, 12, 11, 13]);
         assert_eq!(table.columns[0].values, Values::Float(vec![0.0, 2.0, 1.0, 3.0]));
-        assert_eq!(table.columns[1].rows, Rows::Some(vec![1, 2]));
+        assert_eq!(table.columns[1].rows, RowSet::Some(vec![1, 2]));
         assert_eq!(table.columns[1].values, Values::Bool(vec![false, true]));
     }
 
@@ -185,19 +185,19 @@ mod tests {
             series: vec![1, 0, 1],
             times_ns: vec![10, 11, 12],
             columns: vec![
-                Column { field: 0, rows: Rows::All, values: texts(&["a", "b", "c"]) },
-                Column { field: 1, rows: Rows::Some(vec![0, 1]), values: texts(&["a", "b"]) },
+                Column { field: 0, rows: RowSet::All, values: texts(&["a", "b", "c"]) },
+                Column { field: 1, rows: RowSet::Some(vec![0, 1]), values: texts(&["a", "b"]) },
             ],
         };
         by_entity(&mut table, &catalog());
         assert_eq!(table.columns[0].values, texts(&["b", "a", "c"]));
-        assert_eq!(table.columns[1].rows, Rows::Some(vec![0, 1]));
+        assert_eq!(table.columns[1].rows, RowSet::Some(vec![0, 1]));
         assert_eq!(table.columns[1].values, texts(&["b", "a"]));
     }
 
     #[test]
     fn a_column_of_few_values_moves_with_its_rows() {
-        let rows = Rows::Some(vec![1, 10, 90]);
+        let rows = RowSet::Some(vec![1, 10, 90]);
         let values = Values::Float(vec![1.0, 10.0, 90.0]);
         let mut table = Table {
             series: (0..100).map(|row| row % 2).collect(),
@@ -205,7 +205,7 @@ mod tests {
             columns: vec![Column { field: 0, rows, values }],
         };
         by_entity(&mut table, &catalog());
-        assert_eq!(table.columns[0].rows, Rows::Some(vec![5, 45, 50]));
+        assert_eq!(table.columns[0].rows, RowSet::Some(vec![5, 45, 50]));
         assert_eq!(table.columns[0].values, Values::Float(vec![10.0, 90.0, 1.0]));
         assert_eq!([5, 45, 50].map(|row| table.times_ns[row]), [10, 90, 1]);
     }

@@ -10,22 +10,22 @@ const BLOCKS_MAX: usize = 65_536;
 
 /// A bounded queue in write order.
 #[derive(Default)]
-pub(super) struct Buffer {
-    state: Mutex<State>,
+pub(super) struct WriteQueue {
+    state: Mutex<WriteQueueState>,
     /// Lock to store blocks, so that they are stored in order.
     flushing: Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct WriteQueueState {
     waiting: Vec<NewBlock>,
     /// Sealed bytes of the blocks that wait or are being stored.
     bytes: usize,
     is_closed: bool,
 }
 
-impl Buffer {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl WriteQueue {
+    fn state(&self) -> MutexGuard<'_, WriteQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,10 +85,10 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::store::Counts;
+    use crate::storage::store::StoreCounts;
 
     fn block(content: u8) -> NewBlock {
-        let counts = Counts { rows: 1, ..Counts::default() };
+        let counts = StoreCounts { rows: 1, ..StoreCounts::default() };
         NewBlock { sealed: vec![content; 100], counts, cursor: None }
     }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_stored_in_order_and_leaves_room() {
-        let buffer = Buffer::default();
+        let buffer = WriteQueue::default();
         assert!(buffer.push(block(1), 250));
         assert!(buffer.push(block(2), 250));
         assert!(!buffer.push(block(3), 250), "F10: bounded in bytes");
@@ -116,14 +116,14 @@ mod tests {
 
     #[test]
     fn a_batch_larger_than_the_buffer_passes_alone() {
-        let buffer = Buffer::default();
+        let buffer = WriteQueue::default();
         assert!(buffer.push(block(1), 10));
         assert!(!buffer.push(block(2), 10));
     }
 
     #[test]
     fn what_is_being_stored_counts_until_it_is() {
-        let buffer = Buffer::default();
+        let buffer = WriteQueue::default();
         assert!(buffer.push(block(1), 150));
         buffer
             .flush(|_| {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn after_a_full_disk_everything_is_tried_again_in_order() {
-        let buffer = Buffer::default();
+        let buffer = WriteQueue::default();
         assert!(buffer.push(block(1), 1_000));
         let full = buffer.flush(|_| {
             assert!(buffer.push(block(2), 1_000));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_store_that_fails_loses_what_waited_and_says_how_much() {
-        let buffer = Buffer::default();
+        let buffer = WriteQueue::default();
         assert!(buffer.push(block(1), 1_000));
         assert!(buffer.push(block(2), 1_000));
         let lost = buffer.flush(|_| Err(Error::Poisoned));

@@ -8,24 +8,24 @@ mod unseen;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::buffer::Buffer;
-pub use self::pending::{Pending, Written};
-use self::unseen::Unseen;
+use self::buffer::WriteQueue;
+pub use self::pending::{PendingBatch, WriteReport};
+use self::unseen::UnseenCounts;
 use super::failure::WriteError;
-use super::registry::{Registry, StoredIds};
+use super::registry::{NamesRegistry, StoredIds};
 use super::sealed::SealedStore;
 use crate::codec::{Effort, encode_block};
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE, ParseResult};
 use crate::model::error::Result;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
-use crate::storage::seal::Kind;
-use crate::storage::store::{Counts, Cursor, NewBlock};
+use crate::storage::seal::BlobKind;
+use crate::storage::store::{Cursor, NewBlock, StoreCounts};
 use crate::wire::columnar::{InputRows, parse_rows};
-use crate::wire::{Adapter, CsvColumns, Format, Mapping, ParseContext, Protocol, parse_csv};
+use crate::wire::{Adapter, CsvColumns, Format, NameRules, ParseContext, Protocol, parse_csv};
 
 /// Records in one of the input formats.
-pub(super) enum Input<'a> {
+pub(super) enum WriteInput<'a> {
     Body(Format, &'a [u8]),
     Csv(&'a mut CsvColumns, &'a [u8]),
     Rows(&'a InputRows<'a>),
@@ -38,7 +38,7 @@ pub struct AdaptedBody<'a> {
     /// Protocol of the body.
     pub protocol: Protocol,
     /// Maps names to stored names.
-    pub mapping: &'a Mapping,
+    pub mapping: &'a NameRules,
     /// If true, sound records are written although others are faulty.
     pub is_partial: bool,
     /// The whole body.
@@ -51,7 +51,7 @@ const READ_AGAIN_MAX: usize = 3;
 
 /// When a write returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Acknowledge {
+pub enum Acknowledgement {
     /// Returns when the batch is durable.
     Durable,
     /// Returns when the batch is durable. The position of its import is stored with the batch, or
@@ -74,7 +74,7 @@ pub enum Acknowledge {
     },
 }
 
-impl Acknowledge {
+impl Acknowledgement {
     /// Turns `AfterLines` into `At`, after a text of `line_count` lines.
     fn of_lines(self, line_count: usize) -> Self {
         let Self::AfterLines { key, before } = self else { return self };
@@ -90,25 +90,25 @@ impl Acknowledge {
 /// held are the locks under which names and raw keys are looked up.
 pub(super) struct Writer {
     sealed: Arc<SealedStore>,
-    registry: Arc<Registry>,
-    buffer: Buffer,
+    registry: Arc<NamesRegistry>,
+    buffer: WriteQueue,
 }
 
 impl Writer {
-    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
-        Self { sealed, registry, buffer: Buffer::default() }
+    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<NamesRegistry>) -> Self {
+        Self { sealed, registry, buffer: WriteQueue::default() }
     }
 
-    /// Appends a batch. The batch may be acknowledged when [`Pending::wait`] has returned.
+    /// Appends a batch. The batch may be acknowledged when [`PendingBatch::wait`] has returned.
     pub(super) fn append(
         &self,
-        input: Input<'_>,
+        input: WriteInput<'_>,
         limits: &WriteLimits,
         ingest_ns: i64,
-        acknowledge: Acknowledge,
-    ) -> Result<Pending, WriteError> {
+        acknowledge: Acknowledgement,
+    ) -> Result<PendingBatch, WriteError> {
         let (mut batch, ids) = match input {
-            Input::Adapted(body) => self.adapted(&body, limits, ingest_ns)?,
+            WriteInput::Adapted(body) => self.adapted(&body, limits, ingest_ns)?,
             input => {
                 let mut batch = self.parse(input, limits, ingest_ns)?;
                 let ids = self.registry.resolve(&mut batch, limits)?;
@@ -118,7 +118,7 @@ impl Writer {
         self.sealed.caches.settle();
         let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
-        let written = Written {
+        let written = WriteReport {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
             dropped: batch.dropped,
@@ -130,20 +130,22 @@ impl Writer {
             commit: Duration::ZERO,
         };
         match acknowledge.of_lines(batch.line_count) {
-            Acknowledge::At(cursor) => block.cursor = Some(self.sealed.seal_cursor(cursor)?),
-            _ if block.counts == Counts::default() => return Ok(Pending::none(written, started)),
-            Acknowledge::Durable | Acknowledge::AfterLines { .. } => {}
-            Acknowledge::Buffered { bytes_max } => {
+            Acknowledgement::At(cursor) => block.cursor = Some(self.sealed.seal_cursor(cursor)?),
+            _ if block.counts == StoreCounts::default() => {
+                return Ok(PendingBatch::none(written, started));
+            }
+            Acknowledgement::Durable | Acknowledgement::AfterLines { .. } => {}
+            Acknowledgement::Buffered { bytes_max } => {
                 if !self.buffer.push(block, bytes_max) {
-                    return Err(Refusal::BufferFull.into());
+                    return Err(BatchRefusal::BufferFull.into());
                 }
-                return Ok(Pending::none(written, started));
+                return Ok(PendingBatch::none(written, started));
             }
         }
         // Store batches that were acknowledged earlier before this batch.
         self.flush()?;
         let end = self.sealed.store.append_unsynced(vec![block])?;
-        Ok(Pending::new(written, started, Arc::clone(&self.sealed), end))
+        Ok(PendingBatch::new(written, started, Arc::clone(&self.sealed), end))
     }
 
     /// Reads a body of another protocol. A field whose type differs from the stored field rejects
@@ -156,54 +158,56 @@ impl Writer {
     ) -> Result<(Batch, StoredIds), WriteError> {
         let mut left = READ_AGAIN_MAX;
         loop {
-            let mut batch = self.parse(Input::Adapted(*body), limits, ingest_ns)?;
+            let mut batch = self.parse(WriteInput::Adapted(*body), limits, ingest_ns)?;
             if !body.is_partial && !batch.dropped.is_empty() {
-                return Err(Refusal::Dropped(batch.dropped).into());
+                return Err(BatchRefusal::Dropped(batch.dropped).into());
             }
             match self.registry.resolve(&mut batch, limits) {
-                Err(WriteError::Refused(Refusal::TypeConflict { .. })) if left > 0 => left -= 1,
+                Err(WriteError::Refused(BatchRefusal::TypeConflict { .. })) if left > 0 => {
+                    left -= 1;
+                }
                 resolved => return Ok((batch, resolved?)),
             }
         }
     }
 
-    fn parse(&self, input: Input<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
+    fn parse(&self, input: WriteInput<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
         // Fields that exist can be written again, even if the bound was lowered below their number.
         let field_count = self.registry.names().catalog.field_count();
         let tenant_fields_max = limits.tenant_fields_max.max(field_count);
         let limits = WriteLimits { tenant_fields_max, ..*limits };
         // Lock names before raw keys, in the same order as when they are noted.
-        let names = matches!(input, Input::Adapted(_)).then(|| self.registry.names());
+        let names = matches!(input, WriteInput::Adapted(_)).then(|| self.registry.names());
         let raw_keys = self.sealed.caches.raw_keys();
         let context = ParseContext::new(&raw_keys, &limits, &self.sealed.tenant_key, ingest_ns);
         match input {
-            Input::Body(format, body) => format.parse(body, context),
-            Input::Csv(header, body) => parse_csv(body, header, context),
-            Input::Adapted(body) => {
+            WriteInput::Body(format, body) => format.parse(body, context),
+            WriteInput::Csv(header, body) => parse_csv(body, header, context),
+            WriteInput::Adapted(body) => {
                 let catalog = &names.as_ref().expect("held for this input").catalog;
                 let adapter = Adapter { mapping: body.mapping, catalog };
                 body.protocol.parse(body.bytes, adapter, context)
             }
-            Input::Rows(rows) => parse_rows(rows, context),
+            WriteInput::Rows(rows) => parse_rows(rows, context),
         }
     }
 
-    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(NewBlock, Unseen)> {
-        let mut counts = Counts {
+    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(NewBlock, UnseenCounts)> {
+        let mut counts = StoreCounts {
             rows: u64::from(batch.accepted_count),
             rejected: batch.rejected_indices.len() as u64,
-            ..Counts::default()
+            ..StoreCounts::default()
         };
         let mut sealed = Vec::new();
-        let mut unseen = Unseen::default();
+        let mut unseen = UnseenCounts::default();
         if batch.accepted_count > 0 {
             counts.batches = 1;
             let block = self.block(batch, ids);
-            unseen = Unseen::of(&block, &self.registry.names().catalog);
+            unseen = UnseenCounts::of(&block, &self.registry.names().catalog);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
             sealed =
-                self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block, Effort::Low)?)?;
+                self.sealed.sealer.seal(BlobKind::LogBlock, &encode_block(&block, Effort::Low)?)?;
         }
         Ok((NewBlock { sealed, counts, cursor: None }, unseen))
     }

@@ -9,7 +9,7 @@ use crate::plane::sealed::SealedStore;
 
 /// Outcome of a batch that was not refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteReport {
     /// Records stored.
     pub accepted_count: u32,
     /// Indices of the records rejected one by one, ascending.
@@ -39,20 +39,20 @@ pub struct Written {
 /// the batch may be stored or lost, as if the process had died.
 /// as if the process had died: stored or not.
 #[must_use = "a batch is acknowledged once it was waited for"]
-pub struct Pending {
-    written: Written,
+pub struct PendingBatch {
+    written: WriteReport,
     started: Instant,
     /// Store and position that is to become durable. `None` if there is no need to wait.
     unsynced: Option<(Arc<SealedStore>, u64)>,
 }
 
-impl Pending {
-    pub(super) fn none(written: Written, started: Instant) -> Self {
+impl PendingBatch {
+    pub(super) fn none(written: WriteReport, started: Instant) -> Self {
         Self { written, started, unsynced: None }
     }
 
     pub(super) fn new(
-        written: Written,
+        written: WriteReport,
         started: Instant,
         sealed: Arc<SealedStore>,
         end: u64,
@@ -80,15 +80,15 @@ impl Pending {
     ///
     /// # Errors
     /// Returns the errors of [`Self::sync`].
-    pub fn wait(mut self) -> Result<Written> {
+    pub fn wait(mut self) -> Result<WriteReport> {
         self.sync()?;
         self.unsynced = None;
         let commit = self.started.elapsed();
-        Ok(Written { commit, ..std::mem::take(&mut self.written) })
+        Ok(WriteReport { commit, ..std::mem::take(&mut self.written) })
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingBatch {
     fn drop(&mut self) {
         if let Some((sealed, end)) = &self.unsynced {
             sealed.store.leave(*end);
@@ -100,14 +100,14 @@ impl Drop for Pending {
 mod tests {
     use super::*;
     use crate::model::limits::WriteLimits;
-    use crate::plane::{Acknowledge, Plane};
-    use crate::storage::store::Directory;
+    use crate::plane::{Acknowledgement, Plane};
+    use crate::storage::store::DirectoryPlanes;
     use crate::wire::Format;
 
     const BODY: &[u8] = br#"[{"measurement": "link", "time": "2026-01-01T00:00:00Z",
         "tags": {"entity_id": "e1"}, "fields": {"snr_db": 1.5}}]"#;
 
-    fn append(plane: &Plane, body: &[u8], acknowledge: Acknowledge) -> Pending {
+    fn append(plane: &Plane, body: &[u8], acknowledge: Acknowledgement) -> PendingBatch {
         let limits = WriteLimits::default();
         let now_ns = 1_790_000_000_000_000_000;
         plane.append(Format::Json, body, &limits, now_ns, acknowledge).unwrap()
@@ -119,7 +119,7 @@ mod tests {
 
     fn with_plane(test: impl Fn(Plane)) {
         let directory = tempfile::tempdir().unwrap();
-        let planes = Directory::new(directory.path());
+        let planes = DirectoryPlanes::new(directory.path());
         Plane::create(&planes, "plane", &[7; 32]).unwrap();
         test(Plane::open(&planes, "plane", &[7; 32], "acme").unwrap());
     }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn batches_are_seen_once_one_of_them_was_waited_for() {
         with_plane(|plane| {
-            let [first, second] = [(); 2].map(|()| append(&plane, BODY, Acknowledge::Durable));
+            let [first, second] = [(); 2].map(|()| append(&plane, BODY, Acknowledgement::Durable));
             assert!(first.needs_sync());
             assert_eq!(rows(&plane), 0);
             assert_eq!(second.wait().unwrap().accepted_count, 1);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_batch_that_nobody_waits_for_is_there_for_the_next_read() {
         with_plane(|plane| {
-            drop(append(&plane, BODY, Acknowledge::Durable));
+            drop(append(&plane, BODY, Acknowledgement::Durable));
             assert_eq!(rows(&plane), 1);
         });
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_batch_outlives_the_handle_it_was_written_with() {
         with_plane(|plane| {
-            let pending = append(&plane, BODY, Acknowledge::Durable);
+            let pending = append(&plane, BODY, Acknowledgement::Durable);
             plane.close();
             drop(plane);
             assert_eq!(pending.wait().unwrap().accepted_count, 1);
@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn nothing_is_waited_for_where_nothing_was_appended() {
         with_plane(|plane| {
-            assert!(!append(&plane, b"[]", Acknowledge::Durable).needs_sync());
-            let buffered = append(&plane, BODY, Acknowledge::Buffered { bytes_max: 1_000 });
+            assert!(!append(&plane, b"[]", Acknowledgement::Durable).needs_sync());
+            let buffered = append(&plane, BODY, Acknowledgement::Buffered { bytes_max: 1_000 });
             assert!(!buffered.needs_sync());
             assert_eq!(buffered.wait().unwrap().accepted_count, 1);
             assert_eq!(rows(&plane), 0);

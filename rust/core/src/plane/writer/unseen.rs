@@ -11,7 +11,7 @@ const NAME_MAX: usize = 64;
 
 /// Counts of such rows. Each row counts once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Unseen {
+pub(super) struct UnseenCounts {
     /// Rows without `entity_id`.
     pub(super) no_entity: u32,
     /// Other rows whose measurement the service does not serve.
@@ -20,7 +20,7 @@ pub(super) struct Unseen {
     pub(super) first: [Option<String>; 2],
 }
 
-impl Unseen {
+impl UnseenCounts {
     /// Counts such rows of `block`, whose series are stored ids.
     pub(super) fn of(block: &Block, catalog: &Catalog) -> Self {
         let mut unseen = Self::default();

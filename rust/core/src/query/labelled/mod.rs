@@ -11,5 +11,5 @@ pub(crate) use columns::{SampleColumn, SampleColumns};
 pub(crate) use labels::label_texts;
 pub use labels::{Labels, METRIC, labels_of, metric_of};
 pub use matcher::{LabelMatcher, LabelTest};
-pub(crate) use query::Matched;
+pub(crate) use query::MatchedSeries;
 pub use query::{LabelBounds, LabelQuery, LabelRefusal, LabelledSeries};

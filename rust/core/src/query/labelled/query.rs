@@ -51,7 +51,7 @@ pub struct LabelledSeries {
 }
 
 /// Series and fields of one measurement that meet the conditions of a query.
-pub(crate) struct Matched {
+pub(crate) struct MatchedSeries {
     pub(crate) measurement: MeasurementIndex,
     pub(crate) series: Vec<SeriesId>,
     /// Ascending.
@@ -61,10 +61,10 @@ pub(crate) struct Matched {
 impl LabelQuery {
     /// Returns the series and fields that meet the conditions, by measurement. The cost is that of
     /// the series of the measurements that have a matching field.
-    pub(crate) fn matched(&self, catalog: &Catalog) -> Vec<Matched> {
+    pub(crate) fn matched(&self, catalog: &Catalog) -> Vec<MatchedSeries> {
         let (of_metric, of_series): (Vec<&LabelMatcher>, Vec<&LabelMatcher>) =
             self.matchers.iter().partition(|matcher| matcher.label == METRIC);
-        let mut matched: Vec<Matched> = Vec::new();
+        let mut matched: Vec<MatchedSeries> = Vec::new();
         for (id, field) in catalog.all_fields() {
             let metric = metric_of(&field.name);
             if field.field_type == FieldType::Text
@@ -72,10 +72,10 @@ impl LabelQuery {
             {
                 continue;
             }
-            let is_it = |each: &&mut Matched| each.measurement == field.measurement;
+            let is_it = |each: &&mut MatchedSeries| each.measurement == field.measurement;
             match matched.iter_mut().find(is_it) {
                 Some(known) => known.fields.push(id),
-                None => matched.push(Matched {
+                None => matched.push(MatchedSeries {
                     measurement: field.measurement,
                     series: Vec::new(),
                     fields: vec![id],

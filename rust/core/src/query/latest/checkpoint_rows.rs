@@ -6,7 +6,7 @@ use super::measurements::Latest;
 use super::merged_sample::SAMPLE_BYTES_MAX;
 use super::table::{LatestTable, NONE};
 use super::value::ValueRef;
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::{FieldId, SeriesId};
 
@@ -127,7 +127,7 @@ impl TableBuilder {
     fn finish(self) -> Table {
         let row_count = self.series.len();
         let column = |(field, (rows, values)): (FieldId, (Vec<u32>, Values))| {
-            let rows = if rows.len() == row_count { Rows::All } else { Rows::Some(rows) };
+            let rows = if rows.len() == row_count { RowSet::All } else { RowSet::Some(rows) };
             Column { field, rows, values }
         };
         let columns = self.columns.into_iter().map(column).collect();

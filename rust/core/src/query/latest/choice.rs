@@ -43,15 +43,15 @@ pub struct EntityChoice<'a> {
 
 /// An entity of a choice.
 #[derive(Clone, Copy)]
-pub(super) struct Chosen {
+pub(super) struct ChosenEntity {
     pub(super) measurement: MeasurementIndex,
     pub(super) slot: u32,
 }
 
 impl LatestView<'_> {
     /// Returns all entities of a choice in its order: 24 bytes of memory for each.
-    pub(super) fn chosen(&self, choice: &EntityChoice<'_>) -> Vec<Chosen> {
-        let mut found: Vec<(Option<f64>, Chosen)> = Vec::new();
+    pub(super) fn chosen(&self, choice: &EntityChoice<'_>) -> Vec<ChosenEntity> {
+        let mut found: Vec<(Option<f64>, ChosenEntity)> = Vec::new();
         for measurement in self.measurements(choice.measurement) {
             let Some(table) = self.latest.table(measurement) else { continue };
             let id_of = |name| self.catalog.find_field(measurement, name).map(|(id, _)| id);
@@ -74,7 +74,7 @@ impl LatestView<'_> {
                     continue;
                 }
                 let key = sorted.and_then(|field| table.number(slot, field));
-                found.push((key, Chosen { measurement, slot }));
+                found.push((key, ChosenEntity { measurement, slot }));
             }
         }
         self.sort(&mut found, choice);
@@ -82,13 +82,13 @@ impl LatestView<'_> {
     }
 
     /// Sorts what is sorted by name. The sort is stable.
-    fn sort(&self, found: &mut [(Option<f64>, Chosen)], choice: &EntityChoice<'_>) {
+    fn sort(&self, found: &mut [(Option<f64>, ChosenEntity)], choice: &EntityChoice<'_>) {
         let directed = |order: Ordering| if choice.descending { order.reverse() } else { order };
         match choice.order {
             EntityOrder::Name if choice.descending => found.reverse(),
             EntityOrder::Name => {}
             EntityOrder::Time => {
-                let time_ns = |of: &Chosen| {
+                let time_ns = |of: &ChosenEntity| {
                     self.latest.table(of.measurement).map(|table| table.time_ns(of.slot))
                 };
                 found.sort_by(|(_, a), (_, b)| directed(time_ns(a).cmp(&time_ns(b))));

@@ -20,7 +20,7 @@ const KEPT_BYTES_MAX: usize = if cfg!(test) { 64 } else { 64 << 10 };
 /// The keys of the shapes that were last written.
 #[derive(Default)]
 pub(super) struct KeyCache {
-    keys: Vec<Keys>,
+    keys: Vec<ValueKeys>,
     /// Index in `keys` of each shape.
     of_shape: HashMap<u32, usize, RandomState>,
     /// The shape that was last used. It is usually the next one, too.
@@ -29,7 +29,7 @@ pub(super) struct KeyCache {
 }
 
 /// The keys of a row's values, in byte order of the field names.
-pub(super) enum Keys {
+pub(super) enum ValueKeys {
     /// Keys that take few bytes.
     Kept {
         /// Keys with colons and commas, one after another.
@@ -42,7 +42,7 @@ pub(super) enum Keys {
 }
 
 impl KeyCache {
-    pub(super) fn of(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> &Keys {
+    pub(super) fn of(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> &ValueKeys {
         let at = match self.last {
             Some((last, at)) if last == number => at,
             _ => self.find(number, shape, catalog),
@@ -58,7 +58,7 @@ impl KeyCache {
         if self.bytes > KEYS_BYTES_MAX {
             *self = Self::default();
         }
-        let keys = Keys::new(shape.fields(), shape.by_name(catalog), catalog);
+        let keys = ValueKeys::new(shape.fields(), shape.by_name(catalog), catalog);
         self.bytes += keys.bytes();
         self.of_shape.insert(number, self.keys.len());
         self.keys.push(keys);
@@ -66,7 +66,7 @@ impl KeyCache {
     }
 }
 
-impl Keys {
+impl ValueKeys {
     /// Makes the keys of `fields`. `order` has the indices of `fields` in order of their names.
     fn new(fields: &[FieldId], order: &[u32], catalog: &Catalog) -> Self {
         let fields = || order.iter().map(|at| (*at, fields[*at as usize]));
@@ -152,11 +152,11 @@ fn write_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
 #[derive(Default)]
 pub(super) struct MergedKeys {
     fields: Vec<FieldId>,
-    keys: Option<Keys>,
+    keys: Option<ValueKeys>,
 }
 
 impl MergedKeys {
-    /// Does the same as [`Keys::write`].
+    /// Does the same as [`ValueKeys::write`].
     pub(super) fn write(
         &mut self,
         out: &mut Vec<u8>,
@@ -170,7 +170,7 @@ impl MergedKeys {
             let name = |at: &u32| name_of(self.fields[*at as usize], catalog);
             let mut order: Vec<u32> = (0..).take(values.len()).collect();
             order.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-            self.keys = Some(Keys::new(&self.fields, &order, catalog));
+            self.keys = Some(ValueKeys::new(&self.fields, &order, catalog));
         }
         self.keys.as_ref()?.write(out, bounds, catalog, |at| values[at].1)
     }

@@ -21,7 +21,7 @@ const DEAD_MIN: usize = 8;
 #[derive(Clone, Default)]
 pub(super) struct MergedSample {
     /// Rows in write order, so their numbers ascend.
-    rows: VecDeque<Row>,
+    rows: VecDeque<MergedRow>,
     /// The newest value of each field, and the number of its row.
     fields: BTreeMap<FieldId, (u64, Value)>,
     /// The number of the last row of each tag set, and the bytes of its tags.
@@ -35,7 +35,7 @@ pub(super) struct MergedSample {
 }
 
 #[derive(Clone)]
-struct Row {
+struct MergedRow {
     number: u64,
     series: SeriesId,
     /// Fields of the row. The values of some may be replaced.
@@ -71,7 +71,7 @@ impl MergedSample {
         }
         self.bytes += bytes;
         let live = fields.len() + 1;
-        self.rows.push_back(Row { number, series, fields: fields.into(), live, bytes });
+        self.rows.push_back(MergedRow { number, series, fields: fields.into(), live, bytes });
         while self.rows.front().is_some_and(|row| self.bytes - row.bytes >= SAMPLE_BYTES_MAX) {
             self.drop_oldest();
         }
@@ -117,7 +117,7 @@ impl MergedSample {
     /// Returns the tag sets of the sample in write order. Tags of a later set win.
     pub(super) fn tag_sets(&self) -> impl Iterator<Item = SeriesId> {
         let is_last =
-            |row: &&Row| self.tag_sets.get(&row.series).is_some_and(|of| of.0 == row.number);
+            |row: &&MergedRow| self.tag_sets.get(&row.series).is_some_and(|of| of.0 == row.number);
         self.rows.iter().filter(is_last).map(|row| row.series)
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::{Chosen, EntityChoice};
+use super::choice::{ChosenEntity, EntityChoice};
 use super::entity::EntityWriter;
 use super::table::LatestTable;
 use super::view::LatestView;
@@ -98,7 +98,7 @@ impl LatestView<'_> {
         &self,
         page: &LatestPage<'_>,
         out: &mut Vec<u8>,
-        mut write: impl FnMut(Chosen, bool, &mut Vec<u8>),
+        mut write: impl FnMut(ChosenEntity, bool, &mut Vec<u8>),
     ) -> usize {
         let chosen = self.chosen(&page.choice);
         let begin = out.len();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::value::{Value, rank};
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::names::FieldId;
 
 /// Iterates over the rows of a table. The time grows with the values of the table.
@@ -12,7 +12,7 @@ pub(super) struct RowView<'t> {
     /// Columns in the order of a sample's values: by type, then by field.
     columns: Vec<&'t Column>,
     /// The cells of all rows, row by row, if rows differ in their fields.
-    sparse: Option<Sparse>,
+    sparse: Option<SparseCells>,
     /// Otherwise the values of each column, in the same order.
     floats: Vec<&'t [f64]>,
     bools: Vec<&'t [bool]>,
@@ -23,7 +23,7 @@ pub(super) struct RowView<'t> {
     shape: Option<u32>,
 }
 
-struct Sparse {
+struct SparseCells {
     /// Start of the cells of each row, then the end of the cells of the last row.
     starts: Vec<u32>,
     /// Index of the column, and index of the value in the column.
@@ -37,10 +37,10 @@ pub(super) struct RowCells<'a> {
     /// The shape of these columns, if it is known. `Samples::shape_for` stores it here for the rows
     /// that follow.
     pub(super) shape: &'a mut Option<u32>,
-    pub(super) values: RowValues<'a>,
+    pub(super) values: ViewValues<'a>,
 }
 
-pub(super) enum RowValues<'a> {
+pub(super) enum ViewValues<'a> {
     /// A row with a value in every column.
     Dense {
         at: usize,
@@ -66,8 +66,8 @@ impl<'t> RowView<'t> {
             present: Vec::new(),
             shape: None,
         };
-        if columns.iter().any(|column| column.rows != Rows::All) {
-            rows.sparse = Some(Sparse::new(&columns, table.row_count()));
+        if columns.iter().any(|column| column.rows != RowSet::All) {
+            rows.sparse = Some(SparseCells::new(&columns, table.row_count()));
             rows.columns = columns;
             return rows;
         }
@@ -100,21 +100,21 @@ impl<'t> RowView<'t> {
             present.clear();
             present.extend(cells.iter().map(|(column, _)| columns[*column as usize]));
             *shape = None;
-            RowValues::Sparse(cells)
+            ViewValues::Sparse(cells)
         } else {
-            RowValues::Dense { at: row, floats, bools, texts }
+            ViewValues::Dense { at: row, floats, bools, texts }
         };
         RowCells { columns: present, shape, values }
     }
 }
 
-impl Sparse {
+impl SparseCells {
     fn new(columns: &[&Column], row_count: usize) -> Self {
         // There is a cell for each value, so there are fewer cells than a block may have values.
         let mut starts = vec![0_u32; row_count + 2];
         let each_row = |column: &Column, take: &mut dyn FnMut(usize, u32)| match &column.rows {
-            Rows::All => (0..row_count).zip(0..).for_each(|(row, index)| take(row, index)),
-            Rows::Some(rows) => {
+            RowSet::All => (0..row_count).zip(0..).for_each(|(row, index)| take(row, index)),
+            RowSet::Some(rows) => {
                 rows.iter().zip(0..).for_each(|(row, index)| take(*row as usize, index));
             }
         };
@@ -142,8 +142,8 @@ impl RowCells<'_> {
     pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, Value)> {
         self.columns.iter().enumerate().map(|(index, column)| {
             let at = match &self.values {
-                RowValues::Dense { at, .. } => *at,
-                RowValues::Sparse(cells) => cells[index].1 as usize,
+                ViewValues::Dense { at, .. } => *at,
+                ViewValues::Sparse(cells) => cells[index].1 as usize,
             };
             (column.field, Value::of(column, at))
         })
@@ -154,7 +154,7 @@ impl RowCells<'_> {
 mod tests {
     use super::*;
 
-    fn column(field: u32, rows: Rows, values: Values) -> Column {
+    fn column(field: u32, rows: RowSet, values: Values) -> Column {
         Column { field, rows, values }
     }
 
@@ -164,9 +164,9 @@ mod tests {
             series: vec![0; 3],
             times_ns: vec![1, 2, 2],
             columns: vec![
-                column(1, Rows::Some(vec![0, 2]), Values::Bool(vec![true, false])),
-                column(9, Rows::All, Values::Float(vec![0.5, 1.5, 2.5])),
-                column(4, Rows::Some(vec![2]), Values::Float(vec![7.0])),
+                column(1, RowSet::Some(vec![0, 2]), Values::Bool(vec![true, false])),
+                column(9, RowSet::All, Values::Float(vec![0.5, 1.5, 2.5])),
+                column(4, RowSet::Some(vec![2]), Values::Float(vec![7.0])),
             ],
         };
         let mut rows = RowView::new(&table);

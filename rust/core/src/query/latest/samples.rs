@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::row_view::{RowCells, RowValues};
+use super::row_view::{RowCells, ViewValues};
 use super::value::ValueRef;
 use crate::model::batch::{Column, FieldType, Values};
 use crate::model::catalog::Catalog;
@@ -24,7 +24,7 @@ const SPARE_ROWS: usize = 64;
 #[derive(Default)]
 pub(super) struct Samples {
     /// Position of the row of each slot.
-    positions: Vec<Position>,
+    positions: Vec<SamplePosition>,
     shapes: Vec<Shape>,
     /// The shapes in use, by the hash of their fields.
     by_fields: HashTable<(u64, u32)>,
@@ -35,12 +35,12 @@ pub(super) struct Samples {
 }
 
 #[derive(Clone, Copy)]
-struct Position {
+struct SamplePosition {
     shape: u32,
     row: u32,
 }
 
-const NOWHERE: Position = Position { shape: NONE, row: 0 };
+const NOWHERE: SamplePosition = SamplePosition { shape: NONE, row: 0 };
 
 /// All rows that have values of the same fields.
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub(super) struct Shape {
 
 /// The values of a row, in order of their fields.
 #[derive(Clone, Copy)]
-pub(super) struct Row<'a> {
+pub(super) struct SampleRow<'a> {
     pub(super) shape: &'a Shape,
     pub(super) floats: &'a [f64],
     pub(super) bools: &'a [bool],
@@ -130,7 +130,7 @@ impl Samples {
                     part.shapes.push(row.shape.without_rows());
                     u32::try_from(part.shapes.len() - 1).expect("there are fewer than slots")
                 });
-                Position { shape, row: part.shapes[shape as usize].push_copy(at, &row) }
+                SamplePosition { shape, row: part.shapes[shape as usize].push_copy(at, &row) }
             });
             part.positions.push(position);
         }
@@ -140,7 +140,7 @@ impl Samples {
     /// Returns the approximate bytes of memory that the rows take.
     pub(super) fn held_bytes(&self) -> usize {
         let shapes = self.shapes.iter().map(Shape::held_bytes).sum::<usize>();
-        shapes + self.positions.len() * size_of::<Position>()
+        shapes + self.positions.len() * size_of::<SamplePosition>()
     }
 
     /// Returns true if a slot has a row of this shape.
@@ -154,7 +154,7 @@ impl Samples {
         if self.positions[slot as usize].shape != shape {
             self.remove(slot);
             let row = self.shapes[shape as usize].push(slot);
-            self.positions[slot as usize] = Position { shape, row };
+            self.positions[slot as usize] = SamplePosition { shape, row };
         }
         let row = self.positions[slot as usize].row as usize;
         self.shapes[shape as usize].fill(row, cells);
@@ -162,7 +162,7 @@ impl Samples {
 
     /// Removes the row of a slot.
     pub(super) fn remove(&mut self, slot: u32) {
-        let Position { shape, row } =
+        let SamplePosition { shape, row } =
             std::mem::replace(&mut self.positions[slot as usize], NOWHERE);
         let Some(of) = self.shapes.get_mut(shape as usize) else { return };
         if let Some(moved) = of.swap_remove(row as usize) {
@@ -190,8 +190,8 @@ impl Samples {
     }
 
     /// Returns the number of a slot's shape, and its row.
-    pub(super) fn get(&self, slot: u32) -> Option<(u32, Row<'_>)> {
-        let Position { shape, row } = *self.positions.get(slot as usize)?;
+    pub(super) fn get(&self, slot: u32) -> Option<(u32, SampleRow<'_>)> {
+        let SamplePosition { shape, row } = *self.positions.get(slot as usize)?;
         Some((shape, self.shapes.get(shape as usize)?.row(row as usize)))
     }
 
@@ -227,7 +227,7 @@ impl Shape {
         }
     }
 
-    fn push_copy(&mut self, slot: u32, row: &Row<'_>) -> u32 {
+    fn push_copy(&mut self, slot: u32, row: &SampleRow<'_>) -> u32 {
         let at = u32::try_from(self.slots.len()).expect("there are no more rows than slots");
         self.slots.push(slot);
         self.float_values.extend_from_slice(row.floats);
@@ -260,12 +260,12 @@ impl Shape {
         let bool_values = &mut self.bool_values[row * self.bools..][..self.bools];
         let text_values = &mut self.text_values[row * texts..][..texts];
         match &cells.values {
-            RowValues::Dense { at, floats, bools, texts } => {
+            ViewValues::Dense { at, floats, bools, texts } => {
                 float_values.iter_mut().zip(*floats).for_each(|(to, values)| *to = values[*at]);
                 bool_values.iter_mut().zip(*bools).for_each(|(to, values)| *to = values[*at]);
                 text_values.iter_mut().zip(*texts).for_each(|(to, of)| to.clone_from(&of[*at]));
             }
-            RowValues::Sparse(indices) => {
+            ViewValues::Sparse(indices) => {
                 let mut floats = float_values.iter_mut();
                 let mut bools = bool_values.iter_mut();
                 let mut texts = text_values.iter_mut();
@@ -301,9 +301,9 @@ impl Shape {
         self.slots.get(row).copied()
     }
 
-    fn row(&self, row: usize) -> Row<'_> {
+    fn row(&self, row: usize) -> SampleRow<'_> {
         let texts = self.texts();
-        Row {
+        SampleRow {
             shape: self,
             floats: &self.float_values[row * self.floats..][..self.floats],
             bools: &self.bool_values[row * self.bools..][..self.bools],
@@ -319,7 +319,7 @@ impl Shape {
         &self.slots
     }
 
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = SampleRow<'_>> {
         (0..self.slots.len()).map(|row| self.row(row))
     }
 
@@ -342,7 +342,7 @@ fn swap_remove<T>(values: &mut Vec<T>, row: usize, last: usize, width: usize) {
     values.truncate(last * width);
 }
 
-impl<'a> Row<'a> {
+impl<'a> SampleRow<'a> {
     /// Returns the value at an index of the shape's fields.
     pub(super) fn value(&self, at: usize) -> ValueRef<'a> {
         let bools_from = self.floats.len();

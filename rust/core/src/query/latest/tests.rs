@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::value::Value;
 use super::{EntityChoice, EntityOrder, Latest, LatestPage, LatestView};
-use crate::model::batch::{Column, FieldType, Rows, Table, Values};
+use crate::model::batch::{Column, FieldType, RowSet, Table, Values};
 use crate::model::catalog::{Catalog, EntityIndex};
 use crate::model::names::{FieldId, SeriesName};
 
@@ -57,7 +57,7 @@ fn table(rows: &[Row]) -> Table {
                 _ => unreachable!("both have the field's type"),
             }
         }
-        let present = if present.len() == rows.len() { Rows::All } else { Rows::Some(present) };
+        let present = if present.len() == rows.len() { RowSet::All } else { RowSet::Some(present) };
         (!values.is_empty()).then_some(Column { field, rows: present, values })
     };
     Table {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::model::batch::{Column, Rows, Values};
+use crate::model::batch::{Column, RowSet, Values};
 
 /// Texts, one after another.
 ///
@@ -86,7 +86,7 @@ pub enum ScanValues {
 /// Returns all values of `column`. Reuses its memory if possible.
 pub(super) fn whole_column(column: Column, row_count: usize) -> Option<ScanColumn> {
     match column {
-        Column { rows: Rows::All, values: Values::Float(values), .. } => {
+        Column { rows: RowSet::All, values: Values::Float(values), .. } => {
             Some(ScanColumn { validity: None, null_count: 0, values: ScanValues::Float(values) })
         }
         column => column_of(&column, std::slice::from_ref(&(0..row_count)), row_count),
@@ -100,7 +100,7 @@ pub(super) fn column_of(
     rows: &[Range<usize>],
     row_count: usize,
 ) -> Option<ScanColumn> {
-    if let Rows::Some(present) = &column.rows {
+    if let RowSet::Some(present) = &column.rows {
         return sparse(present, &column.values, rows, row_count);
     }
     let values = match &column.values {

@@ -7,7 +7,7 @@ use super::arrays::{ScanColumn, column_of, gathered, whole_column};
 use super::schema::ScanSchema;
 use super::selection::ScanSelection;
 use super::tags::{TagRuns, name_of};
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::limits::{SCAN_BATCH_BYTES, SCAN_BATCH_ROWS_MAX};
@@ -148,12 +148,12 @@ fn text_bytes_of_value(column: &Column) -> usize {
 
 /// Returns the `rows` that have a value in a column of the table.
 fn with_values(table: &Table, rows: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    if table.columns.iter().any(|column| column.rows == Rows::All) {
+    if table.columns.iter().any(|column| column.rows == RowSet::All) {
         return rows;
     }
     let mut has_value = vec![false; table.row_count()];
     for column in &table.columns {
-        if let Rows::Some(present) = &column.rows {
+        if let RowSet::Some(present) = &column.rows {
             for row in present {
                 has_value[*row as usize] = true;
             }

@@ -13,7 +13,7 @@ pub type Changes = BTreeMap<String, BTreeMap<Vec<u8>, Option<Vec<u8>>>>;
 /// A state of a store. While the mark stays equal, all records are the same, and as sound as
 /// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct StateMark {
     /// Number of the last change.
     pub version: u64,
     /// Number of the opening of the store's files. No other opening in this process has the same
@@ -33,14 +33,14 @@ pub trait RecordStore: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store cannot be used now. The next call tries again.
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>>;
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>>;
 
     /// Returns the state of the next snapshot, or an earlier state.
     ///
     /// # Errors
     /// Returns the errors of [`Self::begin`].
-    fn mark(&self) -> Result<Mark> {
-        Ok(Mark { version: self.begin(false)?.version(), ..Mark::default() })
+    fn mark(&self) -> Result<StateMark> {
+        Ok(StateMark { version: self.begin(false)?.version(), ..StateMark::default() })
     }
 
     /// Looks for changes that no snapshot has seen. Returns true if there may be some. A store
@@ -58,7 +58,7 @@ pub trait RecordStore: Send + Sync {
 
 /// The records as they were when the snapshot began. Dropping the snapshot without [`Self::commit`]
 /// changes no record.
-pub trait Snapshot: Send {
+pub trait RecordSnapshot: Send {
     /// Returns the number of the last change that the snapshot sees. Each change has a higher
     /// number.
     fn version(&self) -> u64;

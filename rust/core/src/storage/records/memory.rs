@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::interface::{Changes, Item, RecordStore, Snapshot};
+use super::interface::{Changes, Item, RecordSnapshot, RecordStore};
 use super::view::only_reads;
 use crate::model::error::Result;
 
@@ -14,14 +14,14 @@ pub type Spaces = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// All records at one version.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct RecordsVersion {
     /// Number of the last change.
     pub version: u64,
     /// The records.
     pub spaces: Spaces,
 }
 
-impl State {
+impl RecordsVersion {
     /// Returns the values of keys, in the order of the keys.
     #[must_use]
     pub fn get_all(&self, space: &str, keys: &[&[u8]]) -> Vec<Option<Vec<u8>>> {
@@ -62,17 +62,17 @@ impl State {
 
 /// A store that lives as long as its process.
 #[derive(Default)]
-pub struct MemoryRecords(Arc<Shared>);
+pub struct MemoryRecords(Arc<SharedRecords>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<Arc<State>>,
+struct SharedRecords {
+    state: Mutex<Arc<RecordsVersion>>,
     is_writing: Mutex<bool>,
     has_written: Condvar,
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, Arc<State>> {
+impl SharedRecords {
+    fn state(&self) -> MutexGuard<'_, Arc<RecordsVersion>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,9 +82,9 @@ impl RecordStore for MemoryRecords {
         "memory".to_owned()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
-        let turn = writes.then(|| Turn::await_in(&self.0));
-        let commit = turn.map(|turn| -> Commit {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
+        let turn = writes.then(|| WriterGuard::await_in(&self.0));
+        let commit = turn.map(|turn| -> CommitFn {
             Box::new(move |changes| {
                 Arc::make_mut(&mut turn.0.state()).change(changes);
                 Ok(())
@@ -95,10 +95,10 @@ impl RecordStore for MemoryRecords {
 }
 
 /// The right to write. Dropping it gives the right to the next writer.
-struct Turn(Arc<Shared>);
+struct WriterGuard(Arc<SharedRecords>);
 
-impl Turn {
-    fn await_in(shared: &Arc<Shared>) -> Self {
+impl WriterGuard {
+    fn await_in(shared: &Arc<SharedRecords>) -> Self {
         let is_writing = shared.is_writing.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = shared.has_written.wait_while(is_writing, |is_writing| *is_writing);
         *waited.unwrap_or_else(PoisonError::into_inner) = true;
@@ -106,7 +106,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
         *self.0.is_writing.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.0.has_written.notify_one();
@@ -114,23 +114,23 @@ impl Drop for Turn {
 }
 
 /// Makes changes durable.
-pub type Commit = Box<dyn FnOnce(&Changes) -> Result<()> + Send>;
+pub type CommitFn = Box<dyn FnOnce(&Changes) -> Result<()> + Send>;
 
 /// A state in memory, and the function that makes changes durable.
 pub struct StateSnapshot {
-    state: Arc<State>,
-    commit: Option<Commit>,
+    state: Arc<RecordsVersion>,
+    commit: Option<CommitFn>,
 }
 
 impl StateSnapshot {
     /// Makes a snapshot of `state`. If `commit` is `None`, the snapshot only reads.
     #[must_use]
-    pub fn new(state: Arc<State>, commit: Option<Commit>) -> Self {
+    pub fn new(state: Arc<RecordsVersion>, commit: Option<CommitFn>) -> Self {
         Self { state, commit }
     }
 }
 
-impl Snapshot for StateSnapshot {
+impl RecordSnapshot for StateSnapshot {
     fn version(&self) -> u64 {
         self.state.version
     }

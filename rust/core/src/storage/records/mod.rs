@@ -1,8 +1,8 @@
 //! Small records under keys: accounts, usage, forecasts, audit. Records lie in named spaces. Keys
 //! of a space are in the order of their bytes.
 //!
-//! A store has one writer at a time. A transaction ([`View`]) sees the records as they were when it
-//! began, and its changes above them. The commit hands these changes to the store.
+//! A store has one writer at a time. A transaction ([`RecordTransaction`]) sees the records as they
+//! were when it began, and its changes above them. The commit hands these changes to the store.
 
 mod interface;
 
@@ -16,8 +16,8 @@ mod sealed;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use interface::{Changes, Item, Mark, RecordStore, Snapshot};
+pub use interface::{Changes, Item, RecordSnapshot, RecordStore, StateMark};
 pub use lmdb::LmdbRecords;
-pub use memory::{Commit, MemoryRecords, Spaces, State, StateSnapshot};
+pub use memory::{CommitFn, MemoryRecords, RecordsVersion, Spaces, StateSnapshot};
 pub use sealed::SealedRecords;
-pub use view::{Page, View, only_reads};
+pub use view::{RecordTransaction, RecordsPage, only_reads};

@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
-use super::interface::{Changes, Item, Snapshot};
+use super::interface::{Changes, Item, RecordSnapshot};
 use crate::model::error::{Error, Result};
 
 /// Some records of a space. The key is the first key of the next page, if there may be more
 /// records.
-pub type Page = (Vec<Item>, Option<Vec<u8>>);
+pub type RecordsPage = (Vec<Item>, Option<Vec<u8>>);
 
 /// A transaction in progress. Dropping it without [`Self::commit`] changes no record.
-pub struct View {
-    snapshot: Box<dyn Snapshot>,
+pub struct RecordTransaction {
+    snapshot: Box<dyn RecordSnapshot>,
     /// Values that were read, by space and key. A value is read from the store once.
     known: HashMap<String, HashMap<Vec<u8>, Option<Vec<u8>>>>,
     changes: Changes,
 }
 
-impl View {
+impl RecordTransaction {
     /// Begins a transaction on a snapshot.
     #[must_use]
-    pub fn new(snapshot: Box<dyn Snapshot>) -> Self {
+    pub fn new(snapshot: Box<dyn RecordSnapshot>) -> Self {
         Self { snapshot, known: HashMap::new(), changes: Changes::new() }
     }
 
@@ -71,7 +71,7 @@ impl View {
         prefix: &[u8],
         first: &[u8],
         limit: usize,
-    ) -> Result<Page> {
+    ) -> Result<RecordsPage> {
         let first = prefix.max(first);
         let stored = self.snapshot.under(space, prefix, first, limit)?;
         let last = stored.last().filter(|_| stored.len() >= limit).map(|(key, _)| key.clone());
@@ -125,7 +125,7 @@ impl View {
     /// no record.
     ///
     /// # Errors
-    /// Returns the errors of [`Snapshot::commit`]. The message of each error begins with the
+    /// Returns the errors of [`RecordSnapshot::commit`]. The message of each error begins with the
     /// attempted change.
     pub fn commit(self) -> Result<()> {
         if self.changes.is_empty() { Ok(()) } else { self.snapshot.commit(&self.changes) }

@@ -4,7 +4,7 @@ use zeroize::Zeroize;
 
 use super::key::DataKey;
 use super::random::PLANE_ID_LEN;
-use super::sealer::{Kind, Sealer};
+use super::sealer::{BlobKind, Sealer};
 use crate::model::error::{Error, Result};
 
 const KEY_FILE_MAGIC: &[u8; 8] = b"fleetkey";
@@ -28,7 +28,7 @@ pub fn wrap(
     data_key: &DataKey,
 ) -> Result<Vec<u8>> {
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let sealed = sealer.seal_at(Kind::Key, plane.as_bytes(), &*data_key.0)?;
+    let sealed = sealer.seal_at(BlobKind::Key, plane.as_bytes(), &*data_key.0)?;
     Ok([KEY_FILE_MAGIC.as_slice(), &[KEY_FILE_VERSION], plane_id, &sealed].concat())
 }
 
@@ -68,7 +68,7 @@ fn unwrap_parts(
     let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[version])?;
     let (plane_id, sealed) = rest.split_first_chunk::<PLANE_ID_LEN>()?;
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let mut plain = sealer.open_parts(Kind::Key, place, sealed)?;
+    let mut plain = sealer.open_parts(BlobKind::Key, place, sealed)?;
     let data_key = <&[u8; 32]>::try_from(plain.as_slice()).ok().map(DataKey::from_bytes);
     plain.zeroize();
     Some((*plane_id, data_key?))

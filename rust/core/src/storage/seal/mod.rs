@@ -20,5 +20,5 @@ mod tests;
 pub use key::DataKey;
 pub use key_file::{PlaneKey, unwrap, unwrap_unbound, wrap};
 pub use random::{PLANE_ID_LEN, fill_random, random_plane_id};
-pub use sealer::{Kind, SEAL_OVERHEAD, Sealer, blob_id};
+pub use sealer::{BlobKind, SEAL_OVERHEAD, Sealer, blob_id};
 pub use segment::SegmentSealer;

@@ -20,7 +20,7 @@ const HEAD_LEN: usize = 2 + ID_LEN;
 /// Kind of content of a blob. The kind is authenticated, so a blob of one kind cannot pass for
 /// another kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum BlobKind {
     /// A block of the log.
     LogBlock = 1,
     /// Names of the catalog.
@@ -35,7 +35,7 @@ pub enum Kind {
     Beside = 16,
 }
 
-impl Kind {
+impl BlobKind {
     const fn what(self) -> &'static str {
         match self {
             Self::LogBlock => "a sealed log block",
@@ -83,7 +83,7 @@ impl Sealer {
     /// # Panics
     ///
     /// If `plain` is longer than AES-GCM allows, 64 GiB.
-    pub fn seal(&self, kind: Kind, plain: &[u8]) -> Result<Vec<u8>> {
+    pub fn seal(&self, kind: BlobKind, plain: &[u8]) -> Result<Vec<u8>> {
         self.seal_at(kind, &[], plain)
     }
 
@@ -96,7 +96,7 @@ impl Sealer {
     /// # Panics
     ///
     /// If `plain` is longer than AES-GCM allows, 64 GiB.
-    pub fn seal_at(&self, kind: Kind, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
+    pub fn seal_at(&self, kind: BlobKind, place: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
         let mut id = [0; ID_LEN];
         fill_random(&mut id)?;
         let mut sealed = Vec::with_capacity(plain.len() + SEAL_OVERHEAD);
@@ -121,7 +121,7 @@ impl Sealer {
     /// # Errors
     ///
     /// Returns [`Error::Corrupt`] if `sealed` is anything else.
-    pub fn open(&self, kind: Kind, sealed: &[u8]) -> Result<Vec<u8>> {
+    pub fn open(&self, kind: BlobKind, sealed: &[u8]) -> Result<Vec<u8>> {
         self.open_at(kind, &[], sealed)
     }
 
@@ -130,11 +130,16 @@ impl Sealer {
     /// # Errors
     ///
     /// Returns the errors of [`Self::open`].
-    pub fn open_at(&self, kind: Kind, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
+    pub fn open_at(&self, kind: BlobKind, place: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
         self.open_parts(kind, place, sealed).ok_or(Error::Corrupt { what: kind.what() })
     }
 
-    pub(super) fn open_parts(&self, kind: Kind, place: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open_parts(
+        &self,
+        kind: BlobKind,
+        place: &[u8],
+        sealed: &[u8],
+    ) -> Option<Vec<u8>> {
         let ([version, kind_code], rest) = sealed.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG_LEN>()?;
@@ -154,7 +159,7 @@ impl Sealer {
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
         let mut context = hmac::Context::with_key(&self.name_key);
-        context.update(&[Kind::Beside as u8]);
+        context.update(&[BlobKind::Beside as u8]);
         context.update(name);
         let tag = context.sign();
         let mut hash = [0; 16];
@@ -178,7 +183,7 @@ impl Sealer {
 
     /// Returns the bytes authenticated together with the ciphertext: version, kind, plane, blob and
     /// place.
-    fn context(&self, kind: Kind, id: &[u8; ID_LEN], place: &[u8]) -> Aad<Vec<u8>> {
+    fn context(&self, kind: BlobKind, id: &[u8; ID_LEN], place: &[u8]) -> Aad<Vec<u8>> {
         Aad::from([[VERSION, kind as u8].as_slice(), &self.plane_id, id, place].concat())
     }
 }

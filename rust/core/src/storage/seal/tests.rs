@@ -24,16 +24,16 @@ fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 #[test]
 fn what_was_sealed_comes_back() {
     for plain in [PLAIN, &[], &vec![0; 100_000]] {
-        let sealed = sealer().seal(Kind::LogBlock, plain).unwrap();
+        let sealed = sealer().seal(BlobKind::LogBlock, plain).unwrap();
         assert_eq!(sealed.len(), plain.len() + SEAL_OVERHEAD);
-        assert_eq!(sealer().open(Kind::LogBlock, &sealed).unwrap(), plain);
+        assert_eq!(sealer().open(BlobKind::LogBlock, &sealed).unwrap(), plain);
     }
 }
 
 #[test]
 fn nothing_shows_and_nothing_repeats() {
-    let first = sealer().seal(Kind::Names, PLAIN).unwrap();
-    let second = sealer().seal(Kind::Names, PLAIN).unwrap();
+    let first = sealer().seal(BlobKind::Names, PLAIN).unwrap();
+    let second = sealer().seal(BlobKind::Names, PLAIN).unwrap();
     assert!(!first.windows(4).any(|window| PLAIN.windows(4).any(|plain| plain == window)));
     assert_ne!(first[2..18], second[2..18]);
     assert_ne!(first[18..], second[18..]);
@@ -41,25 +41,25 @@ fn nothing_shows_and_nothing_repeats() {
 
 #[test]
 fn any_damage_is_noticed() {
-    let sealed = sealer().seal(Kind::LogBlock, PLAIN).unwrap();
+    let sealed = sealer().seal(BlobKind::LogBlock, PLAIN).unwrap();
     for damaged in damaged(&sealed) {
-        let error = sealer().open(Kind::LogBlock, &damaged).unwrap_err();
+        let error = sealer().open(BlobKind::LogBlock, &damaged).unwrap_err();
         assert!(matches!(error, Error::Corrupt { what: "a sealed log block" }));
     }
 }
 
 #[test]
 fn another_key_plane_or_kind_opens_nothing() {
-    let sealed = sealer().seal(Kind::LogBlock, PLAIN).unwrap();
+    let sealed = sealer().seal(BlobKind::LogBlock, PLAIN).unwrap();
     let other_key = Sealer::new(&DataKey::from_bytes(&[3; 32]), PLANE);
     let other_plane = Sealer::new(&DataKey::from_bytes(&[1; 32]), [8; 16]);
-    assert!(other_key.open(Kind::LogBlock, &sealed).is_err());
-    assert!(other_plane.open(Kind::LogBlock, &sealed).is_err());
-    assert!(sealer().open(Kind::Names, &sealed).is_err());
+    assert!(other_key.open(BlobKind::LogBlock, &sealed).is_err());
+    assert!(other_plane.open(BlobKind::LogBlock, &sealed).is_err());
+    assert!(sealer().open(BlobKind::Names, &sealed).is_err());
     // A blob with its kind changed does not open as the other kind.
     let mut renamed = sealed;
-    renamed[1] = Kind::Names as u8;
-    assert!(sealer().open(Kind::Names, &renamed).is_err());
+    renamed[1] = BlobKind::Names as u8;
+    assert!(sealer().open(BlobKind::Names, &renamed).is_err());
 }
 
 #[test]

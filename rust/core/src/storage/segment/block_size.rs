@@ -2,7 +2,7 @@
 //! columns allow.
 
 use crate::codec::Effort;
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 
 /// Most rows of a block. Example: a day at one row in ten seconds has 8,640 rows and is not cut.
 pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
@@ -45,8 +45,8 @@ impl RowSizes {
         }
         for column in &table.columns {
             match &column.rows {
-                Rows::All => sizes.dense += 1,
-                Rows::Some(present) => {
+                RowSet::All => sizes.dense += 1,
+                RowSet::Some(present) => {
                     sizes.sparse.resize(row_count, 0);
                     for row in present {
                         sizes.sparse[*row as usize] += 1;

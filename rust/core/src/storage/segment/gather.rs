@@ -5,8 +5,8 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::span::{Run, Span, row_number};
-use crate::model::batch::{Column, Rows, Table, Values};
+use super::span::{RowSpan, SpanRun, row_number};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::names::SeriesId;
 
 /// A column with fewer values than one in so many rows is gathered value by value, and then sorted.
@@ -16,16 +16,16 @@ const ROWS_PER_VALUE_MAX: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Returns the rows of a span as a table. Columns without a value in the span are left out.
-pub(super) fn span_table(span: &Span<'_>) -> Table {
+pub(super) fn span_table(span: &RowSpan<'_>) -> Table {
     if span.rows.len() == span.table.row_count() {
         return span.table.clone();
     }
     let (start, end) = (row_number(span.rows.start), row_number(span.rows.end));
-    table(std::slice::from_ref(span), &[Run { representative: 0, span: 0, start, end }])
+    table(std::slice::from_ref(span), &[SpanRun { representative: 0, span: 0, start, end }])
 }
 
 /// Returns the rows of `runs` as a table, in the order of the runs.
-pub(super) fn table(spans: &[Span<'_>], runs: &[Run]) -> Table {
+pub(super) fn table(spans: &[RowSpan<'_>], runs: &[SpanRun]) -> Table {
     let series: Vec<&[SeriesId]> = spans.iter().map(|span| &*span.table.series).collect();
     Table {
         series: whole(&series, runs),
@@ -39,8 +39,8 @@ pub(super) fn concatenated(mut tables: Vec<Table>) -> Table {
     if tables.len() < 2 {
         return tables.pop().unwrap_or_default();
     }
-    let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
-    let whole = |(index, span): (u32, &Span<'_>)| Run {
+    let spans: Vec<RowSpan<'_>> = tables.iter().map(RowSpan::whole).collect();
+    let whole = |(index, span): (u32, &RowSpan<'_>)| SpanRun {
         representative: 0,
         span: index,
         start: 0,
@@ -50,13 +50,13 @@ pub(super) fn concatenated(mut tables: Vec<Table>) -> Table {
 }
 
 /// Returns the times of the rows of `runs`, in the order of the runs.
-pub(super) fn times_ns(spans: &[Span<'_>], runs: &[Run]) -> Vec<i64> {
+pub(super) fn times_ns(spans: &[RowSpan<'_>], runs: &[SpanRun]) -> Vec<i64> {
     let times_ns: Vec<&[i64]> = spans.iter().map(|span| &*span.table.times_ns).collect();
     whole(&times_ns, runs)
 }
 
-fn whole<T: Clone>(sources: &[&[T]], runs: &[Run]) -> Vec<T> {
-    let mut out = Vec::with_capacity(runs.iter().map(Run::len).sum());
+fn whole<T: Clone>(sources: &[&[T]], runs: &[SpanRun]) -> Vec<T> {
+    let mut out = Vec::with_capacity(runs.iter().map(SpanRun::len).sum());
     for run in runs {
         extend(&mut out, &sources[run.span as usize][run.rows()]);
     }
@@ -72,42 +72,42 @@ fn extend<T: Clone>(out: &mut Vec<T>, items: &[T]) {
 }
 
 /// A column of a span.
-pub(super) struct Source<'t> {
+pub(super) struct SpanColumn<'t> {
     pub(super) span: usize,
     pub(super) column: &'t Column,
 }
 
 /// Returns every column of the spans, by field. Columns of the same field stay in the order of the
 /// spans.
-pub(super) fn sources<'t>(spans: &[Span<'t>]) -> Vec<Source<'t>> {
-    let of_span = |(span, of): (usize, &Span<'t>)| {
-        of.table.columns.iter().map(move |column| Source { span, column })
+pub(super) fn sources<'t>(spans: &[RowSpan<'t>]) -> Vec<SpanColumn<'t>> {
+    let of_span = |(span, of): (usize, &RowSpan<'t>)| {
+        of.table.columns.iter().map(move |column| SpanColumn { span, column })
     };
-    let mut sources: Vec<Source<'t>> = spans.iter().enumerate().flat_map(of_span).collect();
+    let mut sources: Vec<SpanColumn<'t>> = spans.iter().enumerate().flat_map(of_span).collect();
     sources.sort_unstable_by_key(|source| (source.column.field, source.span));
     sources
 }
 
 /// Returns every column that has a value in `runs`, by field.
-fn columns(spans: &[Span<'_>], runs: &[Run]) -> Vec<Column> {
+fn columns(spans: &[RowSpan<'_>], runs: &[SpanRun]) -> Vec<Column> {
     let sources = sources(spans);
-    let row_count = runs.iter().map(Run::len).sum();
-    let gather = Gather { spans, runs, row_count, targets: OnceCell::new() };
+    let row_count = runs.iter().map(SpanRun::len).sum();
+    let gather = Gatherer { spans, runs, row_count, targets: OnceCell::new() };
     let fields = sources.chunk_by(|a, b| a.column.field == b.column.field);
     fields.filter_map(|sources| gather.column(sources)).collect()
 }
 
-struct Gather<'a> {
-    spans: &'a [Span<'a>],
-    runs: &'a [Run],
+struct Gatherer<'a> {
+    spans: &'a [RowSpan<'a>],
+    runs: &'a [SpanRun],
     row_count: usize,
     /// The row that each row becomes, by span and row of the span. [`NONE`] if no run has the row.
     targets: OnceCell<Vec<Vec<u32>>>,
 }
 
-impl Gather<'_> {
+impl Gatherer<'_> {
     /// Returns the column of one field, or `None` if no run has a value of the field.
-    fn column(&self, sources: &[Source<'_>]) -> Option<Column> {
+    fn column(&self, sources: &[SpanColumn<'_>]) -> Option<Column> {
         let first = sources.first()?.column;
         // A field id keeps its type for ever, so the type of the first column is the type of all.
         let (rows, values) = match first.values {
@@ -138,18 +138,18 @@ impl Gather<'_> {
 
     fn values<T: Clone>(
         &self,
-        sources: &[Source<'_>],
+        sources: &[SpanColumn<'_>],
         typed: impl Fn(&Values) -> &[T],
-    ) -> (Rows, Vec<T>) {
+    ) -> (RowSet, Vec<T>) {
         if sources.len() == self.spans.len()
-            && sources.iter().all(|source| source.column.rows == Rows::All)
+            && sources.iter().all(|source| source.column.rows == RowSet::All)
         {
             let dense: Vec<&[T]> =
                 sources.iter().map(|source| typed(&source.column.values)).collect();
-            return (Rows::All, whole(&dense, self.runs));
+            return (RowSet::All, whole(&dense, self.runs));
         }
         let in_span =
-            |source: &Source<'_>| source.column.rows.within(&self.spans[source.span].rows);
+            |source: &SpanColumn<'_>| source.column.rows.within(&self.spans[source.span].rows);
         let count: usize = sources.iter().map(|source| in_span(source).len()).sum();
         let rows: usize = sources.iter().map(|source| self.spans[source.span].rows.len()).sum();
         if count * ROWS_PER_VALUE_MAX < rows + self.runs.len() {
@@ -162,15 +162,15 @@ impl Gather<'_> {
     /// Copies a column that many rows have, run by run.
     fn by_run<T: Clone>(
         &self,
-        sources: &[Source<'_>],
+        sources: &[SpanColumn<'_>],
         typed: impl Fn(&Values) -> &[T],
-    ) -> (Rows, Vec<T>) {
-        let mut of_span: Vec<Option<(&[T], Option<Present<'_>>)>> = Vec::new();
+    ) -> (RowSet, Vec<T>) {
+        let mut of_span: Vec<Option<(&[T], Option<PresentCursor<'_>>)>> = Vec::new();
         of_span.resize_with(self.spans.len(), || None);
-        for Source { span, column } in sources {
+        for SpanColumn { span, column } in sources {
             let present = match &column.rows {
-                Rows::All => None,
-                Rows::Some(rows) => Some(Present { rows, next: 0 }),
+                RowSet::All => None,
+                RowSet::Some(rows) => Some(PresentCursor { rows, next: 0 }),
             };
             of_span[*span] = Some((typed(&column.values), present));
         }
@@ -195,18 +195,18 @@ impl Gather<'_> {
             }
             row = end;
         }
-        (if present.len() == row as usize { Rows::All } else { Rows::Some(present) }, values)
+        (if present.len() == row as usize { RowSet::All } else { RowSet::Some(present) }, values)
     }
 
     /// Copies a column that few rows have, value by value, each to the row that its row became.
     fn by_value<T: Clone>(
         &self,
-        sources: &[Source<'_>],
+        sources: &[SpanColumn<'_>],
         typed: impl Fn(&Values) -> &[T],
-    ) -> (Rows, Vec<T>) {
+    ) -> (RowSet, Vec<T>) {
         let targets = self.targets.get_or_init(|| self.targets());
         let mut found: Vec<(u32, &T)> = Vec::new();
-        for Source { span, column } in sources {
+        for SpanColumn { span, column } in sources {
             let (rows, values) = (&self.spans[*span].rows, typed(&column.values));
             for index in column.rows.within(rows) {
                 let target = targets[*span][column.rows.row_at(index) - rows.start];
@@ -220,7 +220,7 @@ impl Gather<'_> {
         }
         let (present, values): (Vec<u32>, Vec<T>) =
             found.into_iter().map(|(target, value)| (target, value.clone())).unzip();
-        (if present.len() == self.row_count { Rows::All } else { Rows::Some(present) }, values)
+        (if present.len() == self.row_count { RowSet::All } else { RowSet::Some(present) }, values)
     }
 
     fn targets(&self) -> Vec<Vec<u32>> {
@@ -240,12 +240,12 @@ impl Gather<'_> {
 
 /// Rows of a table that have a value, and a position among them: the end of the rows asked for
 /// last. The runs of a span mostly follow each other, so the next search begins there.
-struct Present<'t> {
+struct PresentCursor<'t> {
     rows: &'t [u32],
     next: usize,
 }
 
-impl Present<'_> {
+impl PresentCursor<'_> {
     /// Returns the indices of the values of `rows`.
     fn within(&mut self, rows: Range<usize>) -> Range<usize> {
         let is_before = |end: usize| move |row: &u32| (*row as usize) < end;
@@ -285,7 +285,7 @@ mod tests {
             if is_ascending {
                 asked.sort_unstable();
             }
-            let mut present = Present { rows: &rows, next: 0 };
+            let mut present = PresentCursor { rows: &rows, next: 0 };
             for (start, count) in asked {
                 let before = |end: usize| rows.partition_point(|row| (*row as usize) < end);
                 prop_assert_eq!(present.within(start..start + count), before(start)..before(start + count));

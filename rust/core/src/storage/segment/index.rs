@@ -2,7 +2,7 @@
 
 use super::layout::{CORRUPT, HEAD_LEN};
 use crate::codec::Effort;
-use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::bytes::{ByteReader, put_len};
 use crate::codec::integer;
 use crate::model::batch::NEW_SERIES_BASE;
 use crate::model::error::Result;
@@ -74,7 +74,7 @@ fn numbers_of(block: &BlockEntry) -> [i64; SEQUENCES] {
 
 /// Decodes the blocks of a segment whose index begins at byte `index_at` of its file.
 pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
-    let mut input = Cursor::new(bytes, "the index of a segment");
+    let mut input = ByteReader::new(bytes, "the index of a segment");
     input.version(VERSION)?;
     // The seal of each block takes 16 bytes of the file at least, which bounds the number of
     // blocks.

@@ -14,14 +14,14 @@ pub(super) const CORRUPT: Error = Error::Corrupt { what: "a segment" };
 
 /// A sealed part of a segment, except its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum SegmentPart {
     /// The block at this position of the index.
     Block(usize),
     /// The statistics of the block at this position of the index.
     Statistics(usize),
 }
 
-impl Part {
+impl SegmentPart {
     /// Returns the number under which the part is sealed.
     pub(super) const fn number(self) -> u64 {
         match self {

@@ -2,7 +2,7 @@
 
 use super::reader::Segment;
 use super::representatives::Representatives;
-use super::span::Span;
+use super::span::RowSpan;
 use super::writer::SegmentWriter;
 use crate::model::batch::Table;
 use crate::model::error::Result;
@@ -22,7 +22,7 @@ pub trait SortedTables {
 }
 
 /// The blocks of a whole segment.
-struct Blocks<'a, V> {
+struct SegmentBlocks<'a, V> {
     store: &'a dyn Store,
     segment: &'a Segment,
     /// Position of the block to decode next.
@@ -31,7 +31,7 @@ struct Blocks<'a, V> {
     visible: V,
 }
 
-impl<V: Fn(Table) -> Table> SortedTables for Blocks<'_, V> {
+impl<V: Fn(Table) -> Table> SortedTables for SegmentBlocks<'_, V> {
     fn next_table(&mut self) -> Result<Option<Table>> {
         while self.has_more() {
             let mut block = self.segment.block(self.store, self.next)?;
@@ -50,12 +50,12 @@ impl<V: Fn(Table) -> Table> SortedTables for Blocks<'_, V> {
 }
 
 /// A source, and the table that is being merged.
-struct Input<S> {
+struct MergeInput<S> {
     source: S,
-    current: Option<Current>,
+    current: Option<CurrentTable>,
 }
 
-struct Current {
+struct CurrentTable {
     rank: u32,
     table: Table,
     /// Rows before this row are merged.
@@ -64,7 +64,7 @@ struct Current {
 
 /// Sources in write order, merged by measurement, entity and time.
 pub struct Merge<S> {
-    inputs: Vec<Input<S>>,
+    inputs: Vec<MergeInput<S>>,
 }
 
 /// Merges `segments`, which are in write order, into `writer`. `visible` gets each table with the
@@ -82,11 +82,11 @@ pub fn merge(
     let visible = &visible;
     let blocks = segments.iter().enumerate().map(|(order, segment)| {
         let visible = move |table| visible(order, table);
-        Blocks { store, segment, next: 0, visible }
+        SegmentBlocks { store, segment, next: 0, visible }
     });
     let mut merge = Merge::new(blocks);
     let mut writing = None;
-    let mut push = |rank: u32, spans: &[Span<'_>]| {
+    let mut push = |rank: u32, spans: &[RowSpan<'_>]| {
         if writing.replace(rank).is_some_and(|before| before != rank) {
             writer.end_measurement()?;
         }
@@ -99,7 +99,7 @@ pub fn merge(
 impl<S: SortedTables> Merge<S> {
     /// Prepares to merge `sources`, which are in write order.
     pub fn new(sources: impl Iterator<Item = S>) -> Self {
-        Self { inputs: sources.map(|source| Input { source, current: None }).collect() }
+        Self { inputs: sources.map(|source| MergeInput { source, current: None }).collect() }
     }
 
     /// Hands the next rows to `take`: spans of one measurement in write order, and the rank of the
@@ -110,7 +110,7 @@ impl<S: SortedTables> Merge<S> {
     pub fn step<R>(
         &mut self,
         representatives: &Representatives,
-        take: impl FnOnce(u32, &[Span<'_>]) -> Result<R>,
+        take: impl FnOnce(u32, &[RowSpan<'_>]) -> Result<R>,
     ) -> Result<Option<R>> {
         for input in &mut self.inputs {
             input.fill(representatives)?;
@@ -141,12 +141,13 @@ impl<S: SortedTables> Merge<S> {
     }
 }
 
-impl<S: SortedTables> Input<S> {
+impl<S: SortedTables> MergeInput<S> {
     fn fill(&mut self, representatives: &Representatives) -> Result<()> {
         if self.current.is_none()
             && let Some(table) = self.source.next_table()?
         {
-            self.current = Some(Current { rank: representatives.rank(&table)?, table, start: 0 });
+            self.current =
+                Some(CurrentTable { rank: representatives.rank(&table)?, table, start: 0 });
         }
         Ok(())
     }
@@ -178,7 +179,7 @@ impl<S: SortedTables> Input<S> {
         order: usize,
         bound: Option<(SeriesId, i64, usize)>,
         representatives: &Representatives,
-    ) -> Result<Option<Span<'_>>> {
+    ) -> Result<Option<RowSpan<'_>>> {
         let Some(current) = self.current.as_ref().filter(|current| current.rank == rank) else {
             return Ok(None);
         };
@@ -197,7 +198,7 @@ impl<S: SortedTables> Input<S> {
                 }
             }
         }
-        Ok((!rows.is_empty()).then_some(Span { table, rows }))
+        Ok((!rows.is_empty()).then_some(RowSpan { table, rows }))
     }
 
     /// Continues after the rows before `end` of the current table.

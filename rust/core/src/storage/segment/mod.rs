@@ -38,11 +38,11 @@ mod tests;
 
 pub use days::{DAY_NS, HOUR_NS, day_of, hour_of};
 pub use index::BlockEntry;
-pub use layout::Part;
+pub use layout::SegmentPart;
 pub use merge::{Merge, SortedTables, merge};
 pub(crate) use partition::{ByRank, partitioned, sorted_by_rank};
 pub use reader::Segment;
 pub use representatives::Representatives;
 pub use sort::{filtered, grouped, newest, sorted, sorted_pieces, split_by_day};
-pub use span::Span;
+pub use span::RowSpan;
 pub use writer::{SegmentSummary, SegmentWriter};

@@ -1,10 +1,10 @@
 //! Values of rows that lie in several spans, moved to the places that the rows have in a piece of the
 //! sorted table.
 
-use super::gather::Source;
+use super::gather::SpanColumn;
 use super::places::RowPlaces;
-use super::span::{Span, row_number};
-use crate::model::batch::{Column, Rows, Values};
+use super::span::{RowSpan, row_number};
+use crate::model::batch::{Column, RowSet, Values};
 use crate::model::names::FieldId;
 
 /// A column with fewer values than one in so many rows is moved value by value, and then sorted.
@@ -99,13 +99,13 @@ impl SortedPiece<'_> {
         of_piece.iter().map(|(place, value)| (row(place), (*value).clone())).unzip()
     }
 
-    fn cells<T: Clone + Default>(&self, cells: &MovedCells<'_, T>) -> (Rows, Vec<T>) {
+    fn cells<T: Clone + Default>(&self, cells: &MovedCells<'_, T>) -> (RowSet, Vec<T>) {
         let (rows, values) = match cells {
-            MovedCells::All(of_spans) => return (Rows::All, self.all(of_spans)),
+            MovedCells::All(of_spans) => return (RowSet::All, self.all(of_spans)),
             MovedCells::Many(of_spans) => self.many(of_spans),
             MovedCells::Few(cells) => self.few(cells),
         };
-        (if rows.len() == self.row_count { Rows::All } else { Rows::Some(rows) }, values)
+        (if rows.len() == self.row_count { RowSet::All } else { RowSet::Some(rows) }, values)
     }
 }
 
@@ -156,8 +156,8 @@ const fn ones() -> [u8; 256] {
 impl<'t> MovedField<'t> {
     /// Returns the field of some columns, or `None` if no span has a value of the field.
     pub(super) fn of(
-        spans: &[Span<'t>],
-        sources: &[Source<'t>],
+        spans: &[RowSpan<'t>],
+        sources: &[SpanColumn<'t>],
         targets: &RowPlaces,
     ) -> Option<Self> {
         let first = sources.first()?.column;
@@ -210,17 +210,17 @@ impl<'t> MovedField<'t> {
 impl<'t, T> MovedCells<'t, T> {
     /// Returns the values of some columns of one field, or `None` if there are none.
     fn of(
-        spans: &[Span<'t>],
-        sources: &[Source<'t>],
+        spans: &[RowSpan<'t>],
+        sources: &[SpanColumn<'t>],
         targets: &RowPlaces,
         typed: impl Fn(&'t Values) -> &'t [T],
     ) -> Option<Self> {
-        let of_source = |source: &Source<'t>| {
+        let of_source = |source: &SpanColumn<'t>| {
             let indices = source.column.rows.within(&spans[source.span].rows);
             (&typed(&source.column.values)[indices.clone()], indices)
         };
         if sources.len() == spans.len()
-            && sources.iter().all(|source| source.column.rows == Rows::All)
+            && sources.iter().all(|source| source.column.rows == RowSet::All)
         {
             return Some(Self::All(sources.iter().map(|source| of_source(source).0).collect()));
         }
@@ -246,8 +246,8 @@ impl<'t, T> MovedCells<'t, T> {
         for source in sources {
             let ((values, indices), rows) = (of_source(source), &spans[source.span].rows);
             let present = match &source.column.rows {
-                Rows::All => PresentRows::All,
-                Rows::Some(present) => PresentRows::of(&present[indices], rows.start, rows.len()),
+                RowSet::All => PresentRows::All,
+                RowSet::Some(present) => PresentRows::of(&present[indices], rows.start, rows.len()),
             };
             many[source.span] = Some((values, present));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::representatives::Representatives;
 use super::sort::{sorted, split_by_day};
-use super::span::Span;
+use super::span::RowSpan;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 
@@ -39,7 +39,7 @@ pub(crate) fn sorted_by_rank(
     representatives: &Representatives,
 ) -> Result<Vec<Table>> {
     let of_measurement = |tables: Vec<Cow<'_, Table>>| {
-        let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+        let spans: Vec<_> = tables.iter().map(|table| RowSpan::whole(table)).collect();
         sorted(&spans, representatives)
     };
     of_days.into_values().map(of_measurement).collect()

@@ -2,7 +2,7 @@
 
 use super::representatives::Representatives;
 use super::seams::Search;
-use super::span::{Span, row_number};
+use super::span::{RowSpan, row_number};
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
 
@@ -21,7 +21,7 @@ pub(super) struct RowPlaces {
 
 impl RowPlaces {
     pub(super) fn of(
-        spans: &[Span<'_>],
+        spans: &[RowSpan<'_>],
         representatives: &Representatives,
     ) -> Result<Option<Self>> {
         let mut starts = vec![0];
@@ -111,6 +111,6 @@ impl RowPlaces {
     }
 }
 
-fn rows_of(spans: &[Span<'_>]) -> usize {
+fn rows_of(spans: &[RowSpan<'_>]) -> usize {
     spans.iter().map(|span| span.rows.len()).sum()
 }

@@ -1,7 +1,9 @@
 //! A stored segment: its index, its blocks and their statistics.
 
 use super::index::{self, BlockEntry};
-use super::layout::{CORRUPT, HEAD_LEN, INDEX_PART, Part, TAIL_LEN, footer_checksum, head_of};
+use super::layout::{
+    CORRUPT, HEAD_LEN, INDEX_PART, SegmentPart, TAIL_LEN, footer_checksum, head_of,
+};
 use crate::codec::decode_block;
 use crate::model::batch::Block;
 use crate::model::error::Result;
@@ -52,10 +54,10 @@ impl Segment {
     ///
     /// # Panics
     /// If the segment has no such part.
-    pub fn read(&self, store: &dyn Store, part: Part) -> Result<Vec<u8>> {
+    pub fn read(&self, store: &dyn Store, part: SegmentPart) -> Result<Vec<u8>> {
         let (offset, length) = match part {
-            Part::Block(at) => (self.blocks[at].offset, self.blocks[at].sealed_len),
-            Part::Statistics(at) => {
+            SegmentPart::Block(at) => (self.blocks[at].offset, self.blocks[at].sealed_len),
+            SegmentPart::Statistics(at) => {
                 let block = &self.blocks[at];
                 (block.offset + block.sealed_len as u64, block.statistics_len)
             }
@@ -71,7 +73,7 @@ impl Segment {
     /// # Panics
     /// If the segment has no such block.
     pub fn block(&self, store: &dyn Store, at: usize) -> Result<Block> {
-        let block = decode_block(&self.read(store, Part::Block(at))?)?;
+        let block = decode_block(&self.read(store, SegmentPart::Block(at))?)?;
         match &*block.tables {
             [table] if table.row_count() == self.blocks[at].rows => Ok(block),
             _ => Err(CORRUPT),

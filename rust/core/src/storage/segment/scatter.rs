@@ -11,7 +11,7 @@ use super::gather;
 use super::moved::{MovedField, SortedPiece};
 use super::places::RowPlaces;
 use super::representatives::Representatives;
-use super::span::{Span, row_number};
+use super::span::{RowSpan, row_number};
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
@@ -36,7 +36,7 @@ impl<'t> Scatter<'t> {
     /// # Errors
     /// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
     pub(super) fn of(
-        spans: &[Span<'t>],
+        spans: &[RowSpan<'t>],
         representatives: &Representatives,
         piece_bits: u32,
     ) -> Result<Option<Self>> {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::gather;
-use super::span::{Run, Span};
+use super::span::{RowSpan, SpanRun};
 
 /// Times of some runs, and the rows among them that are out of order.
 pub(super) struct Seams {
@@ -16,12 +16,12 @@ pub(super) struct Seams {
 
 impl Seams {
     /// Finds the seams of runs that are ordered by entity.
-    pub(super) fn of(spans: &[Span<'_>], runs: &[Run]) -> Self {
+    pub(super) fn of(spans: &[RowSpan<'_>], runs: &[SpanRun]) -> Self {
         let times_ns = gather::times_ns(spans, runs);
         let (mut rows, mut search) = (Vec::new(), Search::default());
         let mut start = 0;
         for of_entity in runs.chunk_by(|a, b| a.representative == b.representative) {
-            let end = start + of_entity.iter().map(Run::len).sum::<usize>();
+            let end = start + of_entity.iter().map(SpanRun::len).sum::<usize>();
             search.each(&times_ns[start..end], |seam| {
                 rows.push(start + seam.start..start + seam.end);
             });

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::span::row_number;
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 
 /// Slices of a table. A slice is copied when it is asked for.
 pub(super) struct Slices<'t> {
@@ -52,11 +52,11 @@ impl<'t> Slices<'t> {
         let column = |(at, indices): &(usize, Range<usize>)| {
             let column = &self.table.columns[*at];
             let rows = match &column.rows {
-                Rows::Some(present) if indices.len() < slice.rows.len() => {
+                RowSet::Some(present) if indices.len() < slice.rows.len() => {
                     let row = |row: &u32| row - row_number(slice.rows.start);
-                    Rows::Some(present[indices.clone()].iter().map(row).collect())
+                    RowSet::Some(present[indices.clone()].iter().map(row).collect())
                 }
-                _ => Rows::All,
+                _ => RowSet::All,
             };
             let values = match &column.values {
                 Values::Float(values) => Values::Float(values[indices.clone()].to_vec()),

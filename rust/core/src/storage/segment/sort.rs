@@ -9,7 +9,7 @@ use super::representatives::Representatives;
 use super::scatter::Scatter;
 use super::seams::Seams;
 use super::slices::Slices;
-use super::span::{Run, Span, row_number};
+use super::span::{RowSpan, SpanRun, row_number};
 use crate::codec::TimeBounds;
 use crate::model::batch::Table;
 use crate::model::error::Result;
@@ -34,13 +34,13 @@ const PIECE_ROWS_MIN: usize = 1 << 10;
 const DIGIT_BITS: u32 = 12;
 
 /// Returns the rows of some spans as runs of one series each.
-fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<Run>> {
+fn runs_of(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result<Vec<SpanRun>> {
     let mut runs = Vec::new();
     for (index, span) in (0..).zip(spans) {
         let mut start = row_number(span.rows.start);
         for series in span.table.series[span.rows.clone()].chunk_by(|a, b| a == b) {
             let end = start + row_number(series.len());
-            runs.push(Run {
+            runs.push(SpanRun {
                 representative: representatives.representative(series[0])?,
                 span: index,
                 start,
@@ -57,7 +57,7 @@ fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<
 ///
 /// # Errors
 /// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
-pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<Table> {
+pub fn sorted(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result<Table> {
     if are_runs_short(spans)
         && let Some(table) = scattered(spans, representatives)?
     {
@@ -66,7 +66,7 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
     if spans.len() > SPANS_MAX {
         let parts = spans.chunks(SPANS_MAX).map(|spans| sorted(spans, representatives));
         let parts = parts.collect::<Result<Vec<_>>>()?;
-        return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), representatives);
+        return sorted(&parts.iter().map(RowSpan::whole).collect::<Vec<_>>(), representatives);
     }
     let runs = by_representative(runs_of(spans, representatives)?);
     let seams = Seams::of(spans, &runs);
@@ -79,7 +79,7 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
 }
 
 /// Sorts as [`sorted`] does, row by row, if the rows can be counted by entity.
-fn scattered(spans: &[Span<'_>], representatives: &Representatives) -> Result<Option<Table>> {
+fn scattered(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result<Option<Table>> {
     let scatter = Scatter::of(spans, representatives, u32::BITS - 1)?;
     Ok(scatter.map(|scatter| scatter.pieces().next().unwrap_or_default()))
 }
@@ -90,7 +90,7 @@ fn scattered(spans: &[Span<'_>], representatives: &Representatives) -> Result<Op
 /// # Errors
 /// Returns the errors of [`sorted`] and of `take`.
 pub fn sorted_pieces(
-    spans: &[Span<'_>],
+    spans: &[RowSpan<'_>],
     representatives: &Representatives,
     mut take: impl FnMut(Table) -> Result<()>,
 ) -> Result<()> {
@@ -105,7 +105,7 @@ pub fn sorted_pieces(
 }
 
 /// Returns true if few rows of one series lie next to each other.
-fn are_runs_short(spans: &[Span<'_>]) -> bool {
+fn are_runs_short(spans: &[RowSpan<'_>]) -> bool {
     let (mut rows, mut runs) = (0, spans.len());
     for series in spans.iter().map(|span| &span.table.series[span.rows.clone()]) {
         rows += series.len();
@@ -116,7 +116,7 @@ fn are_runs_short(spans: &[Span<'_>]) -> bool {
 }
 
 /// Sorts as [`sorted`] does, run by run. `runs` are sorted by representative series.
-fn by_runs(spans: &[Span<'_>], mut runs: Vec<Run>, seams: &Seams) -> Table {
+fn by_runs(spans: &[RowSpan<'_>], mut runs: Vec<SpanRun>, seams: &Seams) -> Table {
     if !seams.rows.is_empty() {
         runs = by_time(&runs, seams);
     }
@@ -127,7 +127,7 @@ fn by_runs(spans: &[Span<'_>], mut runs: Vec<Run>, seams: &Seams) -> Table {
 }
 
 /// Sorts runs by representative series. Runs of the same series keep their order.
-fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
+fn by_representative(mut runs: Vec<SpanRun>) -> Vec<SpanRun> {
     if runs.is_sorted_by_key(|run| run.representative) {
         return runs;
     }
@@ -137,7 +137,7 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     let mut ordered = runs.clone();
     for shift in (0..u32::BITS - (last - first).leading_zeros()).step_by(DIGIT_BITS as usize) {
         let digit =
-            |run: &Run| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
+            |run: &SpanRun| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
         // First the count of each digit, then the index for the next run of the digit.
         let mut targets = [0_u32; 1 << DIGIT_BITS];
         for run in &runs {
@@ -160,22 +160,22 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
 /// Sorts the rows of some runs by entity and time. Rows that are equal in both keep their order,
 /// and rows that stay next to each other become one run. Only rows at seams are looked at one by
 /// one.
-fn by_time(runs: &[Run], seams: &Seams) -> Vec<Run> {
-    let mut from = Rows { runs, taken: 0 };
+fn by_time(runs: &[SpanRun], seams: &Seams) -> Vec<SpanRun> {
+    let mut from = RunRows { runs, taken: 0 };
     let mut ordered = Vec::with_capacity(runs.len() + 2 * seams.row_count());
-    let mut push = |run: Run| match ordered.last_mut() {
-        Some(Run { span, end, .. }) if (*span, *end) == (run.span, run.start) => *end = run.end,
+    let mut push = |run: SpanRun| match ordered.last_mut() {
+        Some(SpanRun { span, end, .. }) if (*span, *end) == (run.span, run.start) => *end = run.end,
         _ => ordered.push(run),
     };
     let mut row = 0;
-    let mut of_seam: Vec<(i64, Run)> = Vec::new();
+    let mut of_seam: Vec<(i64, SpanRun)> = Vec::new();
     for seam in &seams.rows {
         from.take(seam.start - row, &mut push);
         row = seam.end;
         of_seam.clear();
         let mut times_ns = seams.times_ns[seam.clone()].iter();
         from.take(seam.len(), |run| {
-            let rows = (run.start..run.end).map(|row| Run { start: row, end: row + 1, ..run });
+            let rows = (run.start..run.end).map(|row| SpanRun { start: row, end: row + 1, ..run });
             of_seam.extend(times_ns.by_ref().copied().zip(rows));
         });
         of_seam.sort_by_key(|(time_ns, _)| *time_ns);
@@ -188,20 +188,20 @@ fn by_time(runs: &[Run], seams: &Seams) -> Vec<Run> {
 }
 
 /// Rows of runs, taken one after another.
-struct Rows<'r> {
-    runs: &'r [Run],
+struct RunRows<'r> {
+    runs: &'r [SpanRun],
     /// Number of rows of the first run that were taken.
     taken: u32,
 }
 
-impl Rows<'_> {
+impl RunRows<'_> {
     /// Hands the next `count` rows to `put`, as runs.
-    fn take(&mut self, count: usize, mut put: impl FnMut(Run)) {
+    fn take(&mut self, count: usize, mut put: impl FnMut(SpanRun)) {
         let mut count = row_number(count);
         while let Some((run, rest)) = self.runs.split_first().filter(|_| count > 0) {
             let start = run.start + self.taken;
             let end = run.end.min(start + count);
-            put(Run { start, end, ..*run });
+            put(SpanRun { start, end, ..*run });
             count -= end - start;
             (self.runs, self.taken) =
                 if end == run.end { (rest, 0) } else { (self.runs, end - run.start) };
@@ -222,12 +222,12 @@ pub fn grouped(
         let mut start = 0;
         for run in entities.chunk_by(|a, b| a == b) {
             let end = start + row_number(run.len());
-            runs.push(Run { representative: run[0], span, start, end });
+            runs.push(SpanRun { representative: run[0], span, start, end });
             start = end;
         }
     }
     let runs = by_representative(runs);
-    let spans: Vec<Span<'_>> = tables.iter().map(|table| Span::whole(table)).collect();
+    let spans: Vec<RowSpan<'_>> = tables.iter().map(|table| RowSpan::whole(table)).collect();
     let origins = runs.iter().map(|run| (run.span as usize, run.rows())).collect();
     (gather::table(&spans, &runs), origins)
 }
@@ -242,9 +242,10 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     }
     let mut rows: Vec<(i64, u32)> = table.times_ns.iter().copied().map(day_of).zip(0..).collect();
     rows.sort_by_key(|(day, _)| *day);
-    let run = |(_, row): &(i64, u32)| Run { representative: 0, span: 0, start: *row, end: row + 1 };
-    let runs: Vec<Run> = rows.iter().map(run).collect();
-    let by_day = gather::table(&[Span::whole(table)], &runs);
+    let run =
+        |(_, row): &(i64, u32)| SpanRun { representative: 0, span: 0, start: *row, end: row + 1 };
+    let runs: Vec<SpanRun> = rows.iter().map(run).collect();
+    let by_day = gather::table(&[RowSpan::whole(table)], &runs);
     let (mut days, mut ends) = (Vec::new(), Vec::new());
     for of_day in rows.chunk_by(|a, b| a.0 == b.0) {
         days.push(of_day[0].0);
@@ -257,16 +258,16 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
 /// order.
 #[must_use]
 pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, Table> {
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<SpanRun> = Vec::new();
     for row in (0..table.row_count()).filter(|row| kept(*row)).map(row_number) {
         match runs.last_mut() {
             Some(run) if run.end == row => run.end += 1,
-            _ => runs.push(Run { representative: 0, span: 0, start: row, end: row + 1 }),
+            _ => runs.push(SpanRun { representative: 0, span: 0, start: row, end: row + 1 }),
         }
     }
     match &*runs {
         [run] if run.len() == table.row_count() => Cow::Borrowed(table),
-        _ => Cow::Owned(gather::table(&[Span::whole(table)], &runs)),
+        _ => Cow::Owned(gather::table(&[RowSpan::whole(table)], &runs)),
     }
 }
 
@@ -275,7 +276,7 @@ pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, T
 /// # Errors
 /// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
 pub fn newest(table: &Table, representatives: &Representatives) -> Result<Table> {
-    let spans = [Span::whole(table)];
+    let spans = [RowSpan::whole(table)];
     let runs = runs_of(&spans, representatives)?;
     let newest = runs.chunk_by(|a, b| a.representative == b.representative).map(|runs| {
         let (mut run, end) = (runs[0], runs[runs.len() - 1].end);
@@ -292,7 +293,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::batch::{Column, Rows, Values};
+    use crate::model::batch::{Column, RowSet, Values};
     use crate::model::catalog::Catalog;
     use crate::model::names::{SeriesId, SeriesName};
 
@@ -316,7 +317,7 @@ mod tests {
         let of = |at: usize| numbered().filter(move |((_, row), _)| row.2[at]);
         let rows_of = |at: usize| {
             let present: Vec<u32> = of(at).map(|(_, row)| row).collect();
-            if present.len() == rows.len() { Rows::All } else { Rows::Some(present) }
+            if present.len() == rows.len() { RowSet::All } else { RowSet::Some(present) }
         };
         let number = |number: usize| f64::from(row_number(number)) / 4.0;
         let floats = |at| of(at).map(|((row, _), _)| number(row)).collect();
@@ -379,10 +380,10 @@ mod tests {
                 rows.chunks(cut).zip(starts).map(|(rows, start)| table(start, rows)).collect();
             // Spans that begin behind the first row of their table.
             let of = |table| {
-                let Span { table, rows } = Span::whole(table);
-                Span { table, rows: skipped.min(rows.end)..rows.end }
+                let RowSpan { table, rows } = RowSpan::whole(table);
+                RowSpan { table, rows: skipped.min(rows.end)..rows.end }
             };
-            let spans: Vec<Span<'_>> = tables.iter().map(of).collect();
+            let spans: Vec<RowSpan<'_>> = tables.iter().map(of).collect();
             let runs = runs_of(&spans, &representatives).unwrap();
             let runs = by_representative(runs);
             let by_runs = by_runs(&spans, runs.clone(), &Seams::of(&spans, &runs));

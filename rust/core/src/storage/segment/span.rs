@@ -7,12 +7,12 @@ use crate::model::names::SeriesId;
 
 /// Some neighbouring rows of a table.
 #[derive(Clone)]
-pub struct Span<'t> {
+pub struct RowSpan<'t> {
     pub(super) table: &'t Table,
     pub(super) rows: Range<usize>,
 }
 
-impl<'t> Span<'t> {
+impl<'t> RowSpan<'t> {
     /// Returns all rows of `table`.
     #[must_use]
     pub fn whole(table: &'t Table) -> Self {
@@ -22,7 +22,7 @@ impl<'t> Span<'t> {
 
 /// Neighbouring rows of one span and one entity, which are moved together.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct SpanRun {
     pub(super) representative: SeriesId,
     /// Index of the span.
     pub(super) span: u32,
@@ -31,7 +31,7 @@ pub(super) struct Run {
     pub(super) end: u32,
 }
 
-impl Run {
+impl SpanRun {
     pub(super) const fn rows(&self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

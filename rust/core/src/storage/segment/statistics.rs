@@ -7,7 +7,7 @@ use super::days::{HOUR_NS, hour_of};
 use super::representatives::Representatives;
 use crate::codec::{DecimalSums, FloatBounds};
 use crate::model::aggregate::Statistic;
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::error::Result;
 use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
@@ -94,7 +94,7 @@ fn tables(
         let folds = folds(&table.times_ns, column, values, hours);
         if column.field >= FIELDS_END || is_left_out(column, &folds) {
             let values = Values::Float(Vec::new());
-            left_out.columns.push(Column { field: column.field, rows: Rows::All, values });
+            left_out.columns.push(Column { field: column.field, rows: RowSet::All, values });
         } else {
             statistics.columns.extend(columns(column.field, &folds, hours.len()));
         }
@@ -112,7 +112,7 @@ fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator
             .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
         let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
         let field = column_of(field, statistic).filter(|_| !values.is_empty())?;
-        let rows = if rows.len() == hours { Rows::All } else { Rows::Some(rows) };
+        let rows = if rows.len() == hours { RowSet::All } else { RowSet::Some(rows) };
         Some(Column { field, rows, values: Values::Float(values) })
     })
 }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::block_size::{BLOCK_ROWS_MAX, BLOCK_VALUES_MAX, RowSizes};
 use super::gather::{self, span_table};
 use super::index::{self, BlockEntry};
-use super::layout::{HEAD_LEN, INDEX_PART, Part, footer_checksum, head_of, index_len};
+use super::layout::{HEAD_LEN, INDEX_PART, SegmentPart, footer_checksum, head_of, index_len};
 use super::representatives::Representatives;
 use super::slices::Slices;
 use super::sort::sorted;
-use super::span::Span;
+use super::span::RowSpan;
 use super::statistics;
 use crate::codec::{EFFORT_COUNT_MIN, Effort, TimeBounds, encode_block};
 use crate::model::batch::{Block, Table};
@@ -41,14 +41,14 @@ pub struct SegmentSummary {
 
 /// Rows that are in no block yet, in their order.
 #[derive(Default)]
-struct Pending {
+struct UnwrittenRows {
     tables: Vec<Table>,
     rows: usize,
     /// Number of their values, [`Table::weight`].
     values: usize,
 }
 
-impl Pending {
+impl UnwrittenRows {
     fn push(&mut self, table: Table) {
         if table.row_count() > 0 {
             self.rows += table.row_count();
@@ -67,7 +67,7 @@ pub struct SegmentWriter<'a> {
     effort: Effort,
     blocks: Vec<BlockEntry>,
     written: SegmentSummary,
-    pending: Pending,
+    pending: UnwrittenRows,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -119,7 +119,7 @@ impl<'a> SegmentWriter<'a> {
             effort,
             blocks: Vec::new(),
             written: SegmentSummary { id, bytes: HEAD_LEN as u64, ..SegmentSummary::default() },
-            pending: Pending::default(),
+            pending: UnwrittenRows::default(),
         })
     }
 
@@ -128,11 +128,11 @@ impl<'a> SegmentWriter<'a> {
     ///
     /// # Errors
     /// Returns the errors of [`Self::begin`].
-    pub fn push(&mut self, spans: &[Span<'_>]) -> Result<()> {
+    pub fn push(&mut self, spans: &[RowSpan<'_>]) -> Result<()> {
         let rows = spans.iter().map(|span| span.rows.len()).sum::<usize>();
         let table = if self.pending.rows <= rows {
             let pending = std::mem::take(&mut self.pending).tables;
-            let pending: Vec<_> = pending.iter().map(Span::whole).collect();
+            let pending: Vec<_> = pending.iter().map(RowSpan::whole).collect();
             self.sorted(&[pending.as_slice(), spans].concat())?
         } else {
             // Pending rows that outnumber the new rows are not sorted again: all of them come
@@ -155,7 +155,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    fn sorted(&self, spans: &[Span<'_>]) -> Result<Table> {
+    fn sorted(&self, spans: &[RowSpan<'_>]) -> Result<Table> {
         match spans {
             [span] => Ok(span_table(span)),
             spans => sorted(spans, self.representatives),
@@ -276,15 +276,15 @@ impl<'a> SegmentWriter<'a> {
             self.effort == Effort::Low && table.row_count() >= EFFORT_COUNT_MIN;
         let statistics = statistics::of(&table, self.representatives)?;
         let at = self.blocks.len();
-        entry.sealed_len = self.write_part(Part::Block(at), vec![table])?;
+        entry.sealed_len = self.write_part(SegmentPart::Block(at), vec![table])?;
         if let Some(statistics) = statistics {
-            entry.statistics_len = self.write_part(Part::Statistics(at), statistics)?;
+            entry.statistics_len = self.write_part(SegmentPart::Statistics(at), statistics)?;
         }
         self.blocks.push(entry);
         Ok(())
     }
 
-    fn write_part(&mut self, part: Part, tables: Vec<Table>) -> Result<usize> {
+    fn write_part(&mut self, part: SegmentPart, tables: Vec<Table>) -> Result<usize> {
         let block = Block { ingest_ns: self.ingest_ns, tables };
         let sealed = self.sealer.seal(part.number(), encode_block(&block, self.effort)?);
         self.append(&sealed)?;

@@ -20,7 +20,7 @@ pub(super) struct ByteLocks {
 
 /// Kind of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LockKind {
     Shared,
     Exclusive,
 }
@@ -32,7 +32,7 @@ impl ByteLocks {
 
     /// Locks bytes, and replaces locks of this process on them. Returns false if another process
     /// has a lock in the way.
-    pub(super) fn lock(&self, kind: Kind, bytes: &Range<u64>) -> io::Result<bool> {
+    pub(super) fn lock(&self, kind: LockKind, bytes: &Range<u64>) -> io::Result<bool> {
         is_taken(control(&self.file, libc::F_SETLK, kind.code(), bytes))
     }
 
@@ -57,7 +57,7 @@ impl ByteLocks {
 
 /// Locks a whole file while it is open, and replaces its lock. Returns false if another open file
 /// has a lock in the way. Closing another descriptor of the file keeps the lock.
-pub(super) fn lock_open_file(file: &File, kind: Kind) -> io::Result<bool> {
+pub(super) fn lock_open_file(file: &File, kind: LockKind) -> io::Result<bool> {
     is_taken(control(file, libc::F_OFD_SETLK, kind.code(), &(0..1)))
 }
 
@@ -91,7 +91,7 @@ fn control(
     if outcome == 0 { Ok(lock) } else { Err(io::Error::last_os_error()) }
 }
 
-impl Kind {
+impl LockKind {
     fn code(self) -> libc::c_int {
         match self {
             Self::Shared => libc::F_RDLCK,

@@ -6,7 +6,7 @@
 //! has ended and their item is still queued. Example: while thread A commits, B, C and D arrive.
 //! When A ends, it wakes B. B commits all three items at once and wakes C and D with the result.
 //!
-//! The result of an item goes to a thread that waits for its [`Seat`], or to a function
+//! The result of an item goes to a thread that waits for its [`CommitSeat`], or to a function
 //! ([`Committer::commit_then`]). `rust/core/tests/committer.rs` runs all orders of up to three
 //! threads that need at most three preemptions.
 
@@ -65,19 +65,19 @@ type Panic = Box<dyn Any + Send>;
 
 /// Gathers items of concurrent callers into groups, and commits one group at a time.
 pub struct Committer<T, R = ()> {
-    state: Mutex<State<T, R>>,
+    state: Mutex<CommitQueue<T, R>>,
 }
 
-struct State<T, R> {
+struct CommitQueue<T, R> {
     /// Items that no commit has taken, in order of arrival.
-    queue: VecDeque<Entry<T, R>>,
+    queue: VecDeque<QueueEntry<T, R>>,
     /// True while a thread leads.
     is_led: bool,
     /// Instant at which the commit in progress took its group.
     began: Option<Instant>,
 }
 
-struct Entry<T, R> {
+struct QueueEntry<T, R> {
     item: T,
     bytes: usize,
     receiver: Receiver<T, R>,
@@ -85,16 +85,16 @@ struct Entry<T, R> {
 
 /// The receiver of a result.
 enum Receiver<T, R> {
-    Seat(Arc<Seat<R>>),
+    Seat(Arc<CommitSeat<R>>),
     Function(Box<dyn FnOnce(T, Result<R>) + Send>),
 }
 
 /// The place of an item in the queue, and later its result.
-pub struct Seat<R> {
-    outcome: Mutex<Outcome<R>>,
+pub struct CommitSeat<R> {
+    outcome: Mutex<CommitOutcome<R>>,
 }
 
-enum Outcome<R> {
+enum CommitOutcome<R> {
     /// No commit has ended with the item. These threads wait for it.
     Open(Vec<Thread>),
     Ended(Result<R>),
@@ -102,7 +102,7 @@ enum Outcome<R> {
 
 impl<T, R> Default for Committer<T, R> {
     fn default() -> Self {
-        let state = State { queue: VecDeque::new(), is_led: false, began: None };
+        let state = CommitQueue { queue: VecDeque::new(), is_led: false, began: None };
         Self { state: Mutex::new(state) }
     }
 }
@@ -118,10 +118,10 @@ impl<T, R: Copy> Committer<T, R> {
 
     /// Puts an item into the queue. It is committed when a thread waits for it, or together with
     /// another item.
-    pub fn enter(&self, item: T, bytes: usize) -> Arc<Seat<R>> {
-        let seat = Arc::new(Seat { outcome: Mutex::new(Outcome::Open(Vec::new())) });
+    pub fn enter(&self, item: T, bytes: usize) -> Arc<CommitSeat<R>> {
+        let seat = Arc::new(CommitSeat { outcome: Mutex::new(CommitOutcome::Open(Vec::new())) });
         let receiver = Receiver::Seat(Arc::clone(&seat));
-        self.lock().queue.push_back(Entry { item, bytes, receiver });
+        self.lock().queue.push_back(QueueEntry { item, bytes, receiver });
         seat
     }
 
@@ -134,7 +134,7 @@ impl<T, R: Copy> Committer<T, R> {
     /// # Panics
     /// If a call of `commit` panics, in the thread that leads. The other threads get
     /// [`Error::Poisoned`].
-    pub fn wait<C: Commit<T, R>>(&self, seat: &Seat<R>, commit: &C) -> Result<R> {
+    pub fn wait<C: Commit<T, R>>(&self, seat: &CommitSeat<R>, commit: &C) -> Result<R> {
         seat.join(current());
         loop {
             if let Some(result) = seat.result() {
@@ -155,9 +155,9 @@ impl<T, R: Copy> Committer<T, R> {
     }
 
     /// Takes an item out of the queue. Returns false if a commit has taken it.
-    pub fn leave(&self, seat: &Seat<R>) -> bool {
+    pub fn leave(&self, seat: &CommitSeat<R>) -> bool {
         let mut state = self.lock();
-        let is_of = |entry: &Entry<T, R>| matches!(&entry.receiver, Receiver::Seat(other) if std::ptr::eq(&raw const **other, seat));
+        let is_of = |entry: &QueueEntry<T, R>| matches!(&entry.receiver, Receiver::Seat(other) if std::ptr::eq(&raw const **other, seat));
         let Some(index) = state.queue.iter().position(is_of) else { return false };
         drop(state.queue.remove(index));
         // The item may have belonged to the thread that was to lead.
@@ -178,7 +178,7 @@ impl<T, R: Copy> Committer<T, R> {
         then: impl FnOnce(T, Result<R>) + Send + 'static,
     ) {
         let receiver = Receiver::Function(Box::new(then));
-        self.lock().queue.push_back(Entry { item, bytes, receiver });
+        self.lock().queue.push_back(QueueEntry { item, bytes, receiver });
         if self.try_lead().is_ok()
             && let Some(panic) = self.lead(commit)
         {
@@ -203,7 +203,7 @@ impl<T, R: Copy> Committer<T, R> {
         Ok(())
     }
 
-    fn lead_for(&self, seat: &Seat<R>, commit: &impl Commit<T, R>) {
+    fn lead_for(&self, seat: &CommitSeat<R>, commit: &impl Commit<T, R>) {
         if let Some(panic) = self.lead(commit) {
             // This thread no longer waits for its item, so it must not be woken to lead.
             self.leave(seat);
@@ -260,26 +260,27 @@ impl<T, R: Copy> Committer<T, R> {
     /// Leads again if items with functions wait, because no thread may be waiting behind them.
     fn goes_on(&self) -> bool {
         let mut state = self.lock();
-        let has_function = |entry: &Entry<T, R>| matches!(entry.receiver, Receiver::Function(_));
+        let has_function =
+            |entry: &QueueEntry<T, R>| matches!(entry.receiver, Receiver::Function(_));
         let goes_on = !state.is_led && state.queue.iter().any(has_function);
         state.is_led |= goes_on;
         goes_on
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T, R>> {
+    fn lock(&self) -> MutexGuard<'_, CommitQueue<T, R>> {
         // Every change under this lock is complete before any code can panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T, R: Copy> State<T, R> {
+impl<T, R: Copy> CommitQueue<T, R> {
     /// Wakes the first thread that waits for a queued item, if no thread leads. The woken thread
     /// will lead.
     fn wake_next(&self) {
         if self.is_led {
             return;
         }
-        let waits = |entry: &Entry<T, R>| match &entry.receiver {
+        let waits = |entry: &QueueEntry<T, R>| match &entry.receiver {
             Receiver::Seat(seat) => seat.wake(),
             Receiver::Function(_) => false,
         };
@@ -287,40 +288,40 @@ impl<T, R: Copy> State<T, R> {
     }
 }
 
-impl<R: Copy> Seat<R> {
+impl<R: Copy> CommitSeat<R> {
     /// Adds a thread that waits.
     fn join(&self, thread: Thread) {
-        if let Outcome::Open(threads) = &mut *self.lock() {
+        if let CommitOutcome::Open(threads) = &mut *self.lock() {
             threads.push(thread);
         }
     }
 
     fn result(&self) -> Option<Result<R>> {
         match &*self.lock() {
-            Outcome::Open(_) => None,
-            Outcome::Ended(result) => Some(copy(result)),
+            CommitOutcome::Open(_) => None,
+            CommitOutcome::Ended(result) => Some(copy(result)),
         }
     }
 
     /// Wakes the waiting threads. Returns true if there is at least one.
     fn wake(&self) -> bool {
         match &*self.lock() {
-            Outcome::Open(threads) => {
+            CommitOutcome::Open(threads) => {
                 threads.iter().for_each(Thread::unpark);
                 !threads.is_empty()
             }
-            Outcome::Ended(_) => false,
+            CommitOutcome::Ended(_) => false,
         }
     }
 
     fn end(&self, result: Result<R>) {
-        let before = std::mem::replace(&mut *self.lock(), Outcome::Ended(result));
-        if let Outcome::Open(threads) = before {
+        let before = std::mem::replace(&mut *self.lock(), CommitOutcome::Ended(result));
+        if let CommitOutcome::Open(threads) = before {
             threads.iter().for_each(Thread::unpark);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Outcome<R>> {
+    fn lock(&self) -> MutexGuard<'_, CommitOutcome<R>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

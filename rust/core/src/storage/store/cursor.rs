@@ -59,13 +59,13 @@ impl Cursors {
     }
 }
 
-/// Encodes cursors for a [`super::Snapshot`]. The cursor that moved last is at the end.
+/// Encodes cursors for a [`super::StoreSnapshot`]. The cursor that moved last is at the end.
 #[must_use]
 pub fn encode_cursors(cursors: Vec<Cursor>) -> Vec<u8> {
     Cursors(cursors).encode()
 }
 
-/// Decodes the cursors of a [`super::Snapshot`].
+/// Decodes the cursors of a [`super::StoreSnapshot`].
 ///
 /// # Errors
 /// Returns [`Error::Corrupt`] if the bytes are damaged.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::interface::Store;
 use super::lmdb::LmdbStore;
-use super::peeked::Peeked;
+use super::peeked::PeekedCounts;
 use super::planes::Planes;
 use crate::model::error::{Error, Result};
 
@@ -20,9 +20,9 @@ const REMOVALS_MAX: u32 = 10;
 
 /// The planes in the folders of a directory. A plane has the name of its folder.
 #[derive(Clone, Debug)]
-pub struct Directory(PathBuf);
+pub struct DirectoryPlanes(PathBuf);
 
-impl Directory {
+impl DirectoryPlanes {
     /// Names the planes in `directory`, which need not exist yet.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>) -> Self {
@@ -45,7 +45,7 @@ impl Directory {
     }
 }
 
-impl Planes for Directory {
+impl Planes for DirectoryPlanes {
     fn create(
         &self,
         plane: &str,
@@ -89,7 +89,7 @@ impl Planes for Directory {
         Ok(())
     }
 
-    fn counts(&self, plane: &str) -> Result<Peeked> {
+    fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         LmdbStore::peek(&self.folder(plane))
     }
 }

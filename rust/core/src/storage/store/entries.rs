@@ -8,7 +8,7 @@ pub const READ_BYTES_MAX: usize = 4 << 20;
 
 /// Counters, written in the same commit as the block that they count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct StoreCounts {
     /// Records stored.
     pub rows: u64,
     /// Field values stored.
@@ -21,7 +21,7 @@ pub struct Counts {
     pub log_bytes: u64,
 }
 
-impl Counts {
+impl StoreCounts {
     /// Adds the counters of another commit.
     pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
@@ -38,7 +38,7 @@ pub struct NewBlock {
     /// The sealed bytes. Empty if only the counters are to be stored.
     pub sealed: Vec<u8>,
     /// Numbers that the block adds to the counters.
-    pub counts: Counts,
+    pub counts: StoreCounts,
     /// New position of the import that the block belongs to.
     pub cursor: Option<Cursor>,
 }
@@ -55,7 +55,7 @@ pub struct LogEntry {
 
 /// State of the store for a reader that catches up from some position. All is of one snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct View {
+pub struct LogView {
     /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// The sealed manifest, if the reader does not have it yet.

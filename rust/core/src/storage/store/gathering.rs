@@ -26,7 +26,7 @@ const COMMITS_SKIPPED: u32 = 16;
 /// Counts of batches, in memory that processes may share.
 #[derive(Default)]
 #[repr(C, align(64))]
-pub struct Gathering {
+pub struct GroupCounts {
     /// Number of batches that were written, modulo 2^32.
     written: AtomicU32,
     /// Value of `written` when the last commit began.
@@ -37,7 +37,7 @@ pub struct Gathering {
     is_awaited: AtomicU32,
 }
 
-impl Gathering {
+impl GroupCounts {
     /// Counts batches that were written. Wakes the waiting leader if all likely batches have
     /// arrived.
     pub fn note_written(&self, count: u32) {
@@ -95,7 +95,7 @@ pub struct Patience {
 
 impl Patience {
     /// Waits before a commit, if the wait is likely to pay.
-    pub fn gather(&self, gathering: &Gathering) {
+    pub fn gather(&self, gathering: &GroupCounts) {
         let commit = Duration::from_nanos(self.commit_ns.load(Ordering::Relaxed));
         if commit < COMMIT_MIN {
             return;
@@ -115,7 +115,7 @@ impl Patience {
     /// Returns the errors of `commit`.
     pub fn timed<E>(
         &self,
-        gathering: &Gathering,
+        gathering: &GroupCounts,
         commit: impl FnOnce() -> Result<(), E>,
     ) -> Result<(), E> {
         let (acknowledged, began) = (gathering.begin(), Instant::now());
@@ -142,8 +142,8 @@ mod tests {
     /// Longer than any test may take.
     const LONG: Duration = Duration::from_millis(999);
 
-    fn after_a_commit_of(batches: u32) -> Gathering {
-        let gathering = Gathering::default();
+    fn after_a_commit_of(batches: u32) -> GroupCounts {
+        let gathering = GroupCounts::default();
         gathering.note_written(batches);
         let acknowledged = gathering.begin();
         assert_eq!(acknowledged, batches);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn batches_that_came_during_a_commit_count_for_the_next() {
-        let gathering = Gathering::default();
+        let gathering = GroupCounts::default();
         gathering.note_written(5);
         let acknowledged = gathering.begin();
         gathering.note_written(3);
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn words_of_a_dead_process_may_be_any_number() {
-        let gathering = Gathering::default();
+        let gathering = GroupCounts::default();
         gathering.wanted.store(u32::MAX / 2, Ordering::Relaxed);
         assert!(gathering.wait(LONG));
     }

@@ -15,9 +15,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::entries::{Counts, LogEntry, NewBlock, View};
+use super::entries::{LogEntry, LogView, NewBlock, StoreCounts};
 use super::names::{FirstIds, NamesPage, NewNames};
-use super::snapshot::Snapshot;
+use super::snapshot::StoreSnapshot;
 use crate::model::error::Result;
 
 /// Random id of a segment.
@@ -154,7 +154,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Returns the errors of [`Store`].
-    fn view(&self, after: u64, generation: u64) -> Result<View>;
+    fn view(&self, after: u64, generation: u64) -> Result<LogView>;
 
     /// Returns blocks after position `after` that are not compacted, oldest first. It may return
     /// some of them only. Empty means that there are none.
@@ -186,7 +186,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Returns the errors of [`Store`].
-    fn counts(&self) -> Result<Counts>;
+    fn counts(&self) -> Result<StoreCounts>;
 
     /// Takes the lock of the one compactor. Returns `None` if another handle has it. From then on
     /// this handle reads all commits of earlier holders, even of a holder that died during the
@@ -294,7 +294,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Returns the errors of [`Store`].
-    fn snapshot(&self) -> Result<Snapshot>;
+    fn snapshot(&self) -> Result<StoreSnapshot>;
 
     /// Returns the file that holds a segment and no other bytes, or `None` if there is no such
     /// file. A copier of the segment may link the file instead.
@@ -330,7 +330,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Returns the errors of [`Store`].
-    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()>;
+    fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()>;
 
     /// Ends the work of this handle. Every later call fails with
     /// [`crate::model::error::Error::Closed`], also a call that a longer operation in progress

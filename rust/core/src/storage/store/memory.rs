@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::Cursors;
-use super::entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
+use super::entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 use super::names::{FirstIds, NamesPage, NewNames};
-use super::snapshot::Snapshot;
+use super::snapshot::StoreSnapshot;
 use crate::model::error::{Error, Result};
 
 /// A store that lives as long as the process.
 #[derive(Default)]
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     segments: Segments,
     is_compacting: Arc<AtomicBool>,
-    /// Shared with each [`Pin`].
+    /// Shared with each [`MemoryPin`].
     pins: Arc<()>,
     is_closed: AtomicBool,
     /// If true, blocks are counted and dropped.
@@ -28,11 +28,11 @@ pub struct MemoryStore {
 
 type Segments = Arc<Mutex<HashMap<SegmentId, Vec<u8>>>>;
 
-struct Lock(Arc<AtomicBool>);
+struct MemoryLock(Arc<AtomicBool>);
 
-struct Pin(#[expect(dead_code, reason = "counted, never read")] Arc<()>);
+struct MemoryPin(#[expect(dead_code, reason = "counted, never read")] Arc<()>);
 
-impl SegmentsLock for Pin {}
+impl SegmentsLock for MemoryPin {}
 
 /// The right to remove segments. A reader that pins segments after this was taken knows only newer
 /// manifests.
@@ -40,22 +40,22 @@ struct Removal;
 
 impl SegmentsLock for Removal {}
 
-impl CompactionLock for Lock {}
+impl CompactionLock for MemoryLock {}
 
-impl Drop for Lock {
+impl Drop for MemoryLock {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
 }
 
 /// Bytes that become a segment with [`NewSegment::finish`].
-struct Pending {
+struct NewMemorySegment {
     id: SegmentId,
     bytes: Vec<u8>,
     segments: Segments,
 }
 
-impl NewSegment for Pending {
+impl NewSegment for NewMemorySegment {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         Ok(())
@@ -77,12 +77,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[derive(Default)]
-struct State {
+struct MemoryState {
     next: FirstIds,
     names: Vec<NamesPage>,
     /// Blocks from `compacted + 1` on.
     log: Vec<Vec<u8>>,
-    counts: Counts,
+    counts: StoreCounts,
     cursors: Cursors,
     compacted: u64,
     generation: u64,
@@ -90,7 +90,7 @@ struct State {
     retention_seconds: u64,
 }
 
-impl State {
+impl MemoryState {
     fn last(&self) -> u64 {
         self.compacted + self.log.len() as u64
     }
@@ -114,7 +114,7 @@ impl MemoryStore {
     /// # Errors
     /// Returns the errors of `other`.
     pub fn forgetful(other: &dyn Store) -> Result<Self> {
-        let mut state = State::default();
+        let mut state = MemoryState::default();
         loop {
             let pages = other.names_after(state.names.len() as u64)?;
             let Some(last) = pages.last() else { break };
@@ -128,7 +128,7 @@ impl MemoryStore {
         Ok(Self { state: Mutex::new(state), is_forgetful: true, ..Self::default() })
     }
 
-    fn state(&self) -> Result<MutexGuard<'_, State>> {
+    fn state(&self) -> Result<MutexGuard<'_, MemoryState>> {
         self.check_open()?;
         Ok(lock(&self.state))
     }
@@ -162,7 +162,7 @@ impl Store for MemoryStore {
                 block.sealed.clear();
             }
             let log_bytes = block.sealed.len() as u64;
-            state.counts.add(&Counts { log_bytes, ..block.counts });
+            state.counts.add(&StoreCounts { log_bytes, ..block.counts });
             if let Some(cursor) = &block.cursor {
                 state.cursors.set(cursor);
             }
@@ -179,11 +179,11 @@ impl Store for MemoryStore {
 
     fn leave(&self, _end: u64) {}
 
-    fn view(&self, after: u64, generation: u64) -> Result<View> {
+    fn view(&self, after: u64, generation: u64) -> Result<LogView> {
         let state = self.state()?;
         let manifest = state.manifest.clone().filter(|_| generation != state.generation);
         let is_news = manifest.is_some() || state.last() > after;
-        Ok(View {
+        Ok(LogView {
             generation: state.generation,
             manifest,
             compacted: state.compacted,
@@ -221,20 +221,20 @@ impl Store for MemoryStore {
         Ok(self.state()?.cursors.get(key).map(<[u8]>::to_vec))
     }
 
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self) -> Result<StoreCounts> {
         Ok(self.state()?.counts)
     }
 
     fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
         self.check_open()?;
         let taken = self.is_compacting.swap(true, Ordering::AcqRel);
-        Ok((!taken).then(|| Box::new(Lock(Arc::clone(&self.is_compacting))) as _))
+        Ok((!taken).then(|| Box::new(MemoryLock(Arc::clone(&self.is_compacting))) as _))
     }
 
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
         self.check_open()?;
         let segments = Arc::clone(&self.segments);
-        Ok(Box::new(Pending { id: *id, bytes: Vec::new(), segments }))
+        Ok(Box::new(NewMemorySegment { id: *id, bytes: Vec::new(), segments }))
     }
 
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -255,7 +255,7 @@ impl Store for MemoryStore {
 
     fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
         let _segments = self.all_segments()?;
-        Ok(Box::new(Pin(Arc::clone(&self.pins))))
+        Ok(Box::new(MemoryPin(Arc::clone(&self.pins))))
     }
 
     fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
@@ -293,9 +293,9 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn snapshot(&self) -> Result<Snapshot> {
+    fn snapshot(&self) -> Result<StoreSnapshot> {
         let state = self.state()?;
-        Ok(Snapshot {
+        Ok(StoreSnapshot {
             log_last: state.last(),
             names_last: state.names.len() as u64,
             counts: state.counts,
@@ -335,13 +335,13 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         let mut state = self.state()?;
-        let Snapshot { counts, compacted, generation, retention_seconds, .. } = *snapshot;
+        let StoreSnapshot { counts, compacted, generation, retention_seconds, .. } = *snapshot;
         let (names, log) = (std::mem::take(&mut state.names), std::mem::take(&mut state.log));
         let (next, manifest) = (snapshot.next_ids, snapshot.manifest.clone());
         let cursors = Cursors::decode(&snapshot.cursors)?;
-        *state = State {
+        *state = MemoryState {
             next,
             names,
             log,

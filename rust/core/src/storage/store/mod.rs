@@ -29,16 +29,16 @@ mod directory;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use committer::{Commit, Committer, Seat};
+pub use committer::{Commit, CommitSeat, Committer};
 pub use cursor::{CURSOR_BYTES_MAX, CURSORS_MAX, Cursor, decode_cursors, encode_cursors};
-pub use directory::Directory;
-pub use entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
-pub use gathering::{Gathering, Patience};
+pub use directory::DirectoryPlanes;
+pub use entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
+pub use gathering::{GroupCounts, Patience};
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};
-pub use peeked::Peeked;
+pub use peeked::PeekedCounts;
 pub use planes::Planes;
-pub use snapshot::Snapshot;
+pub use snapshot::StoreSnapshot;

@@ -1,13 +1,13 @@
 //! Counts of a store, read without opening it.
 
-use super::entries::Counts;
+use super::entries::StoreCounts;
 use super::interface::Space;
 
 /// Counts of a store, read without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peeked {
+pub struct PeekedCounts {
     /// Counters since the store was created.
-    pub counts: Counts,
+    pub counts: StoreCounts,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// Number of series registered.

@@ -2,7 +2,7 @@
 //! any kind of store.
 
 use super::interface::Store;
-use super::peeked::Peeked;
+use super::peeked::PeekedCounts;
 use crate::model::error::Result;
 
 /// The planes of one installation. A plane has a name that no other plane ever gets, which is the
@@ -70,5 +70,5 @@ pub trait Planes: Send + Sync {
     /// # Errors
     /// Returns the errors of [`Self::wrapped_key`], and [`crate::model::error::Error::Corrupt`] if
     /// the store is damaged.
-    fn counts(&self, plane: &str) -> Result<Peeked>;
+    fn counts(&self, plane: &str) -> Result<PeekedCounts>;
 }

@@ -17,12 +17,12 @@ const SEGMENTS_LOCK: &str = "segments.lock";
 pub(super) struct SegmentFiles {
     plane: PathBuf,
     directory: PathBuf,
-    names: Arc<Names>,
+    names: Arc<SegmentNames>,
 }
 
 /// State of the names of segments: which names may not be durable yet.
 #[derive(Default)]
-struct Names {
+struct SegmentNames {
     /// True if the name of a segment may not be durable.
     is_new: AtomicBool,
     /// True if this process made the name of the directory durable.
@@ -30,18 +30,18 @@ struct Names {
 }
 
 /// A lock of the open file. It ends when the file is closed, and with the process.
-struct Lock {
+struct FileLock {
     file: File,
     process_id: u32,
 }
 
-impl Lock {
+impl FileLock {
     fn held(file: File) -> Self {
         Self { file, process_id: std::process::id() }
     }
 }
 
-impl Drop for Lock {
+impl Drop for FileLock {
     fn drop(&mut self) {
         // A forked child shares the open file. If the child unlocked its copy, the parent would
         // lose the lock.
@@ -54,15 +54,15 @@ impl Drop for Lock {
     }
 }
 
-impl CompactionLock for Lock {}
+impl CompactionLock for FileLock {}
 
-impl SegmentsLock for Lock {}
+impl SegmentsLock for FileLock {}
 
 /// A file that is removed if it is dropped before it is finished.
-struct NewFile {
+struct UnfinishedFile {
     file: File,
     path: PathBuf,
-    names: Arc<Names>,
+    names: Arc<SegmentNames>,
     is_finished: bool,
 }
 
@@ -96,13 +96,13 @@ impl SegmentFiles {
         &self,
         name: &str,
         lock: impl FnOnce(&File) -> Result<(), TryLockError>,
-    ) -> Result<Option<Lock>> {
+    ) -> Result<Option<FileLock>> {
         let path = self.plane.join(name);
         let mut options = OpenOptions::new();
         let opened = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("open", &path, error))?;
         match lock(&file) {
-            Ok(()) => Ok(Some(Lock::held(file))),
+            Ok(()) => Ok(Some(FileLock::held(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
@@ -151,7 +151,7 @@ impl SegmentFiles {
 
     /// Makes the names of all finished segments durable.
     pub(super) fn sync_names(&self) -> Result<()> {
-        let Names { is_new, is_directory_safe } = &*self.names;
+        let SegmentNames { is_new, is_directory_safe } = &*self.names;
         if !is_new.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl SegmentFiles {
         let opened = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("make", &path, error))?;
         let names = Arc::clone(&self.names);
-        Ok(Box::new(NewFile { file, path, names, is_finished: false }))
+        Ok(Box::new(UnfinishedFile { file, path, names, is_finished: false }))
     }
 
     pub(super) fn read(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -235,7 +235,7 @@ impl SegmentFiles {
     }
 }
 
-impl NewSegment for NewFile {
+impl NewSegment for UnfinishedFile {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
     }
@@ -252,7 +252,7 @@ impl NewSegment for NewFile {
     }
 }
 
-impl Drop for NewFile {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if !self.is_finished {
             // If this fails, the next compaction removes the file.

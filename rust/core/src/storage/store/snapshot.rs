@@ -1,18 +1,18 @@
 //! Numbers and manifest of a whole store at one instant, as a backup saves and a restore loads
 //! them.
 
-use super::entries::Counts;
+use super::entries::StoreCounts;
 use super::names::FirstIds;
 
 /// State of a store without its names, blocks and segments, all of one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct StoreSnapshot {
     /// Last position of the log, compacted or not.
     pub log_last: u64,
     /// Last page of names.
     pub names_last: u64,
     /// Counters.
-    pub counts: Counts,
+    pub counts: StoreCounts,
     /// Blocks up to this position are in the manifest's segments.
     pub compacted: u64,
     /// Number of times that the manifest was replaced.

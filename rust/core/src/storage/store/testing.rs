@@ -8,7 +8,7 @@ use std::result::Result;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::{Counts, Cursor, LogEntry, MemoryStore, NamesPage, NewBlock, NewNames, Store};
+use super::{Cursor, LogEntry, MemoryStore, NamesPage, NewBlock, NewNames, Store, StoreCounts};
 use crate::model::batch::FieldType;
 
 /// A store that is compared, and its permitted differences from the store in memory.
@@ -27,7 +27,7 @@ pub trait Subject {
 
 /// A call, or a few calls, of both stores.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum StoreOperation {
     /// Replaces the manifest of the current generation, or of another generation, up to a position.
     Compact(bool, u64),
     /// Sets the retention.
@@ -53,43 +53,43 @@ pub enum Step {
 }
 
 /// Generates up to 24 steps.
-pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub fn steps() -> impl Strategy<Value = Vec<StoreOperation>> {
     prop::collection::vec(step(), 1..24)
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = StoreOperation> {
     let kind = prop_oneof![4 => Just(FieldType::Float), 1 => Just(FieldType::Bool), 1 => Just(FieldType::Text)];
     let names = (prop::bool::weighted(0.7), 0..5_u32, prop::collection::vec(kind, 0..4))
-        .prop_map(|(is_last, series, fields)| Step::Names(is_last, series, fields));
+        .prop_map(|(is_last, series, fields)| StoreOperation::Names(is_last, series, fields));
     let import = (0..20_u8, prop::collection::vec(any::<u8>(), 0..9))
-        .prop_map(|(key, position)| Step::Import(key, position));
+        .prop_map(|(key, position)| StoreOperation::Import(key, position));
     prop_oneof![
         3 => names,
-        3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
+        3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(StoreOperation::Append),
         2 => import,
-        1 => (1..4_u8, any::<bool>()).prop_map(|(count, is_left)| Step::AppendUnsynced(count, is_left)),
-        2 => (0..8_u64).prop_map(Step::Follow),
-        1 => Just(Step::Reopen),
-        1 => Just(Step::ReplaceNames),
-        2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
-        1 => (0..9_u64).prop_map(Step::Retain),
-        1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| Step::Segment(id, bytes)),
-        1 => (0..3_u8).prop_map(Step::RemoveSegment),
+        1 => (1..4_u8, any::<bool>()).prop_map(|(count, is_left)| StoreOperation::AppendUnsynced(count, is_left)),
+        2 => (0..8_u64).prop_map(StoreOperation::Follow),
+        1 => Just(StoreOperation::Reopen),
+        1 => Just(StoreOperation::ReplaceNames),
+        2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| StoreOperation::Compact(current, upto)),
+        1 => (0..9_u64).prop_map(StoreOperation::Retain),
+        1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| StoreOperation::Segment(id, bytes)),
+        1 => (0..3_u8).prop_map(StoreOperation::RemoveSegment),
     ]
 }
 
 /// Makes bytes that begin as sealed bytes do, each time with a new id.
 #[derive(Default)]
-struct Sealed(u64);
+struct SealedBytes(u64);
 
-impl Sealed {
+impl SealedBytes {
     fn of(&mut self, content: &[u8]) -> Vec<u8> {
         self.0 += 1;
         [&[1, 1], self.0.to_le_bytes().as_slice(), &[0; 8], content].concat()
     }
 
     fn block(&mut self, content: &[u8]) -> NewBlock {
-        let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+        let counts = StoreCounts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
         let sealed = if content.is_empty() { Vec::new() } else { self.of(content) };
         NewBlock { sealed, counts, cursor: None }
     }
@@ -103,11 +103,11 @@ impl Sealed {
 ///
 /// # Panics
 /// If a call fails.
-pub fn answer_alike(subject: &mut impl Subject, steps: Vec<Step>) -> TestCaseResult {
+pub fn answer_alike(subject: &mut impl Subject, steps: Vec<StoreOperation>) -> TestCaseResult {
     let mut pair = Pair {
         subject,
         twin: MemoryStore::default(),
-        sealed: Sealed::default(),
+        sealed: SealedBytes::default(),
         removed: HashSet::new(),
     };
     for step in steps {
@@ -124,7 +124,7 @@ pub fn answer_alike(subject: &mut impl Subject, steps: Vec<Step>) -> TestCaseRes
 struct Pair<'s, S> {
     subject: &'s mut S,
     twin: MemoryStore,
-    sealed: Sealed,
+    sealed: SealedBytes,
     removed: HashSet<u8>,
 }
 
@@ -138,25 +138,29 @@ impl<S: Subject> Pair<'_, S> {
         Ok(answer)
     }
 
-    fn take(&mut self, step: Step) -> TestCaseResult {
+    fn take(&mut self, step: StoreOperation) -> TestCaseResult {
         match step {
-            Step::Names(is_last, series, fields) => self.append_names(is_last, series, fields)?,
-            Step::Append(content) => {
+            StoreOperation::Names(is_last, series, fields) => {
+                self.append_names(is_last, series, fields)?;
+            }
+            StoreOperation::Append(content) => {
                 let block = self.sealed.block(&content);
                 self.append(&block)?;
             }
-            Step::Import(key, position) => {
+            StoreOperation::Import(key, position) => {
                 let mut block = self.sealed.block(&position);
                 block.cursor = Some(Cursor { key: [key; 16], position });
                 self.append(&block)?;
             }
-            Step::AppendUnsynced(count, is_left) => self.append_unsynced(count, is_left)?,
-            Step::Follow(after) => {
+            StoreOperation::AppendUnsynced(count, is_left) => {
+                self.append_unsynced(count, is_left)?;
+            }
+            StoreOperation::Follow(after) => {
                 self.both(|store| store.log_after(after).expect("it is open"))?;
                 self.both(|store| store.names_after(after).expect("it is open"))?;
                 self.both(|store| store.log_get(&[after]).ok())?;
             }
-            Step::Compact(is_current, upto) => {
+            StoreOperation::Compact(is_current, upto) => {
                 let generation = self.twin.view(0, 0).expect("it is open").generation;
                 let generation = generation + u64::from(!is_current);
                 let manifest = self.sealed.of(b"manifest");
@@ -165,16 +169,16 @@ impl<S: Subject> Pair<'_, S> {
                 })?;
                 prop_assert_eq!(replaced, is_current);
             }
-            Step::Retain(seconds) => {
+            StoreOperation::Retain(seconds) => {
                 self.both(|store| store.set_retention(seconds).expect("it is open"))?;
             }
-            Step::Segment(id, bytes) => self.write_segment(id, &bytes)?,
-            Step::RemoveSegment(id) => {
+            StoreOperation::Segment(id, bytes) => self.write_segment(id, &bytes)?,
+            StoreOperation::RemoveSegment(id) => {
                 self.removed.insert(id);
                 self.both(|store| store.remove_segment(&[id; 16]).expect("it is open"))?;
             }
-            Step::Reopen => self.subject.reopen(),
-            Step::ReplaceNames => self.replace_names()?,
+            StoreOperation::Reopen => self.subject.reopen(),
+            StoreOperation::ReplaceNames => self.replace_names()?,
         }
         Ok(())
     }

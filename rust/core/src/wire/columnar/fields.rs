@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::input::{InputField, InputRows, InputValues};
 use crate::model::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, RowSet, Values,
 };
 
 /// Table of a row that is rejected.
@@ -27,7 +27,7 @@ impl Places {
 }
 
 /// A column of one table that has at least one value, and its first cell.
-struct Found<'a> {
+struct FilledColumn<'a> {
     table: u32,
     name: &'a str,
     first: CellPosition,
@@ -45,7 +45,7 @@ pub(super) fn put_fields(
     places: Option<&Places>,
     fields_max: usize,
 ) {
-    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut found: Vec<FilledColumn<'_>> = Vec::new();
     for (key, field) in (0..).zip(&input.fields) {
         match places {
             None => found.extend(whole(field, key, input.row_count)),
@@ -73,26 +73,26 @@ pub(super) fn put_fields(
             batch.has_excess_fields = true;
             continue;
         }
-        let Found { table, name, first, field_type, rows, values } = column;
+        let FilledColumn { table, name, first, field_type, rows, values } = column;
         let field = u32::try_from(batch.fields.len()).expect("fewer fields than cells");
         batch.fields.push(BatchField { table, name: name.to_owned(), field_type, first });
         let of_table = &mut batch.tables[table as usize];
         let is_all = rows.is_empty() || rows.len() == of_table.row_count();
-        let rows = if is_all { Rows::All } else { Rows::Some(rows) };
+        let rows = if is_all { RowSet::All } else { RowSet::Some(rows) };
         of_table.columns.push(Column { field, rows, values });
     }
     batch.conflict = conflict.map(|(at, field)| Conflict { at, field: field.to_owned() });
 }
 
 /// Returns a column for the only table. Its rows are empty if every row has a value.
-fn whole<'a>(field: &InputField<'a>, key: u32, row_count: usize) -> Option<Found<'a>> {
+fn whole<'a>(field: &InputField<'a>, key: u32, row_count: usize) -> Option<FilledColumn<'a>> {
     let (first_row, rows, values) = match &field.present {
         None => ((row_count > 0).then_some(0)?, Vec::new(), all(&field.values)),
         Some(present) => (*present.first()?, present.clone(), taken(&field.values, present)),
     };
     let first = CellPosition { record: first_row, key };
     let field_type = field.values.field_type();
-    Some(Found { table: 0, name: field.name, first, field_type, rows, values })
+    Some(FilledColumn { table: 0, name: field.name, first, field_type, rows, values })
 }
 
 fn all(values: &InputValues<'_>) -> Values {
@@ -114,7 +114,12 @@ fn taken(values: &InputValues<'_>, rows: &[u32]) -> Values {
 }
 
 /// Splits a column over several tables. Some of its rows may have no table.
-fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec<Found<'a>>) {
+fn spread<'a>(
+    field: &InputField<'a>,
+    key: u32,
+    places: &Places,
+    found: &mut Vec<FilledColumn<'a>>,
+) {
     // By table: rows of the table, and rows of the input.
     let mut of_tables: Vec<(u32, Vec<u32>, Vec<u32>)> = Vec::new();
     let mut add = |from: u32| {
@@ -138,7 +143,7 @@ fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec
         Some(present) => present.iter().for_each(|row| add(*row)),
     }
     for (table, rows, from) in of_tables {
-        found.push(Found {
+        found.push(FilledColumn {
             table,
             name: field.name,
             first: CellPosition { record: from[0], key },

@@ -80,7 +80,7 @@ impl Groups {
         let Some(start) = group_of.iter().enumerate().position(is_unlike) else { return };
         // Groups of the rows before `start` stay the same.
         first_rows.truncate(first_rows.partition_point(|first| (*first as usize) < start));
-        let mut split = Split::new(first_rows, column, values, group_of.len());
+        let mut split = GroupSplit::new(first_rows, column, values, group_of.len());
         let mut before = group_of[start - 1];
         for (row, group) in group_of.iter_mut().enumerate().skip(start) {
             before = split.group_of(row, *group, before);
@@ -90,7 +90,7 @@ impl Groups {
 }
 
 /// Groups while they are split.
-struct Split<'g, C: GroupBy> {
+struct GroupSplit<'g, C: GroupBy> {
     column: &'g C,
     first_rows: &'g mut Vec<u32>,
     /// For each group: the group that it was split from, and its value.
@@ -103,7 +103,7 @@ struct Split<'g, C: GroupBy> {
     by_hash: HashTable<(u64, u32)>,
 }
 
-impl<'g, C: GroupBy> Split<'g, C> {
+impl<'g, C: GroupBy> GroupSplit<'g, C> {
     fn new(
         first_rows: &'g mut Vec<u32>,
         column: &'g C,

@@ -5,7 +5,7 @@ use super::fields::{NO_TABLE, Places, put_fields};
 use super::input::{InputKey, InputRows};
 use super::keys::KeySeries;
 use crate::model::batch::{Batch, ParseResult, Table};
-use crate::model::fault::{Fault, FaultCode, Refusal};
+use crate::model::fault::{BatchRefusal, Fault, FaultCode};
 use crate::model::limits::BLOCK_ROWS_MAX;
 use crate::wire::ParseContext;
 use crate::wire::faults::Faults;
@@ -13,8 +13,8 @@ use crate::wire::faults::Faults;
 /// Reads `rows` into a batch, by the rules of a JSON document with the same records.
 ///
 /// # Errors
-/// Returns [`Refusal::Faults`] or [`Refusal::InvalidInput`] as for such a document. Locations begin
-/// with the index of a row.
+/// Returns [`BatchRefusal::Faults`] or [`BatchRefusal::InvalidInput`] as for such a document.
+/// Locations begin with the index of a row.
 ///
 /// # Panics
 /// Panics if there are more than [`BLOCK_ROWS_MAX`] rows, or if a column has another number of
@@ -28,13 +28,13 @@ pub fn parse_rows(rows: &InputRows<'_>, context: ParseContext<'_>) -> ParseResul
     let series = KeySeries::find(rows, is_wanted, context);
     let faults = faults(rows, &series);
     if !faults.is_empty() {
-        return Err(Refusal::Faults(faults));
+        return Err(BatchRefusal::Faults(faults));
     }
     if series.is_refused {
-        return Err(Refusal::InvalidInput { field: "tags" });
+        return Err(BatchRefusal::InvalidInput { field: "tags" });
     }
     if has_more_fields(rows, context.limits.fields_max) {
-        return Err(Refusal::InvalidInput { field: "fields" });
+        return Err(BatchRefusal::InvalidInput { field: "fields" });
     }
     let mut batch = Batch { ingest_ns: context.ingest_ns, ..Batch::default() };
     let places = match accepted {

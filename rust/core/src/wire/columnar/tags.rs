@@ -2,7 +2,7 @@
 
 use super::input::InputTag;
 use crate::model::fault::FaultCode;
-use crate::wire::rules::Tags;
+use crate::wire::rules::TagPairs;
 
 /// First byte of every raw key of a series in columns.
 pub(in crate::wire) const RAW_KEY_FORMAT: u8 = b'a';
@@ -33,8 +33,8 @@ fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
 }
 
 /// Reads the tags of `raw`, as [`put_raw`] wrote them.
-pub(in crate::wire) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
-    let mut tags = Tags::new();
+pub(in crate::wire) fn tags_of(raw: &[u8]) -> Result<TagPairs<'_>, TagFault> {
+    let mut tags = TagPairs::new();
     let mut rest = raw;
     while !rest.is_empty() {
         let key = take(&mut rest).ok_or_else(|| (FaultCode::StringType, String::new()))?;

@@ -1,8 +1,8 @@
 //! The whole text: rows without their header.
 
 use super::columns::CsvColumns;
-use super::parser::Parser;
-use super::split::{Unclosed, split, to_row};
+use super::parser::CsvParser;
+use super::split::{UnclosedRow, split, to_row};
 use crate::model::batch::ParseResult;
 use crate::wire::ParseContext;
 use crate::wire::tokens::line::line_ends;
@@ -30,7 +30,7 @@ use crate::wire::tokens::utf8::replaced;
 /// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_csv(body: &[u8], header: &mut CsvColumns, context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
-    let mut parser = Parser::new(&text, header, context.of_shared_names(body));
+    let mut parser = CsvParser::new(&text, header, context.of_shared_names(body));
     let (received, line_count) = parser.rows(&wrong);
     parser.faults.check(received, context.limits.batch_records_max)?;
     let mut batch = parser.batch.finish()?;
@@ -49,7 +49,7 @@ pub fn csv_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) {
     while let Some(start) = to_row(body, at, &mut line) {
         at = match split(&text, start, &mut cells) {
             Ok(end) => end,
-            Err(Unclosed { is_open, end }) => {
+            Err(UnclosedRow { is_open, end }) => {
                 open_at = open_at.or(is_open.then_some(start));
                 end
             }
@@ -69,7 +69,7 @@ pub fn csv_cells(row: &str) -> Option<Vec<String>> {
     Some(cells.into_iter().map(|cell| cell.text.into_owned()).collect())
 }
 
-impl Parser<'_, '_> {
+impl CsvParser<'_, '_> {
     /// Reads all rows. Returns the number of rows and of lines.
     fn rows(&mut self, wrong: &[usize]) -> (usize, usize) {
         let bytes = self.text.as_bytes();

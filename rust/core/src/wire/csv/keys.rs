@@ -7,30 +7,30 @@ use hashbrown::HashTable;
 
 /// Series and table of rows with the same measurement and tags, byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KeyTable {
     pub(super) series: u32,
     pub(super) table: u32,
 }
 
-struct Key {
+struct CsvKey {
     /// Range of its bytes in the arena.
     start: usize,
     end: usize,
-    known: Known,
+    known: KeyTable,
 }
 
 /// Keys in the order of their first rows: files often repeat their entities in the same order.
 #[derive(Default)]
-pub(super) struct Keys {
+pub(super) struct CsvKeys {
     arena: Vec<u8>,
-    list: Vec<Key>,
+    list: Vec<CsvKey>,
     index: HashTable<usize>,
     /// Index of the key that the next row probably has.
     next: usize,
     hasher: RandomState,
 }
 
-impl Keys {
+impl CsvKeys {
     /// Returns the key that probably comes next.
     #[inline]
     pub(super) fn expected(&self) -> Option<&[u8]> {
@@ -40,20 +40,20 @@ impl Keys {
 
     /// Returns series and table of `key`, if it is known.
     #[inline]
-    pub(super) fn find(&mut self, key: &[u8]) -> Option<Known> {
+    pub(super) fn find(&mut self, key: &[u8]) -> Option<KeyTable> {
         let at = if self.expected() == Some(key) { self.next } else { self.position(key)? };
         self.next = at + 1;
         Some(self.list.get(at)?.known)
     }
 
-    pub(super) fn add(&mut self, key: &[u8], known: Known) {
+    pub(super) fn add(&mut self, key: &[u8], known: KeyTable) {
         if self.position(key).is_some() {
             return;
         }
         let start = self.arena.len();
         self.arena.extend_from_slice(key);
         let at = self.list.len();
-        self.list.push(Key { start, end: self.arena.len(), known });
+        self.list.push(CsvKey { start, end: self.arena.len(), known });
         self.next = at + 1;
         let Self { arena, list, index, hasher, .. } = self;
         let hash_at = |at: &usize| {

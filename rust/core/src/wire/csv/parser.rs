@@ -1,16 +1,16 @@
 //! State while rows are parsed.
 
 use super::columns::CsvColumns;
-use super::keys::Keys;
+use super::keys::CsvKeys;
 use super::split::RawCell;
-use super::steps::{Step, steps};
+use super::steps::{CellStep, steps};
 use crate::model::time::TimeReader;
 use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::columnar::RAW_KEY_FORMAT;
 use crate::wire::columns::UNKNOWN_COLUMN;
 use crate::wire::faults::Faults;
-use crate::wire::value::{Cell, RowColumns, RowValues};
+use crate::wire::value::{FieldCell, RecordValues, RowColumns};
 
 /// Fields of the cells of a row, as far as it is read.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct QuickRow<'a> {
     /// Indices of the cells of `values`.
     pub(super) cells: RowColumns,
     pub(super) columns: RowColumns,
-    pub(super) values: RowValues<'a>,
+    pub(super) values: RecordValues<'a>,
     /// Bytes of the measurement and the tags, if their cells are not neighbours.
     pub(super) key: Vec<u8>,
 }
@@ -32,27 +32,27 @@ impl QuickRow<'_> {
 }
 
 /// State of a text that is being read. `'a` is the text, `'c` the caller's context.
-pub(super) struct Parser<'a, 'c> {
+pub(super) struct CsvParser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) times: TimeReader,
     pub(super) batch: BatchBuilder<'c>,
     pub(super) header: &'c mut CsvColumns,
     /// `None` if rows cannot be read quickly.
-    pub(super) steps: Option<Vec<(Step, usize)>>,
+    pub(super) steps: Option<Vec<(CellStep, usize)>>,
     /// Number of steps that are keys.
     pub(super) key_count: usize,
-    pub(super) keys: Keys,
+    pub(super) keys: CsvKeys,
     /// By table and cell: the column of the cell, or [`UNKNOWN_COLUMN`].
     pub(super) columns_of: Vec<Vec<u32>>,
     pub(super) quick: QuickRow<'a>,
     /// Cells of the current row, and the fields among them.
     pub(super) raw: Vec<RawCell<'a>>,
-    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells: Vec<FieldCell<'a>>,
     pub(super) raw_tags: Vec<u8>,
     pub(super) faults: Faults,
 }
 
-impl<'a, 'c> Parser<'a, 'c> {
+impl<'a, 'c> CsvParser<'a, 'c> {
     pub(super) fn new(
         text: &'a str,
         header: &'c mut CsvColumns,
@@ -65,7 +65,7 @@ impl<'a, 'c> Parser<'a, 'c> {
             header,
             steps: None,
             key_count: 0,
-            keys: Keys::default(),
+            keys: CsvKeys::default(),
             columns_of: Vec::new(),
             quick: QuickRow::default(),
             raw: Vec::new(),
@@ -81,7 +81,7 @@ impl<'a, 'c> Parser<'a, 'c> {
     pub(super) fn plan(&mut self) {
         let is_narrow = self.header.cells.len() <= self.batch.limits.fields_max;
         self.steps = steps(self.header).filter(|_| is_narrow);
-        let is_key = |(step, _): &&(Step, usize)| matches!(step, Step::Key(_));
+        let is_key = |(step, _): &&(CellStep, usize)| matches!(step, CellStep::Key(_));
         self.key_count = self.steps.iter().flatten().filter(is_key).count();
     }
 

@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use super::columns::boolean;
-use super::parser::{Parser, QuickRow};
+use super::parser::{CsvParser, QuickRow};
 use super::split::{cell_length, is_cell_end};
-use super::steps::Step;
+use super::steps::CellStep;
 use crate::model::batch::FieldType;
 use crate::model::time::TimeReader;
 use crate::wire::columns::UNKNOWN_COLUMN;
 use crate::wire::rules::is_stored;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{integer, is_end};
-use crate::wire::value::Value;
+use crate::wire::value::CellValue;
 
-impl Parser<'_, '_> {
+impl CsvParser<'_, '_> {
     /// Accepts the row that begins at `start`. Returns the offset of the end of its line. Returns
     /// `None` to leave the row to the rules; it has changed no state then.
     #[inline]
@@ -53,14 +53,14 @@ impl Parser<'_, '_> {
             let cell = cell_at;
             cell_at += 1;
             match step {
-                Step::Field(Some(FieldType::Float)) => {
+                CellStep::Field(Some(FieldType::Float)) => {
                     if let Some(value) = double(&mut scan).ok()? {
                         quick.cells.doubles.push(cell);
                         quick.values.doubles.push(value);
                     }
                 }
-                Step::Time => sent_ns = Some(time(&mut scan, times, header.time_unit_ns)?),
-                Step::Key(count) => {
+                CellStep::Time => sent_ns = Some(time(&mut scan, times, header.time_unit_ns)?),
+                CellStep::Key(count) => {
                     cell_at += u32::try_from(count - 1).ok()?;
                     let expected = keys.expected().filter(|_| *key_count == 1);
                     let length = key_length(scan.rest(), *count, expected)?;
@@ -71,13 +71,13 @@ impl Parser<'_, '_> {
                     }
                     scan.at += length;
                 }
-                Step::Field(field_type) => {
+                CellStep::Field(field_type) => {
                     if let Some(value) = other(&mut scan, *field_type).ok()? {
                         quick.cells.others.push(cell);
                         quick.values.others.push(value);
                     }
                 }
-                Step::Ignored => {
+                CellStep::Ignored => {
                     if scan.peek() == b'"' {
                         return None;
                     }
@@ -92,15 +92,15 @@ impl Parser<'_, '_> {
 }
 
 /// Marks a cell that is left to the rules.
-struct Unusual;
+struct UnusualCell;
 
 /// Returns the number in a cell, if there is a number.
 #[inline]
-fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, Unusual> {
+fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, UnusualCell> {
     if matches!(scan.peek(), b'0'..=b'9' | b'-') {
         let value = scan.double().ok().filter(|value| value.is_finite());
         let value = value.filter(|_| is_cell_end(scan.bytes(), scan.at));
-        return value.map(Some).ok_or(Unusual);
+        return value.map(Some).ok_or(UnusualCell);
     }
     if is_cell_end(scan.bytes(), scan.at) {
         return Ok(None);
@@ -108,7 +108,7 @@ fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, Unusual> {
     let length = cell_length(scan.rest());
     let cell = scan.rest().get(..length).unwrap_or_default();
     scan.at += length;
-    if cell.eq_ignore_ascii_case(b"nan") { Ok(None) } else { Err(Unusual) }
+    if cell.eq_ignore_ascii_case(b"nan") { Ok(None) } else { Err(UnusualCell) }
 }
 
 /// Returns the value of a cell that is not a number, if there is a value.
@@ -116,7 +116,7 @@ fn double(scan: &mut Scanner<'_>) -> Result<Option<f64>, Unusual> {
 fn other<'a>(
     scan: &mut Scanner<'a>,
     field_type: Option<FieldType>,
-) -> Result<Option<Value<'a>>, Unusual> {
+) -> Result<Option<CellValue<'a>>, UnusualCell> {
     let length = cell_length(scan.rest());
     if length == 0 {
         return Ok(None);
@@ -124,11 +124,11 @@ fn other<'a>(
     let cell = scan.text.get(scan.at..scan.at + length).unwrap_or_default();
     scan.at += length;
     let value = match field_type {
-        Some(FieldType::Bool) => boolean(cell).map(Value::Bool),
-        Some(FieldType::Text) if !cell.starts_with('"') => Some(Value::Text(cell.into())),
+        Some(FieldType::Bool) => boolean(cell).map(CellValue::Bool),
+        Some(FieldType::Text) if !cell.starts_with('"') => Some(CellValue::Text(cell.into())),
         Some(FieldType::Text | FieldType::Float) | None => None,
     };
-    value.map(Some).ok_or(Unusual)
+    value.map(Some).ok_or(UnusualCell)
 }
 
 /// Returns the time in a cell, in nanoseconds since 1970.

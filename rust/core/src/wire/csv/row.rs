@@ -4,26 +4,26 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::columns::{boolean, number, type_of};
-use super::keys::Known;
-use super::parser::Parser;
-use super::split::{Unclosed, split};
-use super::steps::Step;
+use super::keys::KeyTable;
+use super::parser::CsvParser;
+use super::split::{UnclosedRow, split};
+use super::steps::CellStep;
 use crate::model::batch::FieldType;
 use crate::model::fault::FaultCode;
 use crate::wire::columnar::{put_tag, tags_of};
-use crate::wire::columns::{Row, UNKNOWN_COLUMN};
+use crate::wire::columns::{AcceptedRecord, UNKNOWN_COLUMN};
 use crate::wire::rules::{is_rejected, series_name};
 use crate::wire::tokens::line::integer;
-use crate::wire::value::{Cell, Value};
+use crate::wire::value::{CellValue, FieldCell};
 
 /// A row, as far as it has been read.
 #[derive(Default)]
-struct Parts {
+struct CsvRow {
     time_ns: Option<i64>,
     measurement: Option<String>,
 }
 
-impl Parser<'_, '_> {
+impl CsvParser<'_, '_> {
     /// Reads row `index`, which begins at `start`. Accepts or rejects it, unless the batch is
     /// already refused. Returns the offset of the end of its line. Bytes from `wrong` on are not
     /// UTF-8.
@@ -45,7 +45,7 @@ impl Parser<'_, '_> {
                 }
                 end
             }
-            Err(Unclosed { end, .. }) => {
+            Err(UnclosedRow { end, .. }) => {
                 self.faults.push(0, FaultCode::LineInvalid, index, &[]);
                 end
             }
@@ -64,12 +64,14 @@ impl Parser<'_, '_> {
             is_new |= field.field_type.is_none();
             let field_type = *field.field_type.get_or_insert_with(|| type_of(text));
             let value = match field_type {
-                FieldType::Text => Ok(Value::Text(raw.text.clone())),
-                FieldType::Bool => boolean(text).map(Value::Bool).ok_or(FaultCode::FieldValueType),
+                FieldType::Text => Ok(CellValue::Text(raw.text.clone())),
+                FieldType::Bool => {
+                    boolean(text).map(CellValue::Bool).ok_or(FaultCode::FieldValueType)
+                }
                 FieldType::Float => match number(text) {
                     Some(value) if value.is_nan() && text.eq_ignore_ascii_case("nan") => continue,
                     Some(value) if value.is_infinite() => Err(FaultCode::FiniteNumber),
-                    Some(value) if !value.is_nan() => Ok(Value::Float(value)),
+                    Some(value) if !value.is_nan() => Ok(CellValue::Float(value)),
                     _ => Err(FaultCode::FieldValueType),
                 },
             };
@@ -79,7 +81,7 @@ impl Parser<'_, '_> {
                 }
                 Ok(value) => {
                     let name = Cow::Owned(field.name.clone());
-                    self.cells.push(Cell { name, column: UNKNOWN_COLUMN, value });
+                    self.cells.push(FieldCell { name, column: UNKNOWN_COLUMN, value });
                 }
                 Err(code) => self.faults.push(at, code, index, &["cell", &at.to_string()]),
             }
@@ -106,20 +108,20 @@ impl Parser<'_, '_> {
         };
         let time_ns = self.batch.columns.clamp(sent_ns);
         let measurement = measurement.as_str();
-        let row = Row { record, measurement, series, time_ns, cells_table: None };
+        let row = AcceptedRecord { record, measurement, series, time_ns, cells_table: None };
         self.batch.columns.accept(&row, &mut self.cells);
         let Some(table) = self.batch.columns.last_table() else { return };
         if self.batch.columns.is_complete() {
             self.learn(table);
-            self.remember(range, Known { series, table });
+            self.remember(range, KeyTable { series, table });
         } else {
             self.steps = None;
         }
     }
 
     /// Reads time and measurement of the row.
-    fn parts(&mut self, index: usize) -> Parts {
-        let mut parts = Parts { time_ns: None, measurement: self.header.measurement.clone() };
+    fn parts(&mut self, index: usize) -> CsvRow {
+        let mut parts = CsvRow { time_ns: None, measurement: self.header.measurement.clone() };
         for (at, (column, raw)) in self.header.cells.iter().zip(&self.raw).enumerate() {
             if column.is_time {
                 let time = match (raw.value(), self.header.time_unit_ns) {
@@ -198,7 +200,7 @@ impl Parser<'_, '_> {
     }
 
     /// Remembers the series of a row by the bytes of its measurement and tags.
-    fn remember(&mut self, range: Range<usize>, known: Known) {
+    fn remember(&mut self, range: Range<usize>, known: KeyTable) {
         let (Some(row), Some(steps)) = (self.text.get(range), &self.steps) else { return };
         if row.contains('"') {
             return;
@@ -206,7 +208,7 @@ impl Parser<'_, '_> {
         let cells: Vec<&str> = self.raw.iter().map(|cell| &*cell.text).collect();
         let mut key = Vec::new();
         for (step, from) in steps {
-            let Step::Key(count) = step else { continue };
+            let CellStep::Key(count) = step else { continue };
             let run = cells.get(*from..from + count).unwrap_or_default().join(",");
             key.extend_from_slice(run.as_bytes());
             if self.key_count > 1 {

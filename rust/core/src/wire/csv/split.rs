@@ -20,7 +20,7 @@ impl RawCell<'_> {
 }
 
 /// A row whose quotes are not closed, or are closed within a cell.
-pub(super) struct Unclosed {
+pub(super) struct UnclosedRow {
     /// If true, the text ends before the quotes are closed.
     pub(super) is_open: bool,
     /// Offset of the end of the line.
@@ -32,7 +32,7 @@ pub(super) fn split<'a>(
     text: &'a str,
     mut at: usize,
     cells: &mut Vec<RawCell<'a>>,
-) -> Result<usize, Unclosed> {
+) -> Result<usize, UnclosedRow> {
     let bytes = text.as_bytes();
     cells.clear();
     loop {
@@ -52,7 +52,7 @@ pub(super) fn split<'a>(
 }
 
 /// Reads the quoted cell that begins at `start`. Returns the cell and the offset after it.
-fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), Unclosed> {
+fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), UnclosedRow> {
     let bytes = text.as_bytes();
     let line_end = |at: usize| at + line_length(bytes.get(at..).unwrap_or_default());
     let mut at = start + 1;
@@ -60,7 +60,7 @@ fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), Unclosed> {
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
         let Some(length) = rest.iter().position(|byte| *byte == b'"') else {
-            return Err(Unclosed { is_open: true, end: line_end(start) });
+            return Err(UnclosedRow { is_open: true, end: line_end(start) });
         };
         at += length;
         if bytes.get(at + 1) != Some(&b'"') {
@@ -74,7 +74,7 @@ fn quoted(text: &str, start: usize) -> Result<(RawCell<'_>, usize), Unclosed> {
     if bytes.get(at + 1) == Some(&b',') || is_end(bytes, at + 1) {
         return Ok((RawCell { text, is_quoted: true }, at + 1));
     }
-    Err(Unclosed { is_open: false, end: line_end(at) })
+    Err(UnclosedRow { is_open: false, end: line_end(at) })
 }
 
 /// Returns the length of the cell without quotes at the start of `rest`.

@@ -5,7 +5,7 @@ use crate::model::batch::FieldType;
 
 /// A step over one cell or several neighbouring cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum CellStep {
     Time,
     /// This many cells of the measurement and of tags.
     Key(usize),
@@ -16,8 +16,8 @@ pub(super) enum Step {
 
 /// Returns the steps through a row, each with the index of its first cell. Returns `None` if a
 /// column has several roles or two columns hold the same field: the rules read such rows.
-pub(super) fn steps(columns: &CsvColumns) -> Option<Vec<(Step, usize)>> {
-    let mut steps: Vec<(Step, usize)> = Vec::new();
+pub(super) fn steps(columns: &CsvColumns) -> Option<Vec<(CellStep, usize)>> {
+    let mut steps: Vec<(CellStep, usize)> = Vec::new();
     let mut names: Vec<&str> = Vec::new();
     for (index, column) in columns.cells.iter().enumerate() {
         let is_key = column.is_measurement || !column.tags.is_empty();
@@ -28,17 +28,17 @@ pub(super) fn steps(columns: &CsvColumns) -> Option<Vec<(Step, usize)>> {
         let step = match &column.field {
             Some(field) => {
                 names.push(&field.name);
-                Step::Field(field.field_type)
+                CellStep::Field(field.field_type)
             }
-            None if column.is_time => Step::Time,
+            None if column.is_time => CellStep::Time,
             None if is_key => {
-                if let Some((Step::Key(count), _)) = steps.last_mut() {
+                if let Some((CellStep::Key(count), _)) = steps.last_mut() {
                     *count += 1;
                     continue;
                 }
-                Step::Key(1)
+                CellStep::Key(1)
             }
-            None => Step::Ignored,
+            None => CellStep::Ignored,
         };
         steps.push((step, index));
     }

@@ -1,35 +1,38 @@
 //! The whole document: an array of records.
 
-use super::parser::{Layout, Parser};
+use super::parser::{DocumentLayout, JsonParser};
 use crate::model::batch::ParseResult;
-use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::fault::{BatchRefusal, Fault, FaultCode, LocationStep};
 use crate::wire::ParseContext;
-use crate::wire::tokens::json::{Scan, Scanner, Syntax};
+use crate::wire::tokens::json::{JsonResult, Scanner, Syntax};
 use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 
 /// Reads the JSON document `body` into a batch.
 ///
 /// # Errors
-/// Returns [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the
-/// order of the pipeline: syntax of the whole document, array, count, schema, content of tags,
-/// number of fields. A type conflict inside the batch is not an error here but
-/// [`crate::model::batch::Batch::conflict`]. Too many fields for the tenant are not an error here
-/// either.
+/// Returns [`BatchRefusal::Faults`], [`BatchRefusal::TooManyRecords`] or
+/// [`BatchRefusal::InvalidInput`], in the order of the pipeline: syntax of the whole document,
+/// array, count, schema, content of tags, number of fields. A type conflict inside the batch is not
+/// an error here but [`crate::model::batch::Batch::conflict`]. Too many fields for the tenant are
+/// not an error here either.
 ///
 /// # Panics
 /// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_json(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
-    let mut parser = Parser::new((text, Layout::Array), context);
+    let mut parser = JsonParser::new((text, DocumentLayout::Array), context);
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
-        return Err(Refusal::Faults(vec![Fault { code: FaultCode::ListType, loc: Vec::new() }]));
+        return Err(BatchRefusal::Faults(vec![Fault {
+            code: FaultCode::ListType,
+            loc: Vec::new(),
+        }]));
     };
     parser.finish(received)
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> JsonParser<'a, '_> {
     /// Returns the batch of all `received` records, or its refusal.
     pub(super) fn finish(self, received: usize) -> ParseResult {
         self.faults.check(received, self.batch.limits.batch_records_max)?;
@@ -38,7 +41,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Reads the document that begins at `start`. Returns the number of elements, or `None` if it
     /// is not an array.
-    fn document(&mut self, start: usize) -> Scan<Option<usize>> {
+    fn document(&mut self, start: usize) -> JsonResult<Option<usize>> {
         let mut scan = Scanner::new(self.text, start);
         scan.skip_space();
         let mut count = None;
@@ -55,7 +58,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Reads the array that begins here. Returns the number of elements, and the offset after the
     /// array.
-    fn array(&mut self, mut scan: Scanner<'a>) -> Scan<(usize, usize)> {
+    fn array(&mut self, mut scan: Scanner<'a>) -> JsonResult<(usize, usize)> {
         let records_max = self.batch.limits.batch_records_max;
         let mut count = 0;
         scan.expect(b'[')?;
@@ -92,6 +95,9 @@ impl<'a> Parser<'a, '_> {
 }
 
 #[cold]
-fn not_json(at: usize) -> Refusal {
-    Refusal::Faults(vec![Fault { code: FaultCode::JsonInvalid, loc: vec![Step::Index(at)] }])
+fn not_json(at: usize) -> BatchRefusal {
+    BatchRefusal::Faults(vec![Fault {
+        code: FaultCode::JsonInvalid,
+        loc: vec![LocationStep::Index(at)],
+    }])
 }

@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::parser::{Parser, RECORD_DEPTH};
+use super::parser::{JsonParser, RECORD_DEPTH};
 use crate::model::fault::FaultCode;
 use crate::wire::columns::UNKNOWN_COLUMN;
 use crate::wire::template::SlotKind;
-use crate::wire::tokens::json::{Scan, Scanner};
-use crate::wire::value::{Cell, Value};
+use crate::wire::tokens::json::{JsonResult, Scanner};
+use crate::wire::value::{CellValue, FieldCell};
 
 /// Depth of the values of a record's fields.
 const FIELDS_DEPTH: usize = RECORD_DEPTH + 1;
 
-impl<'a> Parser<'a, '_> {
+impl<'a> JsonParser<'a, '_> {
     /// Reads the object `fields` of record `index` into `self.cells`. Returns the offset after it.
     ///
     /// The cells probably go into `table`. Senders repeat their keys in the same order, so each key
@@ -22,7 +22,7 @@ impl<'a> Parser<'a, '_> {
         mut scan: Scanner<'a>,
         index: usize,
         table: Option<u32>,
-    ) -> Scan<usize> {
+    ) -> JsonResult<usize> {
         self.cells.clear();
         self.cells_table = table;
         self.keys_of_cells = false;
@@ -55,7 +55,7 @@ impl<'a> Parser<'a, '_> {
             }
             self.templates.note(value_at..scan.at, SlotKind::Field);
             // Push faulty cells too: a later key may be a duplicate of their key.
-            self.cells.push(Cell { name, column, value });
+            self.cells.push(FieldCell { name, column, value });
             more = scan.next(b'}')?;
         }
         self.faults.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
@@ -69,7 +69,7 @@ impl<'a> Parser<'a, '_> {
         scan: &mut Scanner<'a>,
         table: Option<u32>,
         expected: u32,
-    ) -> Scan<(Cow<'a, str>, u32)> {
+    ) -> JsonResult<(Cow<'a, str>, u32)> {
         if let Some(table) = table
             && let Some(key) = self.batch.columns.plain_key(table, expected)
             && let Some(length) = key.length_in(scan.rest())
@@ -88,7 +88,7 @@ impl<'a> Parser<'a, '_> {
         &self,
         mut scan: Scanner<'a>,
         table: Option<u32>,
-    ) -> Scan<(Cow<'a, str>, u32, usize)> {
+    ) -> JsonResult<(Cow<'a, str>, u32, usize)> {
         let name = scan.string()?;
         let column =
             table.map_or(UNKNOWN_COLUMN, |table| self.batch.columns.find_column(table, &name));
@@ -111,25 +111,25 @@ impl<'a> Parser<'a, '_> {
 
 /// Returns a field value. If the value is faulty, returns the fault and any value.
 #[inline]
-fn field_value<'a>(scan: &mut Scanner<'a>) -> Scan<(Value<'a>, Option<FaultCode>)> {
+fn field_value<'a>(scan: &mut Scanner<'a>) -> JsonResult<(CellValue<'a>, Option<FaultCode>)> {
     let value = match scan.peek() {
         b'-' | b'0'..=b'9' => {
             let value = scan.double()?;
             let fault = value.is_infinite().then_some(FaultCode::FiniteNumber);
-            return Ok((Value::Float(value), fault));
+            return Ok((CellValue::Float(value), fault));
         }
-        b'"' => Value::Text(scan.string()?),
+        b'"' => CellValue::Text(scan.string()?),
         b't' => {
             scan.literal(b"true")?;
-            Value::Bool(true)
+            CellValue::Bool(true)
         }
         b'f' => {
             scan.literal(b"false")?;
-            Value::Bool(false)
+            CellValue::Bool(false)
         }
         _ => {
             scan.at = scan.value_end(FIELDS_DEPTH)?;
-            return Ok((Value::Bool(false), Some(FaultCode::FieldValueType)));
+            return Ok((CellValue::Bool(false), Some(FaultCode::FieldValueType)));
         }
     };
     Ok((value, None))

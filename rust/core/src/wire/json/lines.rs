@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::parser::{Layout, Parser};
+use super::parser::{DocumentLayout, JsonParser};
 use crate::model::batch::ParseResult;
 use crate::model::fault::FaultCode;
 use crate::wire::ParseContext;
-use crate::wire::tokens::json::{Scan, Scanner};
+use crate::wire::tokens::json::{JsonResult, Scanner};
 use crate::wire::tokens::line::line_length;
 use crate::wire::tokens::utf8::{replaced, without_mark};
 
@@ -22,7 +22,7 @@ use crate::wire::tokens::utf8::{replaced, without_mark};
 /// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_json_lines(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
-    let mut parser = Parser::new((&text, Layout::Lines), context);
+    let mut parser = JsonParser::new((&text, DocumentLayout::Lines), context);
     let (received, line_count) = parser.lines(&wrong);
     let mut batch = parser.finish(received)?;
     batch.line_count = line_count;
@@ -46,7 +46,7 @@ pub fn json_records(body: &[u8]) -> Vec<(usize, usize, usize)> {
     records
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> JsonParser<'a, '_> {
     /// Reads all lines. Lines that contain an offset in `wrong` are not UTF-8. Returns the number
     /// of records and of lines.
     fn lines(&mut self, wrong: &[usize]) -> (usize, usize) {
@@ -113,7 +113,7 @@ impl<'a> Parser<'a, '_> {
 }
 
 /// Checks that a line is exactly one value.
-fn is_value(mut scan: Scanner<'_>) -> Scan<()> {
+fn is_value(mut scan: Scanner<'_>) -> JsonResult<()> {
     scan.at = scan.value_end(1)?;
     if ends_line(scan.bytes(), scan.at) { Ok(()) } else { scan.error() }
 }

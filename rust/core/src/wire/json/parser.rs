@@ -7,7 +7,7 @@ use crate::wire::builder::BatchBuilder;
 use crate::wire::faults::Faults;
 use crate::wire::key_set::KeySet;
 use crate::wire::template::Templates;
-use crate::wire::value::Cell;
+use crate::wire::value::FieldCell;
 
 /// First byte of every raw key of a series in JSON, and in lines of JSON. Tags in lines contain no
 /// line feed.
@@ -19,7 +19,7 @@ pub(super) const RECORD_DEPTH: usize = 2;
 
 /// The text around the records.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum DocumentLayout {
     /// The records are elements of an array.
     Array,
     /// Each record is a line.
@@ -27,13 +27,13 @@ pub(super) enum Layout {
 }
 
 /// State of a document that is being read. `'a` is the document, `'c` the caller's context.
-pub(super) struct Parser<'a, 'c> {
+pub(super) struct JsonParser<'a, 'c> {
     pub(super) text: &'a str,
-    pub(super) layout: Layout,
+    pub(super) layout: DocumentLayout,
     pub(super) times: TimeReader,
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.
-    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells: Vec<FieldCell<'a>>,
     pub(super) cells_table: Option<u32>,
     /// Keys of the object `fields` or `tags` that is being read.
     pub(super) keys: KeySet<'a>,
@@ -45,11 +45,14 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) faults: Faults,
 }
 
-impl<'a, 'c> Parser<'a, 'c> {
-    pub(super) fn new((text, layout): (&'a str, Layout), context: ParseContext<'c>) -> Self {
+impl<'a, 'c> JsonParser<'a, 'c> {
+    pub(super) fn new(
+        (text, layout): (&'a str, DocumentLayout),
+        context: ParseContext<'c>,
+    ) -> Self {
         let (format, faults) = match layout {
-            Layout::Array => (RAW_KEY_FORMAT, Faults::default()),
-            Layout::Lines => (LINES_RAW_KEY_FORMAT, Faults::of_import()),
+            DocumentLayout::Array => (RAW_KEY_FORMAT, Faults::default()),
+            DocumentLayout::Lines => (LINES_RAW_KEY_FORMAT, Faults::of_import()),
         };
         Self {
             text,

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 
 use super::lines::ends_line;
-use super::parser::{Layout, Parser, RECORD_DEPTH};
-use super::tags::Tags;
+use super::parser::{DocumentLayout, JsonParser, RECORD_DEPTH};
+use super::tags::JsonTags;
 use crate::model::fault::FaultCode;
-use crate::wire::columns::Row;
+use crate::wire::columns::AcceptedRecord;
 use crate::wire::faults::NOWHERE;
 use crate::wire::rules::is_rejected;
 use crate::wire::template::SlotKind;
-use crate::wire::tokens::json::{Scan, Scanner};
+use crate::wire::tokens::json::{JsonResult, Scanner};
 
-enum Key<'a> {
+enum RecordKey<'a> {
     Measurement,
     Time,
     Tags,
@@ -20,7 +20,7 @@ enum Key<'a> {
     Other(Cow<'a, str>),
 }
 
-impl Key<'_> {
+impl RecordKey<'_> {
     /// Returns the bit of a known key in a set of keys.
     const fn bit(&self) -> u8 {
         match self {
@@ -44,19 +44,20 @@ impl Key<'_> {
 }
 
 /// The parts of a record that have been read so far.
-struct Parts<'a> {
-    /// Set of [`Key::bit`].
+struct JsonRecord<'a> {
+    /// Set of [`RecordKey::bit`].
     seen: u8,
     measurement: Option<Cow<'a, str>>,
     time_ns: Option<i64>,
-    tags: Tags<'a>,
+    tags: JsonTags<'a>,
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> JsonParser<'a, '_> {
     /// Reads record `index`, an object. Accepts or rejects it, unless the batch is already refused.
     /// Returns the offset after it.
-    pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> Scan<usize> {
-        let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
+    pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> JsonResult<usize> {
+        let mut parts =
+            JsonRecord { seen: 0, measurement: None, time_ns: None, tags: JsonTags::Absent };
         let start = scan.at;
         self.cells.clear();
         self.templates.begin_record();
@@ -81,7 +82,7 @@ impl<'a> Parser<'a, '_> {
             }
             more = scan.next(b'}')?;
         }
-        if self.layout == Layout::Lines && !ends_line(scan.bytes(), scan.at) {
+        if self.layout == DocumentLayout::Lines && !ends_line(scan.bytes(), scan.at) {
             return scan.error();
         }
         if self.end_record(index, &parts)?
@@ -94,9 +95,9 @@ impl<'a> Parser<'a, '_> {
     }
 
     #[inline]
-    fn is_new_key(&mut self, key: &Key<'a>, seen: u8) -> bool {
+    fn is_new_key(&mut self, key: &RecordKey<'a>, seen: u8) -> bool {
         match key {
-            Key::Other(name) => self.other_keys.insert(name.clone()),
+            RecordKey::Other(name) => self.other_keys.insert(name.clone()),
             known => seen & known.bit() == 0,
         }
     }
@@ -108,12 +109,12 @@ impl<'a> Parser<'a, '_> {
         &mut self,
         mut scan: Scanner<'a>,
         index: usize,
-        key: &Key<'a>,
-        parts: &mut Parts<'a>,
-    ) -> Scan<(Option<FaultCode>, usize)> {
+        key: &RecordKey<'a>,
+        parts: &mut JsonRecord<'a>,
+    ) -> JsonResult<(Option<FaultCode>, usize)> {
         let start = scan.at;
         let fault = match key {
-            Key::Measurement => match string_value(&mut scan)? {
+            RecordKey::Measurement => match string_value(&mut scan)? {
                 None => Some(FaultCode::StringType),
                 Some(text) if text.is_empty() => Some(FaultCode::StringTooShort),
                 text => {
@@ -121,7 +122,7 @@ impl<'a> Parser<'a, '_> {
                     None
                 }
             },
-            Key::Time => match string_value(&mut scan)? {
+            RecordKey::Time => match string_value(&mut scan)? {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
                     // Leave a time with escapes to the rules.
@@ -132,12 +133,12 @@ impl<'a> Parser<'a, '_> {
                     parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
                 }
             },
-            Key::Tags => {
+            RecordKey::Tags => {
                 (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
                 self.templates.note(start..scan.at, SlotKind::Tags);
-                matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
+                matches!(parts.tags, JsonTags::Faulty).then_some(FaultCode::DictType)
             }
-            Key::Fields if scan.peek() == b'{' => {
+            RecordKey::Fields if scan.peek() == b'{' => {
                 let table = match parts.measurement.as_deref() {
                     Some(measurement) => self.batch.columns.find_table(measurement),
                     None => self.batch.columns.last_table(),
@@ -145,21 +146,21 @@ impl<'a> Parser<'a, '_> {
                 scan.at = self.fields(scan, index, table)?;
                 None
             }
-            Key::Fields | Key::Other(_) => {
+            RecordKey::Fields | RecordKey::Other(_) => {
                 scan.at = scan.value_end(RECORD_DEPTH)?;
-                matches!(key, Key::Fields).then_some(FaultCode::DictType)
+                matches!(key, RecordKey::Fields).then_some(FaultCode::DictType)
             }
         };
         Ok((fault, scan.at))
     }
 
     /// Decides on a record after it is read. Returns true if the record is accepted.
-    fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
+    fn end_record(&mut self, index: usize, parts: &JsonRecord<'a>) -> JsonResult<bool> {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
         let measurement = parts.measurement.as_ref();
         let series = self.series_of(index, measurement, parts.tags, !rejected)?;
-        for key in [Key::Measurement, Key::Time] {
+        for key in [RecordKey::Measurement, RecordKey::Time] {
             if parts.seen & key.bit() == 0 {
                 self.faults.push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
             }
@@ -172,7 +173,7 @@ impl<'a> Parser<'a, '_> {
                     accepted = true;
                     let time_ns = self.batch.columns.clamp(sent_ns);
                     let cells_table = self.cells_table;
-                    let row = Row { record, measurement, series, time_ns, cells_table };
+                    let row = AcceptedRecord { record, measurement, series, time_ns, cells_table };
                     self.batch.columns.accept(&row, &mut self.cells);
                 }
                 _ => self.batch.columns.batch().rejected_indices.push(record),
@@ -184,32 +185,32 @@ impl<'a> Parser<'a, '_> {
 }
 
 #[inline]
-fn record_key<'a>(scan: &mut Scanner<'a>) -> Scan<Key<'a>> {
+fn record_key<'a>(scan: &mut Scanner<'a>) -> JsonResult<RecordKey<'a>> {
     if scan.take_prefix(b"\"time\"") {
-        return Ok(Key::Time);
+        return Ok(RecordKey::Time);
     }
     if scan.take_prefix(b"\"tags\"") {
-        return Ok(Key::Tags);
+        return Ok(RecordKey::Tags);
     }
     if scan.take_prefix(b"\"fields\"") {
-        return Ok(Key::Fields);
+        return Ok(RecordKey::Fields);
     }
     if scan.take_prefix(b"\"measurement\"") {
-        return Ok(Key::Measurement);
+        return Ok(RecordKey::Measurement);
     }
     let name = scan.string()?;
     Ok(match &*name {
-        "measurement" => Key::Measurement,
-        "time" => Key::Time,
-        "tags" => Key::Tags,
-        "fields" => Key::Fields,
-        _ => Key::Other(name),
+        "measurement" => RecordKey::Measurement,
+        "time" => RecordKey::Time,
+        "tags" => RecordKey::Tags,
+        "fields" => RecordKey::Fields,
+        _ => RecordKey::Other(name),
     })
 }
 
 /// Returns a string. If the value is not a string, skips it and returns `None`.
 #[inline]
-fn string_value<'a>(scan: &mut Scanner<'a>) -> Scan<Option<Cow<'a, str>>> {
+fn string_value<'a>(scan: &mut Scanner<'a>) -> JsonResult<Option<Cow<'a, str>>> {
     if scan.peek() == b'"' {
         return scan.string().map(Some);
     }

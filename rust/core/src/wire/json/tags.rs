@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::parser::{Parser, RECORD_DEPTH};
+use super::parser::{JsonParser, RECORD_DEPTH};
 use crate::model::fault::FaultCode;
 use crate::wire::rules::{self, series_name};
-use crate::wire::tokens::json::{Scan, Scanner};
+use crate::wire::tokens::json::{JsonResult, Scanner};
 
 /// Stands for the tags of a record without tags.
 const NO_TAGS: &str = "{}";
 
 /// Tags of a record, as far as they have been read.
 #[derive(Clone, Copy)]
-pub(super) enum Tags<'a> {
+pub(super) enum JsonTags<'a> {
     /// The key is absent.
     Absent,
     /// The value is not an object.
@@ -23,7 +23,7 @@ pub(super) enum Tags<'a> {
     Unchecked(usize, &'a str),
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> JsonParser<'a, '_> {
     /// Reads the value of `tags`. Returns it with the offset after it. If its bytes equal the tags
     /// of a known series of `measurement`, they are not parsed. Bytes that were accepted once are a
     /// complete and valid object, so an object that begins with them also ends with them.
@@ -32,20 +32,20 @@ impl<'a> Parser<'a, '_> {
         &mut self,
         scan: Scanner<'a>,
         measurement: Option<&str>,
-    ) -> Scan<(Tags<'a>, usize)> {
+    ) -> JsonResult<(JsonTags<'a>, usize)> {
         if let Some(measurement) = measurement
             && let Some(length) = scan.first_brace_length()
         {
             let raw_tags = scan.rest().get(..length).unwrap_or_default();
             if let Ok(series) = self.batch.series.find(measurement, raw_tags) {
-                return Ok((Tags::Known(series), scan.at + length));
+                return Ok((JsonTags::Known(series), scan.at + length));
             }
         }
         let end = scan.value_end(RECORD_DEPTH)?;
         if scan.peek() != b'{' {
-            return Ok((Tags::Faulty, end));
+            return Ok((JsonTags::Faulty, end));
         }
-        Ok((Tags::Unchecked(scan.at, scan.span(scan.at, end)?), end))
+        Ok((JsonTags::Unchecked(scan.at, scan.span(scan.at, end)?), end))
     }
 
     /// Returns the series of a record. An unknown series becomes a new series of the batch if the
@@ -56,14 +56,14 @@ impl<'a> Parser<'a, '_> {
         &mut self,
         index: usize,
         measurement: Option<&Cow<'a, str>>,
-        tags: Tags<'a>,
+        tags: JsonTags<'a>,
         accepted: bool,
-    ) -> Scan<Option<u32>> {
+    ) -> JsonResult<Option<u32>> {
         let (start, tags) = match tags {
-            Tags::Known(series) => return Ok(Some(series)),
-            Tags::Faulty => return Ok(None),
-            Tags::Absent => (None, NO_TAGS),
-            Tags::Unchecked(start, tags) => (Some(start), tags),
+            JsonTags::Known(series) => return Ok(Some(series)),
+            JsonTags::Faulty => return Ok(None),
+            JsonTags::Absent => (None, NO_TAGS),
+            JsonTags::Unchecked(start, tags) => (Some(start), tags),
         };
         let unknown = match measurement {
             Some(measurement) => match self.batch.series.find(measurement, tags.as_bytes()) {
@@ -92,7 +92,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Returns keys and values of the tags object at `start`. Notes faults of record `index`.
     #[cold]
-    fn parse_tags(&mut self, index: usize, start: usize) -> Scan<rules::Tags<'a>> {
+    fn parse_tags(&mut self, index: usize, start: usize) -> JsonResult<rules::TagPairs<'a>> {
         let mut scan = Scanner::new(self.text, start);
         let mut pairs = Vec::new();
         self.keys.clear();

@@ -1,8 +1,8 @@
 //! The whole body: lines.
 
-use super::parser::Parser;
+use super::parser::LineParser;
 use crate::model::batch::ParseResult;
-use crate::model::fault::{Fault, FaultCode, Step};
+use crate::model::fault::{Fault, FaultCode, LocationStep};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::ParseContext;
@@ -15,15 +15,15 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 /// Reads lines whose times are in units of `precision` into a batch.
 ///
 /// # Errors
-/// Returns [`crate::model::fault::Refusal`] for too many records, faults, the content of tags or
-/// the number of fields, in this order. Faults are located by the index of their record. Lines
+/// Returns [`crate::model::fault::BatchRefusal`] for too many records, faults, the content of tags
+/// or the number of fields, in this order. Faults are located by the index of their record. Lines
 /// without a record do not count.
 ///
 /// # Panics
 /// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>) -> ParseResult {
     let (text, is_text) = text(body);
-    let mut parser = Parser::new(text, precision, context);
+    let mut parser = LineParser::new(text, precision, context);
     parser.lines();
     if !is_text {
         parser.faults.push(text.len(), FaultCode::LineInvalid, parser.received, &[]);
@@ -42,7 +42,7 @@ pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>)
 /// its record, and is noted in [`Batch::dropped`](crate::model::batch::Batch::dropped).
 ///
 /// # Errors
-/// Returns [`crate::model::fault::Refusal::TooManyRecords`].
+/// Returns [`crate::model::fault::BatchRefusal::TooManyRecords`].
 ///
 /// # Panics
 /// Panics as [`parse_lines`] does.
@@ -53,7 +53,7 @@ pub fn parse_adapted_lines(
     context: ParseContext<'_>,
 ) -> ParseResult {
     let (first, mut is_text) = text(body);
-    let parser = Parser::new(first, precision, context.of_shared_names(body));
+    let parser = LineParser::new(first, precision, context.of_shared_names(body));
     let mut parser = parser.adapted(adapter, backslashes);
     let mut rest = body.get(mark_length(body) + first.len()..).unwrap_or_default();
     loop {
@@ -61,7 +61,7 @@ pub fn parse_adapted_lines(
         if is_text {
             break;
         }
-        parser.reject(Fault { code: FaultCode::LineInvalid, loc: vec![Step::Index(0)] });
+        parser.reject(Fault { code: FaultCode::LineInvalid, loc: vec![LocationStep::Index(0)] });
         parser.received += 1;
         let length = line_length(rest);
         parser.line_count += usize::from(length < rest.len());
@@ -93,8 +93,11 @@ pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) 
         let (text, is_text) = text(rest);
         let mark = mark_length(rest);
         let names = RawKeyCache::default();
-        let mut parser =
-            Parser::new(text, Precision::Nanoseconds, ParseContext::new(&names, &limits, "", 0));
+        let mut parser = LineParser::new(
+            text,
+            Precision::Nanoseconds,
+            ParseContext::new(&names, &limits, "", 0),
+        );
         parser.lines_with(|(from, to), at| {
             records.push((start + mark + from, start + mark + to, line + at));
         });
@@ -125,7 +128,7 @@ fn text(body: &[u8]) -> (&str, bool) {
     (text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text), is_text)
 }
 
-impl Parser<'_, '_> {
+impl LineParser<'_, '_> {
     /// Reads all lines.
     fn lines(&mut self) {
         self.lines_with(|_, _| ());

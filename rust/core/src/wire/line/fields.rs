@@ -2,35 +2,35 @@
 
 use std::borrow::Cow;
 
-use super::parser::{Broken, Parser};
+use super::parser::{BrokenLine, LineParser};
 use crate::model::fault::FaultCode;
 use crate::wire::columns::UNKNOWN_COLUMN;
 use crate::wire::mapping::Rule;
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
-    Invalid, NAME, boolean, integer, is_unquoted_end, string, unquoted,
+    IntegerFault, NAME, boolean, integer, is_unquoted_end, string, unquoted,
 };
-use crate::wire::value::{Cell, Value};
+use crate::wire::value::{CellValue, FieldCell};
 
 /// State of the fields of one record.
-struct Fields {
+struct LineFields {
     /// The column after the previous column: senders repeat their keys in the same order.
     column_next: u32,
     /// If true, a key may have come before. While columns ascend, no key can have come before.
     unordered: bool,
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> LineParser<'a, '_> {
     /// Reads the fields that begin here into `self.cells`.
     pub(super) fn fields(
         &mut self,
         scan: &mut Scanner<'a>,
         measurement: &str,
         rule: Option<&Rule>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenLine> {
         self.cells_table = self.batch.columns.find_table(measurement);
-        let mut fields = Fields { column_next: 0, unordered: false };
+        let mut fields = LineFields { column_next: 0, unordered: false };
         loop {
             let key_at = scan.at;
             let name = NAME.read(scan, self.backslashes);
@@ -39,7 +39,7 @@ impl<'a> Parser<'a, '_> {
                 _ => name,
             };
             if !scan.take(b'=') {
-                return Err(Broken);
+                return Err(BrokenLine);
             }
             let value_at = scan.at;
             let (value, fault) = field_value(scan)?;
@@ -50,17 +50,17 @@ impl<'a> Parser<'a, '_> {
             }
         }
         self.faults.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
-        if is_unquoted_end(scan.bytes(), scan.at) { Ok(()) } else { Err(Broken) }
+        if is_unquoted_end(scan.bytes(), scan.at) { Ok(()) } else { Err(BrokenLine) }
     }
 
     /// Notes a field, or its fault. A faulty field counts too: a later key may be a duplicate of
     /// its key.
     fn field(
         &mut self,
-        fields: &mut Fields,
+        fields: &mut LineFields,
         key_at: usize,
         name: Cow<'a, str>,
-        value: Value<'a>,
+        value: CellValue<'a>,
         fault: Option<FaultCode>,
     ) {
         let column = self.find_column(fields.column_next, &name);
@@ -79,7 +79,7 @@ impl<'a> Parser<'a, '_> {
         if let Some(code) = fault {
             self.faults.push(key_at, code, self.received, &["fields", &name]);
         }
-        self.cells.push(Cell { name, column, value });
+        self.cells.push(FieldCell { name, column, value });
     }
 
     #[inline]
@@ -107,9 +107,11 @@ impl<'a> Parser<'a, '_> {
 
 /// Returns a field value. If the value is faulty, returns the fault and any value.
 #[inline]
-fn field_value<'a>(scan: &mut Scanner<'a>) -> Result<(Value<'a>, Option<FaultCode>), Broken> {
+fn field_value<'a>(
+    scan: &mut Scanner<'a>,
+) -> Result<(CellValue<'a>, Option<FaultCode>), BrokenLine> {
     if scan.peek() == b'"' {
-        return Ok((Value::Text(string(scan).ok_or(Broken)?), None));
+        return Ok((CellValue::Text(string(scan).ok_or(BrokenLine)?), None));
     }
     let mut after = *scan;
     if let Ok(value) = after.double()
@@ -117,15 +119,15 @@ fn field_value<'a>(scan: &mut Scanner<'a>) -> Result<(Value<'a>, Option<FaultCod
         && value.is_finite()
     {
         scan.at = after.at;
-        return Ok((Value::Float(value), None));
+        return Ok((CellValue::Float(value), None));
     }
     Ok(other_value(unquoted(scan)))
 }
 
 /// Returns a value that is not written as JSON writes numbers.
-fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
+fn other_value<'a>(text: &str) -> (CellValue<'a>, Option<FaultCode>) {
     if let Some(value) = boolean(text) {
-        return (Value::Bool(value), None);
+        return (CellValue::Bool(value), None);
     }
     let value = match text.as_bytes() {
         [b'-', .., b'u'] => Err(FaultCode::IntParsing),
@@ -134,8 +136,8 @@ fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
         _ => decimal(text),
     };
     match value {
-        Ok(value) => (Value::Float(value), None),
-        Err(code) => (Value::Bool(false), Some(code)),
+        Ok(value) => (CellValue::Float(value), None),
+        Err(code) => (CellValue::Bool(false), Some(code)),
     }
 }
 
@@ -144,8 +146,8 @@ fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
 fn whole(digits: &[u8]) -> Result<f64, FaultCode> {
     match integer(digits) {
         Ok((value, length)) if length == digits.len() => Ok(value as f64),
-        Err(Invalid::Size) => Err(FaultCode::IntParsingSize),
-        Ok(_) | Err(Invalid::Syntax) => Err(FaultCode::IntParsing),
+        Err(IntegerFault::Size) => Err(FaultCode::IntParsingSize),
+        Ok(_) | Err(IntegerFault::Syntax) => Err(FaultCode::IntParsing),
     }
 }
 

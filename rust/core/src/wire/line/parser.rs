@@ -9,9 +9,9 @@ use crate::wire::key_set::KeySet;
 use crate::wire::mapping::{Adapter, Rule};
 use crate::wire::precision::Precision;
 use crate::wire::template::Templates;
-use crate::wire::template::line::Kind;
+use crate::wire::template::line::LineValueKind;
 use crate::wire::tokens::line::Backslashes;
-use crate::wire::value::Cell;
+use crate::wire::value::FieldCell;
 
 /// First byte of every raw key of a series in line protocol: plain, and with mapped names by
 /// version.
@@ -20,10 +20,10 @@ const ADAPTED_RAW_KEY_FORMAT: u8 = b'L';
 const APART_RAW_KEY_FORMAT: u8 = b'M';
 
 /// The rest of a line is not line protocol.
-pub(super) struct Broken;
+pub(super) struct BrokenLine;
 
 /// The parts of a record before and after its fields.
-pub(super) struct Parts<'a, 'c> {
+pub(super) struct LineParts<'a, 'c> {
     /// Measurement as it is stored.
     pub(super) measurement: Cow<'a, str>,
     /// Name of the measurement in raw keys, and its rule, if names are mapped.
@@ -34,7 +34,7 @@ pub(super) struct Parts<'a, 'c> {
     pub(super) time_ns: Option<i64>,
 }
 
-impl Parts<'_, '_> {
+impl LineParts<'_, '_> {
     /// Returns the name of the measurement in raw keys.
     pub(super) fn key(&self) -> &str {
         self.mapped.as_ref().map_or(&self.measurement, |(key, _)| key)
@@ -42,7 +42,7 @@ impl Parts<'_, '_> {
 }
 
 /// State of a body that is being read. `'a` is the body, `'c` the caller's context.
-pub(super) struct Parser<'a, 'c> {
+pub(super) struct LineParser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) precision: Precision,
     pub(super) backslashes: Backslashes,
@@ -52,11 +52,11 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) default_ns: i64,
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.
-    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells: Vec<FieldCell<'a>>,
     pub(super) cells_table: Option<u32>,
     /// Keys of the current fields or tags. Filled when a key may have come before.
     pub(super) keys: KeySet<'a>,
-    pub(super) templates: Templates<'a, Kind>,
+    pub(super) templates: Templates<'a, LineValueKind>,
     pub(super) faults: Faults,
     /// Number of records so far, and of ends of lines.
     pub(super) received: usize,
@@ -67,7 +67,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) open_at: Option<usize>,
 }
 
-impl<'a, 'c> Parser<'a, 'c> {
+impl<'a, 'c> LineParser<'a, 'c> {
     pub(super) fn new(text: &'a str, precision: Precision, context: ParseContext<'c>) -> Self {
         let (unit_ns, ingest_ns) = (precision.unit_ns(), context.ingest_ns);
         Self {

@@ -1,19 +1,20 @@
 //! Reads a record, which is a line.
 
-use super::parser::{Broken, Parser, Parts};
-use crate::model::fault::{Fault, FaultCode, Step};
+use super::parser::{BrokenLine, LineParser, LineParts};
+use crate::model::fault::{Fault, FaultCode, LocationStep};
 use crate::model::limits::FAULTS_MAX;
-use crate::wire::columns::{Row, UNKNOWN_COLUMN};
+use crate::wire::columns::{AcceptedRecord, UNKNOWN_COLUMN};
 use crate::wire::faults::NOWHERE;
 use crate::wire::rules::{is_rejected, is_stored};
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
-    Invalid, MEASUREMENT, integer, is_end, line_length, skip_spaces, string, tags_length, unquoted,
+    IntegerFault, MEASUREMENT, integer, is_end, line_length, skip_spaces, string, tags_length,
+    unquoted,
 };
-use crate::wire::value::Cell;
+use crate::wire::value::FieldCell;
 
-impl<'a, 'c> Parser<'a, 'c> {
+impl<'a, 'c> LineParser<'a, 'c> {
     /// Reads the record that begins here. Accepts or rejects it, unless the batch is already
     /// refused. Returns the offset of the end of its line.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>) -> usize {
@@ -50,7 +51,7 @@ impl<'a, 'c> Parser<'a, 'c> {
             return;
         }
         if let Some(first) = fault.loc.first_mut() {
-            *first = Step::Index(self.line_count + 1);
+            *first = LocationStep::Index(self.line_count + 1);
         }
         let record = u32::try_from(self.received).expect("bounded by the records of a batch");
         let batch = self.batch.columns.batch();
@@ -60,7 +61,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         }
     }
 
-    fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<Parts<'a, 'c>, Broken> {
+    fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<LineParts<'a, 'c>, BrokenLine> {
         let start = scan.at;
         let measurement = MEASUREMENT.read(scan, self.backslashes);
         if measurement.is_empty() {
@@ -86,11 +87,11 @@ impl<'a, 'c> Parser<'a, 'c> {
             let time_ns = self.time(scan);
             skip_spaces(scan);
             if !is_end(scan.bytes(), scan.at) {
-                return Err(Broken);
+                return Err(BrokenLine);
             }
             time_ns
         };
-        Ok(Parts { measurement, mapped, tags, time_ns })
+        Ok(LineParts { measurement, mapped, tags, time_ns })
     }
 
     /// Reads the time that begins here, in nanoseconds since 1970. If it is not a time, notes a
@@ -103,15 +104,15 @@ impl<'a, 'c> Parser<'a, 'c> {
                 self.templates.note(start..scan.at, SlotKind::Time);
                 return Some(self.precision.instant_ns(time));
             }
-            Err(Invalid::Size) => FaultCode::IntParsingSize,
-            Ok(_) | Err(Invalid::Syntax) => FaultCode::IntParsing,
+            Err(IntegerFault::Size) => FaultCode::IntParsingSize,
+            Ok(_) | Err(IntegerFault::Syntax) => FaultCode::IntParsing,
         };
         self.faults.push(start, fault, self.received, &["time"]);
         None
     }
 
     /// Decides on a record after it is read. Returns true if the record is accepted.
-    fn end_record(&mut self, parts: &Parts<'a, 'c>) -> bool {
+    fn end_record(&mut self, parts: &LineParts<'a, 'c>) -> bool {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
         if self.adapter.is_some() {
@@ -128,7 +129,7 @@ impl<'a, 'c> Parser<'a, 'c> {
                 let time_ns = columns.clamp(sent_ns);
                 let (measurement, cells_table) = (&*parts.measurement, self.cells_table);
                 columns.accept(
-                    &Row { record, measurement, series, time_ns, cells_table },
+                    &AcceptedRecord { record, measurement, series, time_ns, cells_table },
                     &mut self.cells,
                 );
                 true
@@ -141,10 +142,10 @@ impl<'a, 'c> Parser<'a, 'c> {
     }
 }
 
-impl Parser<'_, '_> {
+impl LineParser<'_, '_> {
     /// Notes faults of the record that would otherwise refuse the batch only at its end, or reject
     /// the record without a fault.
-    fn check_alone(&mut self, parts: &Parts<'_, '_>) {
+    fn check_alone(&mut self, parts: &LineParts<'_, '_>) {
         if self.cells.is_empty() {
             self.faults.push(NOWHERE, FaultCode::NoFields, self.received, &[]);
         } else if parts.time_ns.is_some_and(|time_ns| !is_stored(time_ns)) {
@@ -158,7 +159,7 @@ impl Parser<'_, '_> {
     /// Returns the first field of the record that was written with another type before.
     fn conflict(&self, measurement: &str) -> Option<String> {
         let adapter = self.adapter?;
-        let known = |cell: &Cell<'_>| {
+        let known = |cell: &FieldCell<'_>| {
             let table = self.cells_table.filter(|_| cell.column != UNKNOWN_COLUMN);
             table.and_then(|table| self.batch.columns.field_type(table, cell.column))
         };

@@ -1,8 +1,8 @@
 //! Reads the tags of a record and finds its series.
 
-use super::parser::{Parser, Parts};
+use super::parser::{LineParser, LineParts};
 use crate::model::fault::FaultCode;
-use crate::wire::rules::{TENANT_TAGS, Tags, series_name};
+use crate::wire::rules::{TENANT_TAGS, TagPairs, series_name};
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::tag;
 
@@ -10,12 +10,12 @@ use crate::wire::tokens::line::tag;
 /// name.
 const HOST: &str = "host";
 
-impl<'a> Parser<'a, '_> {
+impl<'a> LineParser<'a, '_> {
     /// Returns the series of a record. An unknown series becomes a new series of the batch if the
     /// record is `accepted`. Returns `None` if the record has faults or its tags refuse the batch;
     /// both are noted.
-    pub(super) fn series_of(&mut self, parts: &Parts<'a, '_>, accepted: bool) -> Option<u32> {
-        let Parts { measurement, tags, .. } = parts;
+    pub(super) fn series_of(&mut self, parts: &LineParts<'a, '_>, accepted: bool) -> Option<u32> {
+        let LineParts { measurement, tags, .. } = parts;
         let unknown = match self.batch.series.find(parts.key(), tags.as_bytes()) {
             Ok(series) => return Some(series),
             Err(unknown) => unknown,
@@ -42,7 +42,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Returns keys and values of `tags`. Notes faults.
     #[cold]
-    fn parse_tags(&mut self, tags: &'a str) -> Tags<'a> {
+    fn parse_tags(&mut self, tags: &'a str) -> TagPairs<'a> {
         let mut pairs = Vec::new();
         let mut scan = Scanner::new(tags, 0);
         self.keys.clear();
@@ -63,7 +63,7 @@ impl<'a> Parser<'a, '_> {
 
 /// Returns the key of the first tag, in the order of bytes, that may name an entity. Such a tag has
 /// a name and a value, and its value is not replaced by the tenant's key.
-fn first_by_name(tags: &Tags<'_>) -> Option<String> {
+fn first_by_name(tags: &TagPairs<'_>) -> Option<String> {
     let may_name = |key: &str, value: &str| {
         !key.is_empty() && !value.is_empty() && !TENANT_TAGS.contains(&key)
     };

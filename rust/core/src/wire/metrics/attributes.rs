@@ -6,8 +6,10 @@ use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 use ring::digest::{SHA256, digest};
 
-use crate::wire::rules::Tags;
-use crate::wire::tokens::protobuf::{Reader, Scan, delimited, fixed64, text, varint};
+use crate::wire::rules::TagPairs;
+use crate::wire::tokens::protobuf::{
+    MessageReader, ProtobufResult, delimited, fixed64, text, varint,
+};
 
 /// `Resource.attributes`
 const OF_RESOURCE: u32 = delimited(1);
@@ -40,9 +42,9 @@ pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
 }
 
 /// Returns the encoded attributes of a resource that become tags, and their number.
-pub(super) fn tags_of_resource(resource: &[u8]) -> Scan<(Vec<u8>, usize)> {
-    let (mut kept, mut tags) = (Vec::new(), Tags::new());
-    let mut reader = Reader::new(resource);
+pub(super) fn tags_of_resource(resource: &[u8]) -> ProtobufResult<(Vec<u8>, usize)> {
+    let (mut kept, mut tags) = (Vec::new(), TagPairs::new());
+    let mut reader = MessageReader::new(resource);
     while !reader.is_empty() {
         let (start, before) = (reader.rest, tags.len());
         match reader.tag()? {
@@ -59,14 +61,14 @@ pub(super) fn tags_of_resource(resource: &[u8]) -> Scan<(Vec<u8>, usize)> {
 
 /// Returns the tags of a resource and of a point. If both have an attribute, the point's value
 /// counts. Lists, maps and bytes are left out.
-pub(super) fn read<'t>(resource: &'t [u8], own: &'t [u8]) -> Scan<Tags<'t>> {
+pub(super) fn read<'t>(resource: &'t [u8], own: &'t [u8]) -> ProtobufResult<TagPairs<'t>> {
     let mut tags = Vec::new();
-    let mut reader = Reader::new(own);
+    let mut reader = MessageReader::new(own);
     while !reader.is_empty() {
         reader.tag()?;
         push(&mut tags, reader.delimited()?)?;
     }
-    let mut reader = Reader::new(resource);
+    let mut reader = MessageReader::new(resource);
     let mut of_resource = Vec::new();
     while !reader.is_empty() {
         match reader.tag()? {
@@ -79,9 +81,9 @@ pub(super) fn read<'t>(resource: &'t [u8], own: &'t [u8]) -> Scan<Tags<'t>> {
     Ok(tags)
 }
 
-fn push<'t>(tags: &mut Tags<'t>, entry: &'t [u8]) -> Scan<()> {
+fn push<'t>(tags: &mut TagPairs<'t>, entry: &'t [u8]) -> ProtobufResult<()> {
     let (mut name, mut value) = ("", None);
-    let mut reader = Reader::new(entry);
+    let mut reader = MessageReader::new(entry);
     while !reader.is_empty() {
         match reader.tag()? {
             KEY => name = text(reader.delimited()?)?,
@@ -94,9 +96,9 @@ fn push<'t>(tags: &mut Tags<'t>, entry: &'t [u8]) -> Scan<()> {
 }
 
 /// Returns the value as a tag has it, or `None` if it is not a single value.
-fn any_value(bytes: &[u8]) -> Scan<Option<Cow<'_, str>>> {
+fn any_value(bytes: &[u8]) -> ProtobufResult<Option<Cow<'_, str>>> {
     let mut value = None;
-    let mut reader = Reader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     while !reader.is_empty() {
         value = match reader.tag()? {
             STRING => Some(text(reader.delimited()?)?.into()),

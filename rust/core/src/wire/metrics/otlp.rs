@@ -9,14 +9,14 @@
 use std::borrow::Cow;
 
 use super::attributes::{DIGESTED_BYTES_MIN, begin_key, read, tags_of_resource};
-use super::points::{Kind, Names, Points};
+use super::points::{MetricNames, MetricProtocol, Points};
 use crate::model::batch::ParseResult;
-use crate::model::fault::{FaultCode, Refusal};
+use crate::model::fault::{BatchRefusal, FaultCode};
 use crate::model::limits::TAGS_BYTES_MAX;
 use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::tokens::protobuf::{
-    Malformed, Reader, Scan, delimited, fixed64, nearest, text, varint,
+    MalformedMessage, MessageReader, ProtobufResult, delimited, fixed64, nearest, text, varint,
 };
 
 /// `ExportMetricsServiceRequest.resource_metrics`
@@ -62,7 +62,7 @@ const END_MIN: usize = 3;
 const END_MAX: usize = 4;
 
 const NO_RECORDED_VALUE: u64 = 1;
-const KIND: Kind = Kind {
+const KIND: MetricProtocol = MetricProtocol {
     raw_key_format: b'o',
     entities: &["service.instance.id", "host.name", "service.name"],
     is_remote_write: false,
@@ -78,24 +78,28 @@ const KIND: Kind = Kind {
 /// Panics as [`crate::wire::parse_json`] does.
 pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) -> ParseResult {
     let points = Points::new(&KIND, adapter, context.of_shared_names(body));
-    let mut reading = Reading {
+    let mut reading = OtlpParser {
         points,
         resource: Cow::Borrowed(&[]),
         is_refused: false,
         key: Vec::new(),
         key_start: 0,
-        fields: Fields::default(),
+        fields: MetricFields::default(),
     };
     let outcome = each(body, RESOURCE_METRICS, |bytes| reading.resource_metrics(bytes));
     if outcome.is_err() {
-        return Err(Refusal::InvalidInput { field: "payload" });
+        return Err(BatchRefusal::InvalidInput { field: "payload" });
     }
     reading.points.finish()
 }
 
 /// Calls `take` for each field `wanted` of a message. Skips other fields.
-fn each<'a>(bytes: &'a [u8], wanted: u32, mut take: impl FnMut(&'a [u8]) -> Scan<()>) -> Scan<()> {
-    let mut reader = Reader::new(bytes);
+fn each<'a>(
+    bytes: &'a [u8],
+    wanted: u32,
+    mut take: impl FnMut(&'a [u8]) -> ProtobufResult<()>,
+) -> ProtobufResult<()> {
+    let mut reader = MessageReader::new(bytes);
     while !reader.is_empty() {
         match reader.tag()? {
             tag if tag == wanted => take(reader.delimited()?)?,
@@ -106,7 +110,7 @@ fn each<'a>(bytes: &'a [u8], wanted: u32, mut take: impl FnMut(&'a [u8]) -> Scan
 }
 
 /// State of a message that is being read.
-struct Reading<'a, 'c> {
+struct OtlpParser<'a, 'c> {
     points: Points<'a, 'c>,
     /// Attributes of the resource that is being read.
     resource: Cow<'a, [u8]>,
@@ -117,12 +121,12 @@ struct Reading<'a, 'c> {
     /// Offset of the point's attributes.
     key_start: usize,
     /// Fields of the metric that is being read.
-    fields: Fields,
+    fields: MetricFields,
 }
 
 /// Fields of one metric that earlier points had, so that each name is built once.
 #[derive(Default)]
-struct Fields {
+struct MetricFields {
     /// By index in [`ENDS`].
     plain: [Option<u32>; ENDS.len()],
     /// Bound and field of each bucket of the previous point.
@@ -133,14 +137,14 @@ struct Fields {
 #[derive(Clone, Copy)]
 struct Metric<'a, 'c> {
     name: &'a str,
-    names: Names<'c>,
+    names: MetricNames<'c>,
 }
 
 /// A field of a point: index in [`ENDS`], and the value.
-type Part = (usize, f64);
+type PointPart = (usize, f64);
 
-impl<'a, 'c> Reading<'a, 'c> {
-    fn resource_metrics(&mut self, bytes: &'a [u8]) -> Scan<()> {
+impl<'a, 'c> OtlpParser<'a, 'c> {
+    fn resource_metrics(&mut self, bytes: &'a [u8]) -> ProtobufResult<()> {
         // A message that appears twice is merged, wherever its parts are.
         let mut resource = Cow::Borrowed(&[][..]);
         each(bytes, RESOURCE, |part| {
@@ -165,9 +169,9 @@ impl<'a, 'c> Reading<'a, 'c> {
         each(bytes, SCOPE_METRICS, |scope| each(scope, METRICS, |metric| self.metric(metric)))
     }
 
-    fn metric(&mut self, bytes: &'a [u8]) -> Scan<()> {
+    fn metric(&mut self, bytes: &'a [u8]) -> ProtobufResult<()> {
         let (mut name, mut data) = ("", None);
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         while !reader.is_empty() {
             match reader.tag()? {
                 NAME => name = text(reader.delimited()?)?,
@@ -192,10 +196,10 @@ impl<'a, 'c> Reading<'a, 'c> {
         })
     }
 
-    fn number(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> Scan<()> {
+    fn number(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> ProtobufResult<()> {
         self.key.truncate(self.key_start);
         let (mut time, mut value, mut flags) = (0, f64::NAN, 0);
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         while !reader.is_empty() {
             let before = reader.rest;
             match reader.tag()? {
@@ -216,13 +220,13 @@ impl<'a, 'c> Reading<'a, 'c> {
         Ok(())
     }
 
-    fn histogram(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> Scan<()> {
+    fn histogram(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> ProtobufResult<()> {
         self.key.truncate(self.key_start);
         // An encoder leaves out a number that is 0, unless the definition calls it optional.
         let (mut time, mut flags, mut count) = (0, 0, 0);
         let (mut counts, mut bounds) = (Vec::new(), Vec::new());
-        let mut parts: Vec<Part> = Vec::new();
-        let mut reader = Reader::new(bytes);
+        let mut parts: Vec<PointPart> = Vec::new();
+        let mut reader = MessageReader::new(bytes);
         while !reader.is_empty() {
             let before = reader.rest;
             match reader.tag()? {
@@ -267,9 +271,9 @@ impl<'a, 'c> Reading<'a, 'c> {
         &mut self,
         metric: Metric<'a, 'c>,
         time: u64,
-        parts: &[Part],
+        parts: &[PointPart],
         buckets: &[(u64, u64)],
-    ) -> Scan<()> {
+    ) -> ProtobufResult<()> {
         if !self.points.keeps() {
             return Ok(());
         }
@@ -299,7 +303,7 @@ impl<'a, 'c> Reading<'a, 'c> {
         &mut self,
         metric: Metric<'a, 'c>,
         (series, time_ns): (u32, i64),
-        parts: &[Part],
+        parts: &[PointPart],
         buckets: &[(u64, u64)],
     ) -> Result<(), FaultCode> {
         for &(end, value) in parts {
@@ -352,8 +356,8 @@ impl<'a, 'c> Reading<'a, 'c> {
 }
 
 /// Reads the words of a packed list.
-fn words(bytes: &[u8], list: &mut Vec<u64>) -> Scan<()> {
+fn words(bytes: &[u8], list: &mut Vec<u64>) -> ProtobufResult<()> {
     let (chunks, rest) = bytes.as_chunks::<8>();
     list.extend(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)));
-    if rest.is_empty() { Ok(()) } else { Err(Malformed) }
+    if rest.is_empty() { Ok(()) } else { Err(MalformedMessage) }
 }

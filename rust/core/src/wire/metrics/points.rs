@@ -8,21 +8,21 @@ use hashbrown::HashTable;
 
 use super::series_by_name::SeriesByName;
 use crate::model::batch::{FieldType, ParseResult};
-use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::fault::{BatchRefusal, Fault, FaultCode, LocationStep};
 use crate::model::limits::FAULTS_MAX;
 use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
-use crate::wire::columns::{Row, UNKNOWN_COLUMN};
+use crate::wire::columns::{AcceptedRecord, UNKNOWN_COLUMN};
 use crate::wire::mapping::{Adapter, Rule};
-use crate::wire::rules::{TENANT_TAGS, Tags, is_stored, series_name};
-use crate::wire::tokens::protobuf::Scan;
-use crate::wire::value::{Cell, Value};
+use crate::wire::rules::{TENANT_TAGS, TagPairs, is_stored, series_name};
+use crate::wire::tokens::protobuf::ProtobufResult;
+use crate::wire::value::{CellValue, FieldCell};
 
 /// Measurement of metrics whose rule names no measurement.
 const MEASUREMENT: &str = "telemetry";
 
 /// A protocol.
-pub(super) struct Kind {
+pub(super) struct MetricProtocol {
     /// First byte of its raw keys.
     pub(super) raw_key_format: u8,
     /// Tags that name an entity if no rule does.
@@ -33,7 +33,7 @@ pub(super) struct Kind {
 
 /// Names under which a metric is stored.
 #[derive(Clone, Copy)]
-pub(super) struct Names<'c> {
+pub(super) struct MetricNames<'c> {
     rule_key: &'c str,
     rule: &'c Rule,
     measurement: &'c str,
@@ -51,7 +51,7 @@ struct Point {
 }
 
 /// A field of the values of a body. Its name is kept once.
-struct Field<'a, 'c> {
+struct PointField<'a, 'c> {
     name: Cow<'a, str>,
     measurement: &'c str,
     /// Type of the field, if it is known to be stored.
@@ -60,12 +60,12 @@ struct Field<'a, 'c> {
 
 /// Values of a body while it is read. `'a` is the body, `'c` the caller's context.
 pub(super) struct Points<'a, 'c> {
-    kind: &'static Kind,
+    kind: &'static MetricProtocol,
     adapter: Adapter<'c>,
     batch: BatchBuilder<'c>,
     by_name: SeriesByName<'c>,
     list: Vec<Point>,
-    fields: Vec<Field<'a, 'c>>,
+    fields: Vec<PointField<'a, 'c>>,
     field_index: HashTable<u32>,
     hasher: RandomState,
     /// Field of the last lookup: the next lookup most likely asks for the same field.
@@ -79,7 +79,7 @@ pub(super) struct Points<'a, 'c> {
 
 impl<'a, 'c> Points<'a, 'c> {
     pub(super) fn new(
-        kind: &'static Kind,
+        kind: &'static MetricProtocol,
         adapter: Adapter<'c>,
         context: ParseContext<'c>,
     ) -> Self {
@@ -101,9 +101,13 @@ impl<'a, 'c> Points<'a, 'c> {
     }
 
     /// Returns the names of the metric `name`.
-    pub(super) fn names(&self, name: &str) -> Names<'c> {
+    pub(super) fn names(&self, name: &str) -> MetricNames<'c> {
         let (rule_key, rule) = self.adapter.mapping.find_rule(name);
-        Names { rule_key, rule, measurement: rule.measurement.as_deref().unwrap_or(MEASUREMENT) }
+        MetricNames {
+            rule_key,
+            rule,
+            measurement: rule.measurement.as_deref().unwrap_or(MEASUREMENT),
+        }
     }
 
     /// Returns true if values are kept, false if they are only counted.
@@ -117,7 +121,7 @@ impl<'a, 'c> Points<'a, 'c> {
     }
 
     /// Returns the field that is sent as `name`, which is not empty.
-    pub(super) fn field(&mut self, names: Names<'c>, name: Cow<'a, str>) -> u32 {
+    pub(super) fn field(&mut self, names: MetricNames<'c>, name: Cow<'a, str>) -> u32 {
         let measurement = names.measurement;
         let name = names.rule.field(name);
         if let Cow::Owned(name) = &name {
@@ -137,7 +141,7 @@ impl<'a, 'c> Points<'a, 'c> {
         } else {
             let at = u32::try_from(fields.len()).expect("each has bytes of its own");
             let known_type = self.adapter.known_type(measurement, &name);
-            fields.push(Field { name, measurement, known_type });
+            fields.push(PointField { name, measurement, known_type });
             let rehash = |&at: &u32| hasher.hash_one(&*fields[at as usize].name);
             field_index.insert_unique(hash, at, rehash);
             at
@@ -161,10 +165,10 @@ impl<'a, 'c> Points<'a, 'c> {
     /// `None` if they are not acceptable.
     pub(super) fn series<'t>(
         &mut self,
-        names: Names<'c>,
+        names: MetricNames<'c>,
         tags: &[u8],
-        read: impl FnOnce() -> Scan<Tags<'t>>,
-    ) -> Scan<Option<u32>> {
+        read: impl FnOnce() -> ProtobufResult<TagPairs<'t>>,
+    ) -> ProtobufResult<Option<u32>> {
         let BatchBuilder { series, limits, tenant_key, .. } = &mut self.batch;
         let unknown = match series.find(names.rule_key, tags) {
             Ok(known) => return Ok(Some(self.by_name.series_of(known))),
@@ -219,8 +223,8 @@ impl<'a, 'c> Points<'a, 'c> {
         let batch = self.batch.columns.batch();
         batch.rejected_indices.push(record);
         if let Some((number, code, key)) = fault.filter(|_| batch.dropped.len() < FAULTS_MAX) {
-            let key = (!key.is_empty()).then(|| Step::key(key));
-            let loc = std::iter::once(Step::Index(number)).chain(key).collect();
+            let key = (!key.is_empty()).then(|| LocationStep::key(key));
+            let loc = std::iter::once(LocationStep::Index(number)).chain(key).collect();
             batch.dropped.push(Fault { code, loc });
         }
     }
@@ -234,10 +238,10 @@ impl<'a, 'c> Points<'a, 'c> {
     pub(super) fn finish(mut self) -> ParseResult {
         let (received, max) = (self.received, self.batch.limits.batch_records_max);
         if received > max {
-            return Err(Refusal::TooManyRecords { received, max });
+            return Err(BatchRefusal::TooManyRecords { received, max });
         }
         if self.is_full() {
-            return Err(Refusal::InvalidInput { field: "names" });
+            return Err(BatchRefusal::InvalidInput { field: "names" });
         }
         let (mut list, fields) = (std::mem::take(&mut self.list), std::mem::take(&mut self.fields));
         let field_of = |point: &Point| &fields[point.field as usize];
@@ -245,7 +249,7 @@ impl<'a, 'c> Points<'a, 'c> {
             let order = (one.series, one.time_ns).cmp(&(other.series, other.time_ns));
             order.then_with(|| field_of(one).name.cmp(&field_of(other).name))
         });
-        let mut cells: Vec<Cell<'_>> = Vec::new();
+        let mut cells: Vec<FieldCell<'_>> = Vec::new();
         let mut points = list.iter().peekable();
         while let Some(point) = points.next() {
             let same =
@@ -255,14 +259,15 @@ impl<'a, 'c> Points<'a, 'c> {
                 continue;
             }
             let is_last = next.is_none() || cells.len() + 1 >= self.batch.limits.fields_max;
-            let Field { name, measurement, .. } = field_of(point);
-            let (name, value) = (Cow::Borrowed(&**name), Value::Float(point.value));
-            cells.push(Cell { name, column: UNKNOWN_COLUMN, value });
+            let PointField { name, measurement, .. } = field_of(point);
+            let (name, value) = (Cow::Borrowed(&**name), CellValue::Float(point.value));
+            cells.push(FieldCell { name, column: UNKNOWN_COLUMN, value });
             if is_last {
                 let columns = &mut self.batch.columns;
                 let time_ns = columns.clamp(point.time_ns);
                 let Point { series, record, .. } = *point;
-                let row = Row { record, measurement, series, time_ns, cells_table: None };
+                let row =
+                    AcceptedRecord { record, measurement, series, time_ns, cells_table: None };
                 columns.accept(&row, &mut cells);
                 cells.clear();
             }

@@ -7,13 +7,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::points::{Kind, Points};
+use super::points::{MetricProtocol, Points};
 use crate::model::batch::ParseResult;
-use crate::model::fault::{FaultCode, Refusal};
+use crate::model::fault::{BatchRefusal, FaultCode};
 use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
-use crate::wire::rules::Tags;
-use crate::wire::tokens::protobuf::{Reader, Scan, delimited, fixed64, text, varint};
+use crate::wire::rules::TagPairs;
+use crate::wire::tokens::protobuf::{
+    MessageReader, ProtobufResult, delimited, fixed64, text, varint,
+};
 
 /// `WriteRequest.timeseries`
 const TIME_SERIES: u32 = delimited(1);
@@ -31,14 +33,15 @@ const TIMESTAMP: u32 = varint(2);
 /// The label that holds the name of the metric.
 const METRIC: &str = "__name__";
 const NS_PER_MS: i64 = 1_000_000;
-const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"], is_remote_write: true };
+const KIND: MetricProtocol =
+    MetricProtocol { raw_key_format: b'r', entities: &["instance"], is_remote_write: true };
 
 /// Reads a decompressed `WriteRequest` into a batch.
 ///
 /// # Errors
-/// Returns [`Refusal::InvalidInput`] for `payload` if the bytes are not a message, then
-/// [`Refusal::TooManyRecords`]. A fault rejects only its sample, with the number of the sample's
-/// series.
+/// Returns [`BatchRefusal::InvalidInput`] for `payload` if the bytes are not a message, then
+/// [`BatchRefusal::TooManyRecords`]. A fault rejects only its sample, with the number of the
+/// sample's series.
 ///
 /// # Panics
 /// Panics as [`crate::wire::parse_json`] does.
@@ -48,15 +51,15 @@ pub fn parse_remote_write(
     context: ParseContext<'_>,
 ) -> ParseResult {
     let points = Points::new(&KIND, adapter, context.of_shared_names(body));
-    let mut reading = Reading { points, series_count: 0, samples: Vec::new() };
+    let mut reading = RemoteWriteParser { points, series_count: 0, samples: Vec::new() };
     if reading.request(body).is_err() {
-        return Err(Refusal::InvalidInput { field: "payload" });
+        return Err(BatchRefusal::InvalidInput { field: "payload" });
     }
     reading.points.finish()
 }
 
 /// State of a message that is being read.
-struct Reading<'a, 'c> {
+struct RemoteWriteParser<'a, 'c> {
     points: Points<'a, 'c>,
     series_count: usize,
     /// Values of the series that is being read, and their times in milliseconds. `None` for a
@@ -64,9 +67,9 @@ struct Reading<'a, 'c> {
     samples: Vec<Option<(f64, i64)>>,
 }
 
-impl<'a> Reading<'a, '_> {
-    fn request(&mut self, body: &'a [u8]) -> Scan<()> {
-        let mut reader = Reader::new(body);
+impl<'a> RemoteWriteParser<'a, '_> {
+    fn request(&mut self, body: &'a [u8]) -> ProtobufResult<()> {
+        let mut reader = MessageReader::new(body);
         while !reader.is_empty() {
             match reader.tag()? {
                 TIME_SERIES => {
@@ -79,10 +82,10 @@ impl<'a> Reading<'a, '_> {
         Ok(())
     }
 
-    fn time_series(&mut self, bytes: &'a [u8]) -> Scan<()> {
-        let mut labels = Labels::new(bytes);
+    fn time_series(&mut self, bytes: &'a [u8]) -> ProtobufResult<()> {
+        let mut labels = SeriesLabels::new(bytes);
         self.samples.clear();
-        let mut reader = Reader::new(bytes);
+        let mut reader = MessageReader::new(bytes);
         while !reader.is_empty() {
             let start = bytes.len() - reader.rest.len();
             match reader.tag()? {
@@ -98,7 +101,7 @@ impl<'a> Reading<'a, '_> {
                 other => reader.skip(other)?,
             }
         }
-        let Labels { metric, raw, .. } = labels;
+        let SeriesLabels { metric, raw, .. } = labels;
         let names = self.points.names(metric.unwrap_or_default());
         let series = if self.points.keeps() && metric.is_some() && !self.samples.is_empty() {
             self.points.series(names, &raw, || read_labels(&raw))?
@@ -131,7 +134,7 @@ impl<'a> Reading<'a, '_> {
 }
 
 /// The labels of a series.
-struct Labels<'a> {
+struct SeriesLabels<'a> {
     bytes: &'a [u8],
     metric: Option<&'a str>,
     /// Entries of all other labels.
@@ -140,13 +143,13 @@ struct Labels<'a> {
     range: Range<usize>,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> SeriesLabels<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, metric: None, raw: Cow::Borrowed(&[]), range: 0..0 }
     }
 
     /// Adds the label `entry`, which is at `at` in the message.
-    fn add(&mut self, entry: &'a [u8], at: Range<usize>) -> Scan<()> {
+    fn add(&mut self, entry: &'a [u8], at: Range<usize>) -> ProtobufResult<()> {
         if self.metric.is_none()
             && let (METRIC, value) = label(entry)?
         {
@@ -167,9 +170,9 @@ impl<'a> Labels<'a> {
     }
 }
 
-fn read_labels(raw: &[u8]) -> Scan<Tags<'_>> {
+fn read_labels(raw: &[u8]) -> ProtobufResult<TagPairs<'_>> {
     let mut tags = Vec::new();
-    let mut reader = Reader::new(raw);
+    let mut reader = MessageReader::new(raw);
     while !reader.is_empty() {
         reader.tag()?;
         let (name, value) = label(reader.delimited()?)?;
@@ -178,9 +181,9 @@ fn read_labels(raw: &[u8]) -> Scan<Tags<'_>> {
     Ok(tags)
 }
 
-fn label(bytes: &[u8]) -> Scan<(&str, &str)> {
+fn label(bytes: &[u8]) -> ProtobufResult<(&str, &str)> {
     let (mut name, mut value) = ("", "");
-    let mut reader = Reader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     while !reader.is_empty() {
         match reader.tag()? {
             NAME => name = text(reader.delimited()?)?,
@@ -191,9 +194,9 @@ fn label(bytes: &[u8]) -> Scan<(&str, &str)> {
     Ok((name, value))
 }
 
-fn sample(bytes: &[u8]) -> Scan<(f64, i64)> {
+fn sample(bytes: &[u8]) -> ProtobufResult<(f64, i64)> {
     let (mut value, mut time_ms) = (0.0, 0);
-    let mut reader = Reader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     while !reader.is_empty() {
         match reader.tag()? {
             SAMPLE_VALUE => value = reader.double()?,

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::parser::Parser;
+use super::parser::ProtobufParser;
 use crate::wire::columns::UNKNOWN_COLUMN;
-use crate::wire::tokens::protobuf::{Reader, Scan, UNSET, delimited, merge_field_value, text};
-use crate::wire::value::Cell;
+use crate::wire::tokens::protobuf::{
+    MessageReader, ProtobufResult, UNSET, delimited, merge_field_value, text,
+};
+use crate::wire::value::FieldCell;
 
 /// Fields of a map entry.
 const KEY: u32 = delimited(1);
 const VALUE: u32 = delimited(2);
-impl<'a> Parser<'a, '_> {
+impl<'a> ProtobufParser<'a, '_> {
     /// Reads an entry of `fields` of a record that is probably of `measurement`.
-    pub(super) fn field(&mut self, measurement: &str, entry: &'a [u8]) -> Scan<()> {
+    pub(super) fn field(&mut self, measurement: &str, entry: &'a [u8]) -> ProtobufResult<()> {
         if self.cells.is_empty() {
             self.cells_table = if measurement.is_empty() {
                 self.batch.columns.last_table()
@@ -21,7 +23,7 @@ impl<'a> Parser<'a, '_> {
             };
         }
         let (mut name, mut value) = ("", UNSET);
-        let mut reader = Reader::new(entry);
+        let mut reader = MessageReader::new(entry);
         while !reader.is_empty() {
             match reader.tag()? {
                 KEY => name = text(reader.delimited()?)?,
@@ -45,7 +47,7 @@ impl<'a> Parser<'a, '_> {
         {
             cell.value = value;
         } else {
-            self.cells.push(Cell { name: Cow::Borrowed(name), column, value });
+            self.cells.push(FieldCell { name: Cow::Borrowed(name), column, value });
         }
         Ok(())
     }
@@ -83,7 +85,7 @@ impl<'a> Parser<'a, '_> {
     /// value, or a value that is not finite.
     #[inline]
     pub(super) fn has_faulty_field(&self) -> bool {
-        let faulty = |cell: &Cell<'_>| cell.name.is_empty() || cell.value.is_not_finite();
+        let faulty = |cell: &FieldCell<'_>| cell.name.is_empty() || cell.value.is_not_finite();
         self.has_too_many_fields() || self.fields.suspect && self.cells.iter().any(faulty)
     }
 }

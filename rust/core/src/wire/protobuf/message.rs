@@ -1,12 +1,12 @@
 //! The whole message: a list of records.
 
-use super::parser::Parser;
+use super::parser::ProtobufParser;
 use crate::model::batch::ParseResult;
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::ParseContext;
-use crate::wire::tokens::protobuf::{Reader, Scan, delimited};
+use crate::wire::tokens::protobuf::{MessageReader, ProtobufResult, delimited};
 
 /// `WriteRequest.records`
 const RECORDS: u32 = delimited(1);
@@ -14,14 +14,15 @@ const RECORDS: u32 = delimited(1);
 /// Reads a serialized `WriteRequest` into a batch.
 ///
 /// # Errors
-/// Returns the first that applies: [`Refusal::InvalidInput`] for `payload` if the bytes are not a
-/// message, [`Refusal::TooManyRecords`], or [`Refusal::InvalidInput`] for the content of the first
-/// faulty record. The order of its fields is `entity_id`, `tags`, `fields`, `measurement`, `time`.
+/// Returns the first that applies: [`BatchRefusal::InvalidInput`] for `payload` if the bytes are
+/// not a message, [`BatchRefusal::TooManyRecords`], or [`BatchRefusal::InvalidInput`] for the
+/// content of the first faulty record. The order of its fields is `entity_id`, `tags`, `fields`,
+/// `measurement`, `time`.
 ///
 /// # Panics
 /// Panics if `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
-    let mut parser = Parser::new(context);
+    let mut parser = ProtobufParser::new(context);
     parser.whole(body)?;
     parser.batch.finish()
 }
@@ -31,26 +32,26 @@ pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
 #[must_use]
 pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
     let raw_keys = RawKeyCache::default();
-    let mut parser = Parser::new(ParseContext::new(&raw_keys, limits, "", i64::MAX));
+    let mut parser = ProtobufParser::new(ParseContext::new(&raw_keys, limits, "", i64::MAX));
     parser.keeps = false;
     parser.whole(body).is_ok()
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> ProtobufParser<'a, '_> {
     /// Reads the whole `body`, or returns its refusal.
-    fn whole(&mut self, body: &'a [u8]) -> Result<(), Refusal> {
+    fn whole(&mut self, body: &'a [u8]) -> Result<(), BatchRefusal> {
         if self.message(body).is_err() {
-            return Err(Refusal::InvalidInput { field: "payload" });
+            return Err(BatchRefusal::InvalidInput { field: "payload" });
         }
         let (received, max) = (self.received, self.batch.limits.batch_records_max);
         if received > max {
-            return Err(Refusal::TooManyRecords { received, max });
+            return Err(BatchRefusal::TooManyRecords { received, max });
         }
-        self.fault.map_or(Ok(()), |field| Err(Refusal::InvalidInput { field }))
+        self.fault.map_or(Ok(()), |field| Err(BatchRefusal::InvalidInput { field }))
     }
 
-    fn message(&mut self, body: &'a [u8]) -> Scan<()> {
-        let mut reader = Reader::new(body);
+    fn message(&mut self, body: &'a [u8]) -> ProtobufResult<()> {
+        let mut reader = MessageReader::new(body);
         while !reader.is_empty() {
             match reader.tag()? {
                 RECORDS => {

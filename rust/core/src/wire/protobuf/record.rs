@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::parser::{FieldsState, Parser};
-use crate::wire::columns::Row;
+use super::parser::{FieldsState, ProtobufParser};
+use crate::wire::columns::AcceptedRecord;
 use crate::wire::rules::is_rejected;
 use crate::wire::template::SlotKind;
-use crate::wire::tokens::protobuf::{Reader, Scan, TAGS, Timestamp, delimited, tags_run, text};
+use crate::wire::tokens::protobuf::{
+    MessageReader, ProtobufResult, TAGS, Timestamp, delimited, tags_run, text,
+};
 
 /// Fields of `TelemetryRecord`, in addition to its tags.
 const MEASUREMENT: u32 = delimited(1);
@@ -14,19 +16,22 @@ const TIME: u32 = delimited(2);
 const FIELDS: u32 = delimited(4);
 
 /// The parts of a record that have been read so far.
-struct Parts<'a> {
+struct ProtobufRecord<'a> {
     measurement: &'a str,
     time: Timestamp,
     /// The bytes of all entries of `tags`, including their field tags and lengths.
     tags: Cow<'a, [u8]>,
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> ProtobufParser<'a, '_> {
     /// Reads a record. Accepts or rejects it, unless the call is already refused.
-    pub(super) fn record(&mut self, bytes: &'a [u8]) -> Scan<()> {
-        let mut parts =
-            Parts { measurement: "", time: Timestamp::default(), tags: Cow::Borrowed(&[]) };
-        let mut reader = Reader::new(bytes);
+    pub(super) fn record(&mut self, bytes: &'a [u8]) -> ProtobufResult<()> {
+        let mut parts = ProtobufRecord {
+            measurement: "",
+            time: Timestamp::default(),
+            tags: Cow::Borrowed(&[]),
+        };
+        let mut reader = MessageReader::new(bytes);
         self.cells.clear();
         self.templates.begin_record();
         self.fields = FieldsState::default();
@@ -68,7 +73,7 @@ impl<'a> Parser<'a, '_> {
         self.end_record(bytes, &parts)
     }
 
-    fn end_record(&mut self, bytes: &[u8], parts: &Parts<'a>) -> Scan<()> {
+    fn end_record(&mut self, bytes: &[u8], parts: &ProtobufRecord<'a>) -> ProtobufResult<()> {
         let time_ns = parts.time.ns();
         let rejected = !self.keeps || is_rejected(!self.cells.is_empty(), time_ns);
         // A series that was accepted before with these bytes has no fault.
@@ -92,7 +97,7 @@ impl<'a> Parser<'a, '_> {
             Some(series) if !rejected => {
                 let time_ns = batch.columns.clamp(sent_ns);
                 let (measurement, cells_table) = (parts.measurement, *cells_table);
-                let row = Row { record, measurement, series, time_ns, cells_table };
+                let row = AcceptedRecord { record, measurement, series, time_ns, cells_table };
                 batch.columns.accept(&row, cells);
                 templates.learn(bytes, measurement, batch, cells);
             }
@@ -103,7 +108,7 @@ impl<'a> Parser<'a, '_> {
 
     #[cold]
     #[expect(clippy::unnecessary_wraps, reason = "ends a record, and records go on")]
-    fn refuse(&mut self, field: &'static str) -> Scan<()> {
+    fn refuse(&mut self, field: &'static str) -> ProtobufResult<()> {
         self.fault = Some(field);
         Ok(())
     }

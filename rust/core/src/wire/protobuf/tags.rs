@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::parser::Parser;
+use super::parser::ProtobufParser;
 use crate::wire::key_set::KeySet;
 use crate::wire::rules::{TENANT_TAGS, series_name};
-use crate::wire::series::Unknown;
-use crate::wire::tokens::protobuf::{Reader, Scan, TAGS, delimited, text};
+use crate::wire::series::UnknownKey;
+use crate::wire::tokens::protobuf::{MessageReader, ProtobufResult, TAGS, delimited, text};
 
 /// Fields of a map entry.
 const KEY: u32 = delimited(1);
@@ -20,7 +20,7 @@ struct TagMap<'t> {
     has_entity_id: bool,
 }
 
-impl Parser<'_, '_> {
+impl ProtobufParser<'_, '_> {
     /// Adds a new series to the batch if the record is `accepted`. Returns its number, or the field
     /// that refuses the call.
     #[cold]
@@ -28,9 +28,9 @@ impl Parser<'_, '_> {
         &mut self,
         measurement: &str,
         tags: &[u8],
-        unknown: Unknown,
+        unknown: UnknownKey,
         accepted: bool,
-    ) -> Scan<Result<Option<u32>, &'static str>> {
+    ) -> ProtobufResult<Result<Option<u32>, &'static str>> {
         let map = read_tags(tags, self.batch.limits.tags_max + TENANT_TAGS.len())?;
         if !self.is_sound() {
             return Ok(Ok(None));
@@ -51,10 +51,10 @@ impl Parser<'_, '_> {
 }
 
 /// Reads entries of `tags`, at most `pairs_max` of them in full.
-fn read_tags(entries: &[u8], pairs_max: usize) -> Scan<TagMap<'_>> {
+fn read_tags(entries: &[u8], pairs_max: usize) -> ProtobufResult<TagMap<'_>> {
     let mut map = TagMap { pairs: Vec::new(), too_many: false, has_entity_id: false };
     let mut keys = KeySet::default();
-    let mut reader = Reader::new(entries);
+    let mut reader = MessageReader::new(entries);
     while !reader.is_empty() {
         let tag = reader.tag()?;
         debug_assert_eq!(tag, TAGS, "the raw bytes of tags hold entries only");
@@ -78,8 +78,8 @@ fn read_tags(entries: &[u8], pairs_max: usize) -> Scan<TagMap<'_>> {
     Ok(map)
 }
 
-fn entry(bytes: &[u8]) -> Scan<(&str, &str)> {
-    let mut reader = Reader::new(bytes);
+fn entry(bytes: &[u8]) -> ProtobufResult<(&str, &str)> {
+    let mut reader = MessageReader::new(bytes);
     let (mut key, mut value) = ("", "");
     while !reader.is_empty() {
         match reader.tag()? {

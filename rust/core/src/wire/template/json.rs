@@ -5,16 +5,16 @@
 
 use std::borrow::Cow;
 
-use super::{LooseFields, Match, Part, Template, Templates};
+use super::{LooseFields, Match, SlotContent, Template, Templates};
 use crate::model::batch::FieldType;
 use crate::model::time::TimeReader;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::columns::Columns;
 use crate::wire::prefix::Prefix;
-use crate::wire::rules::{Tags, is_stored, series_name};
-use crate::wire::series::{SeriesFinder, Unknown};
+use crate::wire::rules::{TagPairs, is_stored, series_name};
+use crate::wire::series::{SeriesFinder, UnknownKey};
 use crate::wire::tokens::json::Scanner;
-use crate::wire::value::{Cell, RowValues, Value};
+use crate::wire::value::{CellValue, FieldCell, RecordValues};
 
 /// Tags for which memory is reserved at first.
 const TAGS_EXPECTED: usize = 8;
@@ -70,13 +70,13 @@ impl<'a> Templates<'a, FieldType> {
         (start, end): (usize, usize),
         measurement: &str,
         batch: &BatchBuilder<'_>,
-        cells: &[Cell<'_>],
+        cells: &[FieldCell<'_>],
     ) {
         let record = text.as_bytes().get(start..end).unwrap_or_default();
         let learned = self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
             let part = match cell.value.field_type() {
-                FieldType::Float => Part::Double,
-                other => Part::Other(other),
+                FieldType::Float => SlotContent::Double,
+                other => SlotContent::Other(other),
             };
             Some((slot, part))
         });
@@ -89,7 +89,8 @@ impl<'a> Templates<'a, FieldType> {
 impl LooseFields {
     /// Returns the fields of a template. `first` is the name of the first field.
     fn of(template: &Template<FieldType>, first: &str) -> Option<Self> {
-        let is_field = |(_, part): &(Prefix, _)| matches!(part, Part::Double | Part::Other(_));
+        let is_field =
+            |(_, part): &(Prefix, _)| matches!(part, SlotContent::Double | SlotContent::Other(_));
         let start = template.parts.iter().position(is_field)?;
         let count = template.columns.len();
         let text = template.parts.get(start)?.0.bytes().trim_ascii_end().strip_suffix(b":")?;
@@ -106,7 +107,7 @@ fn read<'a>(
     template: &Template<FieldType>,
     (columns, series): (&Columns, &mut SeriesFinder<'_>),
     times: &mut TimeReader,
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<Match> {
     let mut found = Match::new();
     values.doubles.clear();
@@ -127,24 +128,24 @@ fn read<'a>(
 }
 
 /// State for reading a record: columns, series, and the minute of the last time.
-type Known<'k, 'c> = (&'k Columns, &'k mut SeriesFinder<'c>, &'k mut TimeReader);
+type RecordContext<'k, 'c> = (&'k Columns, &'k mut SeriesFinder<'c>, &'k mut TimeReader);
 
 /// Reads the content of one slot.
 #[expect(clippy::inline_always, reason = "its caller is a loop over few slots")]
 #[inline(always)]
 fn read_part<'a>(
     scan: &mut Scanner<'a>,
-    (template, part): (&Template<FieldType>, &Part<FieldType>),
-    (columns, series, times): &mut Known<'_, '_>,
+    (template, part): (&Template<FieldType>, &SlotContent<FieldType>),
+    (columns, series, times): &mut RecordContext<'_, '_>,
     found: &mut Match,
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<()> {
     match part {
-        Part::Double => {
+        SlotContent::Double => {
             values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
         }
-        Part::Other(field_type) => values.others.push(simple_value(scan, *field_type)?),
-        Part::Time => {
+        SlotContent::Other(field_type) => values.others.push(simple_value(scan, *field_type)?),
+        SlotContent::Time => {
             let length;
             (found.sent_ns, length) = match times.begins(scan.rest()) {
                 Some(time) => time,
@@ -155,7 +156,7 @@ fn read_part<'a>(
             }
             scan.at += length;
         }
-        Part::Tags => {
+        SlotContent::Tags => {
             let length;
             (found.series, length) = match series.find_next(&template.raw_key_start, scan.rest()) {
                 Some((series, length)) => (Ok(series), length),
@@ -174,9 +175,9 @@ fn read_part<'a>(
 fn read_loose<'a>(
     mut scan: Scanner<'a>,
     (template, index): (&Template<FieldType>, usize),
-    known: &mut Known<'_, '_>,
+    known: &mut RecordContext<'_, '_>,
     mut found: Match,
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<Match> {
     let LooseFields { parts, start } = template.loose.as_ref()?;
     if index < parts.start || index > parts.end {
@@ -211,7 +212,7 @@ fn other_fields<'a>(
     mut scan: Scanner<'a>,
     mut more: bool,
     (columns, table): (&Columns, u32),
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<usize> {
     let mut seen = 0;
     for column in values.columns.iter() {
@@ -257,7 +258,7 @@ fn find_tags(
     scan: Scanner<'_>,
     measurement: &str,
     series: &mut SeriesFinder<'_>,
-) -> Option<(Result<u32, Unknown>, usize)> {
+) -> Option<(Result<u32, UnknownKey>, usize)> {
     // Known tags of the same length as the previous tags are complete, and need no parsing.
     let guessed = series.tags_length();
     let tags = scan.rest().get(..guessed).filter(|tags| tags.ends_with(b"}"));
@@ -275,7 +276,7 @@ fn find_tags(
 /// right. The same key may appear twice.
 ///
 /// The text must not contain a line feed: if each record is a line, the line would end there.
-fn plain_tags(text: &str) -> Option<Tags<'_>> {
+fn plain_tags(text: &str) -> Option<TagPairs<'_>> {
     if text.contains('\n') {
         return None;
     }
@@ -294,11 +295,11 @@ fn plain_tags(text: &str) -> Option<Tags<'_>> {
 
 /// Returns a field value of this type, which is not a number.
 #[inline]
-fn simple_value<'a>(scan: &mut Scanner<'a>, field_type: FieldType) -> Option<Value<'a>> {
+fn simple_value<'a>(scan: &mut Scanner<'a>, field_type: FieldType) -> Option<CellValue<'a>> {
     let value = match scan.peek() {
-        b'"' => scan.string().ok().map(Value::Text),
-        b't' => scan.literal(b"true").ok().map(|()| Value::Bool(true)),
-        b'f' => scan.literal(b"false").ok().map(|()| Value::Bool(false)),
+        b'"' => scan.string().ok().map(CellValue::Text),
+        b't' => scan.literal(b"true").ok().map(|()| CellValue::Bool(true)),
+        b'f' => scan.literal(b"false").ok().map(|()| CellValue::Bool(false)),
         _ => None,
     };
     value.filter(|value| value.field_type() == field_type)

@@ -3,21 +3,21 @@
 //! A match has the result that the rules would have. The text around the values is the same. Each
 //! value is followed by a byte that ends it, and the line ends after the last value.
 
-use super::{Match, Part, Template, Templates};
+use super::{Match, SlotContent, Template, Templates};
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::precision::Precision;
-use crate::wire::rules::{Tags, is_stored, series_name};
-use crate::wire::series::{SeriesFinder, Unknown};
+use crate::wire::rules::{TagPairs, is_stored, series_name};
+use crate::wire::series::{SeriesFinder, UnknownKey};
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
     Backslashes, boolean, integer, is_end, string, tag, tags_length, unquoted,
 };
-use crate::wire::value::{Cell, RowValues, Value};
+use crate::wire::value::{CellValue, FieldCell, RecordValues};
 
 /// Kind of a value that is not a double as JSON writes doubles.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineValueKind {
     /// An integer. The `i` or `u` after it is text of the template.
     Signed,
     Unsigned,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Text,
 }
 
-impl<'a> Templates<'a, Kind> {
+impl<'a> Templates<'a, LineValueKind> {
     /// Accepts the record that begins here into `batch` if it matches a template. Returns the
     /// offset of the end of its line. If names are `mapped`, a new series is left to the rules.
     #[inline]
@@ -64,17 +64,27 @@ impl<'a> Templates<'a, Kind> {
         (start, end): (usize, usize),
         measurement: &str,
         batch: &BatchBuilder<'_>,
-        cells: &[Cell<'_>],
+        cells: &[FieldCell<'_>],
     ) {
         let record = text.as_bytes().get(start..end).unwrap_or_default();
         self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
             let part = match cell.value {
-                Value::Bool(_) => Part::Other(Kind::Bool),
-                Value::Text(_) => Part::Other(Kind::Text),
-                Value::Float(_) => match record.get(slot.end - 1)? {
-                    b'i' => return Some((slot.start..slot.end - 1, Part::Other(Kind::Signed))),
-                    b'u' => return Some((slot.start..slot.end - 1, Part::Other(Kind::Unsigned))),
-                    _ => Part::Double,
+                CellValue::Bool(_) => SlotContent::Other(LineValueKind::Bool),
+                CellValue::Text(_) => SlotContent::Other(LineValueKind::Text),
+                CellValue::Float(_) => match record.get(slot.end - 1)? {
+                    b'i' => {
+                        return Some((
+                            slot.start..slot.end - 1,
+                            SlotContent::Other(LineValueKind::Signed),
+                        ));
+                    }
+                    b'u' => {
+                        return Some((
+                            slot.start..slot.end - 1,
+                            SlotContent::Other(LineValueKind::Unsigned),
+                        ));
+                    }
+                    _ => SlotContent::Double,
                 },
             };
             Some((slot, part))
@@ -85,21 +95,21 @@ impl<'a> Templates<'a, Kind> {
 /// Reads the record if it matches `template` and would be accepted.
 fn read<'a>(
     mut scan: Scanner<'a>,
-    template: &Template<Kind>,
+    template: &Template<LineValueKind>,
     series: &mut SeriesFinder<'_>,
     (precision, backslashes): (Precision, Backslashes),
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<Match> {
     let mut found = Match::new();
     values.clear();
     for (text, part) in &template.parts {
         scan.at += text.length_in(scan.rest())?;
         match part {
-            Part::Double => {
+            SlotContent::Double => {
                 values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
             }
-            Part::Other(kind) => values.others.push(other_value(&mut scan, *kind)?),
-            Part::Time => {
+            SlotContent::Other(kind) => values.others.push(other_value(&mut scan, *kind)?),
+            SlotContent::Time => {
                 let (time, length) = integer(scan.rest()).ok()?;
                 found.sent_ns = precision.instant_ns(time);
                 if !is_stored(found.sent_ns) {
@@ -107,7 +117,7 @@ fn read<'a>(
                 }
                 scan.at += length;
             }
-            Part::Tags => {
+            SlotContent::Tags => {
                 let length;
                 (found.series, length) =
                     match series.find_next(&template.raw_key_start, scan.rest()) {
@@ -127,10 +137,10 @@ fn read<'a>(
 /// Returns it with the length of the tags.
 fn find_tags(
     scan: Scanner<'_>,
-    template: &Template<Kind>,
+    template: &Template<LineValueKind>,
     series: &mut SeriesFinder<'_>,
     backslashes: Backslashes,
-) -> Option<(Result<u32, Unknown>, usize)> {
+) -> Option<(Result<u32, UnknownKey>, usize)> {
     let length = tags_length(scan.rest(), backslashes);
     let length = length.filter(|_| matches!(scan.peek(), b',' | b' '))?;
     let measurement = RawKeyCache::measurement_of(template.raw_key_start.bytes())?;
@@ -138,7 +148,7 @@ fn find_tags(
 }
 
 /// Returns keys and values of `tags`, if the syntax is right. The same key may appear twice.
-fn all_tags(tags: &str, backslashes: Backslashes) -> Option<Tags<'_>> {
+fn all_tags(tags: &str, backslashes: Backslashes) -> Option<TagPairs<'_>> {
     let mut scan = Scanner::new(tags, 0);
     let mut pairs = Vec::new();
     while scan.take(b',') {
@@ -148,20 +158,20 @@ fn all_tags(tags: &str, backslashes: Backslashes) -> Option<Tags<'_>> {
 }
 
 #[inline]
-fn other_value<'a>(scan: &mut Scanner<'a>, kind: Kind) -> Option<Value<'a>> {
+fn other_value<'a>(scan: &mut Scanner<'a>, kind: LineValueKind) -> Option<CellValue<'a>> {
     match kind {
-        Kind::Unsigned if scan.peek() == b'-' => None,
-        Kind::Signed | Kind::Unsigned => {
+        LineValueKind::Unsigned if scan.peek() == b'-' => None,
+        LineValueKind::Signed | LineValueKind::Unsigned => {
             let (value, length) = integer(scan.rest()).ok()?;
             scan.at += length;
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "numbers are stored as the nearest double"
             )]
-            Some(Value::Float(value as f64))
+            Some(CellValue::Float(value as f64))
         }
-        Kind::Bool => boolean(unquoted(scan)).map(Value::Bool),
-        Kind::Text if scan.peek() == b'"' => string(scan).map(Value::Text),
-        Kind::Text => None,
+        LineValueKind::Bool => boolean(unquoted(scan)).map(CellValue::Bool),
+        LineValueKind::Text if scan.peek() == b'"' => string(scan).map(CellValue::Text),
+        LineValueKind::Text => None,
     }
 }

@@ -20,8 +20,8 @@ use std::ops::Range;
 
 use super::builder::BatchBuilder;
 use super::prefix::Prefix;
-use super::series::Unknown;
-use super::value::{Cell, RowColumns, RowValues};
+use super::series::UnknownKey;
+use super::value::{FieldCell, RecordValues, RowColumns};
 
 /// Templates of a batch that are remembered: bounds the time to try them.
 const TEMPLATES_MAX: usize = 8;
@@ -35,7 +35,7 @@ struct Template<O> {
     /// Beginning of the raw keys of its series.
     raw_key_start: Prefix,
     /// Text, and the slot after it.
-    parts: Vec<(Prefix, Part<O>)>,
+    parts: Vec<(Prefix, SlotContent<O>)>,
     /// Text after the last slot.
     last: Prefix,
     /// Fields of the template, if they may have another order or be absent.
@@ -57,7 +57,7 @@ struct LooseFields {
 /// takes.
 #[derive(PartialEq)]
 #[repr(u8)]
-enum Part<O> {
+enum SlotContent<O> {
     Time,
     /// All tags.
     Tags,
@@ -79,13 +79,13 @@ pub(super) enum SlotKind {
 /// Content of a record that matches a template, without the values of its fields.
 struct Match {
     /// The tags of an unknown series are not checked yet.
-    series: Result<u32, Unknown>,
+    series: Result<u32, UnknownKey>,
     /// Range of its tags in the body.
     tags: Range<usize>,
     sent_ns: i64,
     /// Offset after the record.
     end: usize,
-    /// If true, [`RowValues::columns`] has the columns of its values. If false, the template has
+    /// If true, [`RecordValues::columns`] has the columns of its values. If false, the template has
     /// them.
     is_loose: bool,
 }
@@ -108,7 +108,7 @@ pub(super) struct Templates<'a, O> {
     /// Ranges of the body, in order, that vary in the record that the rules are reading.
     slots: Vec<(Range<usize>, SlotKind)>,
     /// Field values of the record that a template is reading.
-    values: RowValues<'a>,
+    values: RecordValues<'a>,
 }
 
 impl<O> Default for Templates<'_, O> {
@@ -120,7 +120,7 @@ impl<O> Default for Templates<'_, O> {
             hit_count: 0,
             miss_count: 0,
             slots: Vec::new(),
-            values: RowValues::default(),
+            values: RecordValues::default(),
         }
     }
 }
@@ -131,8 +131,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
     #[inline]
     fn find(
         &mut self,
-        mut read: impl FnMut(&Template<O>, &mut RowValues<'a>) -> Option<Match>,
-    ) -> Option<(&Template<O>, &mut RowValues<'a>, Match)> {
+        mut read: impl FnMut(&Template<O>, &mut RecordValues<'a>) -> Option<Match>,
+    ) -> Option<(&Template<O>, &mut RecordValues<'a>, Match)> {
         self.is_match = false;
         if self.is_given_up() {
             return None;
@@ -155,7 +155,7 @@ impl<'a, O: PartialEq> Templates<'a, O> {
     fn find_other(
         &mut self,
         expected: usize,
-        mut read: impl FnMut(&Template<O>, &mut RowValues<'a>) -> Option<Match>,
+        mut read: impl FnMut(&Template<O>, &mut RecordValues<'a>) -> Option<Match>,
     ) -> (usize, Option<Match>) {
         let Self { list, values, .. } = self;
         let mut others = list.iter().enumerate().filter(|(at, _)| *at != expected);
@@ -183,8 +183,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
         (record, start): (&[u8], usize),
         measurement: &str,
         batch: &BatchBuilder<'_>,
-        cells: &[Cell<'_>],
-        field: impl Fn(Range<usize>, &Cell<'_>) -> Option<(Range<usize>, Part<O>)>,
+        cells: &[FieldCell<'_>],
+        field: impl Fn(Range<usize>, &FieldCell<'_>) -> Option<(Range<usize>, SlotContent<O>)>,
     ) -> Option<&mut Template<O>> {
         // Without a time and tags of its own, a record has too little to match. Times or tags in
         // pieces, or a repeated key, are left to the rules.
@@ -203,8 +203,8 @@ impl<'a, O: PartialEq> Templates<'a, O> {
         let slots = self.slots.iter().map(|(slot, kind)| {
             let slot = slot.start - start..slot.end - start;
             match kind {
-                SlotKind::Time => Some((slot, Part::Time, 0)),
-                SlotKind::Tags => Some((slot, Part::Tags, 0)),
+                SlotKind::Time => Some((slot, SlotContent::Time, 0)),
+                SlotKind::Tags => Some((slot, SlotContent::Tags, 0)),
                 SlotKind::Field => {
                     let cell = cells.next()?;
                     let (slot, part) = field(slot, cell)?;
@@ -248,7 +248,7 @@ impl<O> Template<O> {
     /// Returns `None` if a slot does not fit.
     fn new(
         record: &[u8],
-        slots: impl Iterator<Item = Option<(Range<usize>, Part<O>, u32)>>,
+        slots: impl Iterator<Item = Option<(Range<usize>, SlotContent<O>, u32)>>,
         measurement: &str,
         batch: &BatchBuilder<'_>,
     ) -> Option<Self> {
@@ -258,9 +258,9 @@ impl<O> Template<O> {
         for slot in slots {
             let (slot, part, column) = slot?;
             match part {
-                Part::Time | Part::Tags => {}
-                Part::Double => columns.doubles.push(column),
-                Part::Other(_) => columns.others.push(column),
+                SlotContent::Time | SlotContent::Tags => {}
+                SlotContent::Double => columns.doubles.push(column),
+                SlotContent::Other(_) => columns.others.push(column),
             }
             parts.push((Prefix::new(record.get(at..slot.start)?), part));
             at = slot.end;

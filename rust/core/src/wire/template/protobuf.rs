@@ -6,25 +6,25 @@
 
 use std::ops::Range;
 
-use super::{Match, Part, Template, Templates};
+use super::{Match, SlotContent, Template, Templates};
 use crate::model::batch::FieldType;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::prefix::Prefix;
 use crate::wire::rules::is_stored;
 use crate::wire::series::SeriesFinder;
 use crate::wire::tokens::protobuf::{
-    LAST_BYTE_MAX, Reader, Timestamp, UNSET, merge_field_value, tags_run,
+    LAST_BYTE_MAX, MessageReader, Timestamp, UNSET, merge_field_value, tags_run,
 };
-use crate::wire::value::{Cell, RowValues, Value};
+use crate::wire::value::{CellValue, FieldCell, RecordValues};
 
 const DOUBLE_BYTES: usize = 8;
 
 /// An entry of `fields` without its field tag. It has a length, then these bytes (the key and the
 /// field tag of the value), then a value of this type.
 #[derive(PartialEq)]
-pub(crate) struct Entry(Prefix, FieldType);
+pub(crate) struct MapEntry(Prefix, FieldType);
 
-impl<'a> Templates<'a, Entry> {
+impl<'a> Templates<'a, MapEntry> {
     /// Accepts the record of `length` bytes at the start of `text` into `batch` if it matches a
     /// template. Returns true if it matched.
     #[inline]
@@ -52,7 +52,7 @@ impl<'a> Templates<'a, Entry> {
         record: &[u8],
         measurement: &str,
         batch: &BatchBuilder<'_>,
-        cells: &[Cell<'_>],
+        cells: &[FieldCell<'_>],
     ) {
         self.learn_from((record, 0), measurement, batch, cells, |slot, cell| {
             field_part(record.get(slot.clone())?, slot, cell)
@@ -66,8 +66,8 @@ impl<'a> Templates<'a, Entry> {
 fn field_part(
     entry: &[u8],
     slot: Range<usize>,
-    cell: &Cell<'_>,
-) -> Option<(Range<usize>, Part<Entry>)> {
+    cell: &FieldCell<'_>,
+) -> Option<(Range<usize>, SlotContent<MapEntry>)> {
     let (length, content) = entry.split_first()?;
     let key_length = u8::try_from(cell.name.len()).ok()?;
     let key = [&[0x0a, key_length], cell.name.as_bytes(), &[0x12]].concat();
@@ -77,41 +77,41 @@ fn field_part(
         && usize::from(*value_length) == value.len();
     is_plain.then(|| match value {
         [0x09, double @ ..] if double.len() == DOUBLE_BYTES => {
-            (slot.end - DOUBLE_BYTES..slot.end, Part::Double)
+            (slot.end - DOUBLE_BYTES..slot.end, SlotContent::Double)
         }
-        _ => (slot, Part::Other(Entry(Prefix::new(&key), cell.value.field_type()))),
+        _ => (slot, SlotContent::Other(MapEntry(Prefix::new(&key), cell.value.field_type()))),
     })
 }
 
 /// Reads the record at the start of `text` if it matches `template` and would be accepted.
 fn read<'a>(
     text: &'a [u8],
-    template: &Template<Entry>,
+    template: &Template<MapEntry>,
     (measurement, series): (&str, &mut SeriesFinder<'_>),
-    values: &mut RowValues<'a>,
+    values: &mut RecordValues<'a>,
 ) -> Option<Match> {
     let mut found = Match::new();
-    let mut reader = Reader::new(text);
+    let mut reader = MessageReader::new(text);
     values.clear();
     for (between, part) in &template.parts {
         reader.take(between.length_in(reader.rest)?).ok()?;
         match part {
-            Part::Double => {
+            SlotContent::Double => {
                 values.doubles.push(reader.double().ok().filter(|value| value.is_finite())?);
             }
-            Part::Other(Entry(key, field_type)) => {
+            SlotContent::Other(MapEntry(key, field_type)) => {
                 let value = entry_value(reader.delimited().ok()?, key)?;
                 if value.field_type() != *field_type || value.is_not_finite() {
                     return None;
                 }
                 values.others.push(value);
             }
-            Part::Time => {
+            SlotContent::Time => {
                 let mut time = Timestamp::default();
                 time.merge(reader.delimited().ok()?).ok()?;
                 found.sent_ns = time.ns().filter(|time_ns| is_stored(*time_ns))?;
             }
-            Part::Tags => {
+            SlotContent::Tags => {
                 if let Some((known, length)) =
                     series.find_next(&template.raw_key_start, reader.rest)
                 {
@@ -131,8 +131,8 @@ fn read<'a>(
 }
 
 /// Returns the value of an entry of `fields` that has the same key as before and no other content.
-fn entry_value<'a>(entry: &'a [u8], key: &Prefix) -> Option<Value<'a>> {
-    let mut reader = Reader::new(entry);
+fn entry_value<'a>(entry: &'a [u8], key: &Prefix) -> Option<CellValue<'a>> {
+    let mut reader = MessageReader::new(entry);
     reader.take(key.length_in(entry)?).ok()?;
     let mut value = UNSET;
     merge_field_value(reader.delimited().ok()?, &mut value).ok()?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fleetcast_faults::model::error::Error;
-use fleetcast_faults::plane::{Pending, Plane};
-use fleetcast_faults::storage::store::Directory;
+use fleetcast_faults::plane::{PendingBatch, Plane};
+use fleetcast_faults::storage::store::DirectoryPlanes;
 
 use super::{CALLS_FAIL_MAX, MASTER_KEY, expected_at};
 use crate::batches::{Event, Expected, Verdict, extent};
@@ -16,7 +16,7 @@ use crate::calls;
 pub(crate) struct Client {
     directory: PathBuf,
     /// Batches that the client waits for later.
-    pub(super) held: Vec<(u32, Pending)>,
+    pub(super) held: Vec<(u32, PendingBatch)>,
     pub(super) plane: Option<Arc<Plane>>,
     /// Events, with the number of changes made by then.
     pub(crate) events: Vec<(usize, Event)>,
@@ -31,7 +31,7 @@ impl Client {
     /// Makes the plane in `directory`. Tries again if it fails.
     pub(crate) fn create(directory: &Path) -> Self {
         let mut client = Self::new(directory, 0);
-        let (planes, plane) = Directory::of_plane(directory).unwrap();
+        let (planes, plane) = DirectoryPlanes::of_plane(directory).unwrap();
         while let Err(error) = Plane::create(&planes, plane, &MASTER_KEY) {
             client.expect_fault(&error);
             drop(std::fs::remove_dir_all(directory));
@@ -59,7 +59,7 @@ impl Client {
     /// Returns the errors of the plane.
     pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
         let mut client = Self::new(directory, next_batch);
-        let (planes, plane) = Directory::of_plane(directory)?;
+        let (planes, plane) = DirectoryPlanes::of_plane(directory)?;
         client.plane = Some(Arc::new(Plane::open(&planes, plane, &MASTER_KEY, "acme")?));
         Ok(client)
     }
@@ -125,7 +125,7 @@ impl Client {
     /// Returns the plane. Opens it if it is closed, as the service does with every request.
     pub(super) fn plane(&mut self) -> &Plane {
         if self.plane.is_none() {
-            let (planes, plane) = Directory::of_plane(&self.directory).unwrap();
+            let (planes, plane) = DirectoryPlanes::of_plane(&self.directory).unwrap();
             let open = || Plane::open(&planes, plane, &MASTER_KEY, "acme");
             let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
             self.plane = Some(Arc::new(plane.expect("few calls fail")));

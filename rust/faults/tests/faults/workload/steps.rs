@@ -2,7 +2,7 @@
 
 use fleetcast_faults::model::error::Error;
 use fleetcast_faults::model::limits::WriteLimits;
-use fleetcast_faults::plane::{Acknowledge, Due, Pending, WriteError};
+use fleetcast_faults::plane::{Acknowledgement, CompactionTrigger, PendingBatch, WriteError};
 use fleetcast_faults::wire::Format;
 
 use super::client::Client;
@@ -54,11 +54,11 @@ impl Client {
     pub(crate) fn work(&mut self, steps: &[Step]) {
         for step in steps {
             match step {
-                Step::Write => self.write(Acknowledge::Durable),
+                Step::Write => self.write(Acknowledgement::Durable),
                 Step::Append => self.append(),
                 Step::Fill => {
                     self.next_batch = batches::next_large(self.next_batch);
-                    self.write(Acknowledge::Durable);
+                    self.write(Acknowledgement::Durable);
                 }
                 Step::Hold => self.hold(),
                 Step::Wait => self.wait(),
@@ -90,9 +90,9 @@ impl Client {
         }
     }
 
-    fn write(&mut self, acknowledge: Acknowledge) {
+    fn write(&mut self, acknowledge: Acknowledgement) {
         let batch = self.begin();
-        let is_durable = acknowledge == Acknowledge::Durable;
+        let is_durable = acknowledge == Acknowledgement::Durable;
         match self.try_write(batch, acknowledge) {
             Ok(()) if is_durable => self.note(Event::Acknowledged(batch)),
             Ok(()) => {}
@@ -103,7 +103,7 @@ impl Client {
         }
     }
 
-    fn try_write(&mut self, batch: u32, acknowledge: Acknowledge) -> Result<(), Error> {
+    fn try_write(&mut self, batch: u32, acknowledge: Acknowledgement) -> Result<(), Error> {
         let written = self.plane().write(
             Format::Json,
             &body(batch),
@@ -129,10 +129,10 @@ impl Client {
         }
     }
 
-    fn append_one(&self, batch: u32) -> Result<Pending, Error> {
+    fn append_one(&self, batch: u32) -> Result<PendingBatch, Error> {
         let plane = self.plane.as_ref().expect("it was opened");
         let limits = WriteLimits::default();
-        match plane.append(Format::Json, &body(batch), &limits, NOW_NS, Acknowledge::Durable) {
+        match plane.append(Format::Json, &body(batch), &limits, NOW_NS, Acknowledgement::Durable) {
             Ok(pending) => Ok(pending),
             Err(WriteError::Failed(error)) => Err(error),
             Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
@@ -145,7 +145,7 @@ impl Client {
     }
 
     /// Waits for batches in turn. `fault` is an error that came before.
-    fn wait_for(&mut self, batches: Vec<(u32, Pending)>, mut fault: Option<Error>) {
+    fn wait_for(&mut self, batches: Vec<(u32, PendingBatch)>, mut fault: Option<Error>) {
         for (batch, pending) in batches {
             match pending.wait() {
                 Ok(_) => self.note(Event::Acknowledged(batch)),
@@ -181,7 +181,7 @@ impl Client {
     fn flush(&mut self) {
         let (first, reopened) = (self.next_batch, self.reopened);
         for _ in 0..BUFFERED {
-            self.write(Acknowledge::Buffered { bytes_max: 1 << 20 });
+            self.write(Acknowledgement::Buffered { bytes_max: 1 << 20 });
         }
         if self.reopened > reopened {
             // Batches that waited in the failed plane were never promised.
@@ -206,7 +206,7 @@ impl Client {
     }
 
     fn compact(&mut self) {
-        if let Err(error) = self.plane().compact(Due::Now, NOW_NS) {
+        if let Err(error) = self.plane().compact(CompactionTrigger::Now, NOW_NS) {
             self.failed(&error);
         }
     }
@@ -261,7 +261,7 @@ impl Client {
         let batch = self.next_batch;
         self.next_batch += 1;
         self.note(Event::Begun(batch));
-        match self.try_write(batch, Acknowledge::Durable) {
+        match self.try_write(batch, Acknowledgement::Durable) {
             Ok(()) => self.note(Event::Acknowledged(batch)),
             // The write may also fail if the handle was not poisoned. Waiting batches are then
             // lost.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::records::{
-    LmdbRecords, MemoryRecords, RecordStore, SealedRecords, View,
+    LmdbRecords, MemoryRecords, RecordStore, RecordTransaction, SealedRecords,
 };
 
 use crate::accounts::{ApiKey, Authenticator, Record, Rejection, SecretHasher, Tenant};
@@ -48,7 +48,7 @@ fn tenant_record(disabled: bool) -> String {
 }
 
 fn put(store: &dyn RecordStore, space: &str, key: &str, record: Option<&str>) {
-    let mut view = View::new(store.begin(true).unwrap());
+    let mut view = RecordTransaction::new(store.begin(true).unwrap());
     match record {
         Some(record) => view.put(space, key.as_bytes(), record.as_bytes()),
         None => view.delete(space, key.as_bytes()),
@@ -147,7 +147,7 @@ impl RecordStore for Behind {
     fn begin(
         &self,
         writes: bool,
-    ) -> Result<Box<dyn fleetcast_core::storage::records::Snapshot>, Error> {
+    ) -> Result<Box<dyn fleetcast_core::storage::records::RecordSnapshot>, Error> {
         let is_renewed = self.is_renewed.load(std::sync::atomic::Ordering::Relaxed);
         if is_renewed { self.newest.begin(writes) } else { self.known.begin(writes) }
     }

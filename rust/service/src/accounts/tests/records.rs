@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use fleetcast_core::storage::records::{MemoryRecords, RecordStore, View};
+use fleetcast_core::storage::records::{MemoryRecords, RecordStore, RecordTransaction};
 use proptest::prelude::*;
 
 use crate::accounts::{ApiKey, ConsoleSession, OperatorToken, Record, Tenant, UsageRecord};
@@ -107,7 +107,7 @@ proptest! {
 #[test]
 fn all_records_under_a_prefix_are_found_however_many() {
     let store = MemoryRecords::default();
-    let mut view = View::new(store.begin(true).unwrap());
+    let mut view = RecordTransaction::new(store.begin(true).unwrap());
     let usage = UsageRecord::decode(USAGE.as_bytes()).unwrap();
     let mut put = |key: &str| view.put(UsageRecord::SPACE, key.as_bytes(), USAGE.as_bytes());
     for number in 0..3_000 {
@@ -115,7 +115,7 @@ fn all_records_under_a_prefix_are_found_however_many() {
     }
     put("b");
     view.commit().unwrap();
-    let mut view = View::new(store.begin(false).unwrap());
+    let mut view = RecordTransaction::new(store.begin(false).unwrap());
     let found = UsageRecord::all(&mut view, "a/").unwrap();
     assert_eq!(found.len(), 3_000);
     assert!(found.is_sorted_by_key(|(key, _)| key.clone()));

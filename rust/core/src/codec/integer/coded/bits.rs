@@ -1,6 +1,6 @@
 //! Numbers of any width in a stream of bits, which starts at the lowest bit of the first byte.
 
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::model::error::Result;
 
 /// Number of bits that one load of eight bytes covers from any bit of the first byte.
@@ -46,7 +46,7 @@ pub(super) struct BitReader<'a> {
 
 impl<'a> BitReader<'a> {
     /// Takes a length and that number of bytes off `input`.
-    pub(super) fn open(input: &mut Cursor<'a>) -> Result<Self> {
+    pub(super) fn open(input: &mut ByteReader<'a>) -> Result<Self> {
         let len = input.len(input.remaining())?;
         Ok(Self { bytes: input.take(len)?, at: 0 })
     }

@@ -2,7 +2,7 @@
 
 use super::residual::{Differences, ORDERS};
 use super::token::zigzag;
-use crate::codec::integer::number::Number;
+use crate::codec::integer::number::SignedNumber;
 
 /// Number of places in the sample, and of numbers at each place.
 const PLACES: usize = 8;
@@ -16,7 +16,7 @@ const LENGTHS: usize = 65;
 
 /// Returns the order below `end_order` that is cheapest for a sample, and the bits that a number
 /// would take. `steps` converts a number to its steps from an arbitrary origin.
-pub(super) fn cheapest_order<T: Number>(
+pub(super) fn cheapest_order<T: SignedNumber>(
     values: &[T],
     run_lengths: &[u32],
     end_order: usize,

@@ -14,7 +14,7 @@ const KEPT_BITS: u32 = 3;
 const TOKEN_BITS: u32 = 8;
 
 /// Number of occurrences of each token in one context.
-pub(super) type Counts = [u32; TOKENS];
+pub(super) type TokenCounts = [u32; TOKENS];
 
 /// Frequencies that add up to [`SCALE`].
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Frequencies {
 impl Frequencies {
     /// Returns frequencies for these counts. Returns `None` if all counts are 0 or the frequencies
     /// do not fit.
-    pub(super) fn of_counts(counts: &Counts) -> Option<Self> {
+    pub(super) fn of_counts(counts: &TokenCounts) -> Option<Self> {
         let total = u64::from(counts.iter().sum::<u32>());
         let (main, count_max) = (0_u8..).zip(counts).max_by_key(|(_, count)| **count)?;
         let share = |count: u32| u64::from(count) * u64::from(SCALE);
@@ -50,7 +50,7 @@ impl Frequencies {
     }
 
     /// Estimated bits of the table for these counts.
-    pub(super) fn table_bits(counts: &Counts) -> u32 {
+    pub(super) fn table_bits(counts: &TokenCounts) -> u32 {
         let mut present = (0..TOKENS).filter(|token| counts[*token] > 0);
         let Some(first) = present.next() else { return 1 };
         let last = present.next_back().unwrap_or(first);

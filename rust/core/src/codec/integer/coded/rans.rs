@@ -4,7 +4,7 @@
 use super::context::CONTEXTS_MAX;
 use super::frequencies::{Frequencies, SCALE_BITS};
 use super::token::TOKENS;
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::model::error::Result;
 
 /// Smallest value of a state. States are below 2^32.
@@ -43,9 +43,9 @@ pub(super) fn pack(tokens: &[(u8, u8)], frequencies: &[Option<Frequencies>], out
 
 /// Meaning of a slot: a token, its frequency, and the offset of the slot in the token's range.
 #[derive(Clone, Copy)]
-struct Slot(u32);
+struct TokenSlot(u32);
 
-impl Slot {
+impl TokenSlot {
     #[inline]
     const fn token(self) -> u8 {
         self.0.to_le_bytes()[0]
@@ -66,7 +66,7 @@ impl Slot {
 /// harm.
 #[derive(Default)]
 pub(super) struct ContextSlots {
-    slots: Vec<[Slot; SLOTS]>,
+    slots: Vec<[TokenSlot; SLOTS]>,
     /// For each context, the index of its slots.
     index: [u8; CONTEXTS_MAX],
 }
@@ -79,11 +79,11 @@ impl ContextSlots {
     /// Adds the slots of a context.
     pub(super) fn add(&mut self, context: usize, frequencies: &Frequencies) {
         self.index[context] = self.slots.len().to_le_bytes()[0];
-        let mut slots = [Slot(0); SLOTS];
+        let mut slots = [TokenSlot(0); SLOTS];
         for (token, (frequency, start)) in (0_u32..).zip(frequencies.ranges()) {
             let (start, end) = (start as usize, (start + frequency) as usize);
             for (slot, offset) in slots[start..end].iter_mut().zip(0_u32..) {
-                *slot = Slot(token | frequency << 8 | offset << 20);
+                *slot = TokenSlot(token | frequency << 8 | offset << 20);
             }
         }
         self.slots.push(slots);
@@ -101,7 +101,7 @@ pub(super) struct TokenReader<'a> {
 
 impl<'a> TokenReader<'a> {
     /// Takes the number of words, the states and the words off `input`.
-    pub(super) fn open(input: &mut Cursor<'a>, slots: ContextSlots) -> Result<Self> {
+    pub(super) fn open(input: &mut ByteReader<'a>, slots: ContextSlots) -> Result<Self> {
         let count = input.len(input.remaining() / 2)?;
         let mut states = [0; STATES];
         for state in &mut states {

@@ -6,14 +6,14 @@ use super::frequencies::Frequencies;
 use super::rans::{ContextSlots, TokenReader};
 use super::residual::{Differences, ORDERS};
 use super::token::{CLASSES, unzigzag};
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::model::error::Result;
 
 /// Reads numbers that lie in runs of these lengths.
 ///
 /// A few bytes can claim any number of numbers if only one token occurs, so the caller bounds the
 /// lengths.
-pub(in super::super) fn read(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Vec<i64>> {
+pub(in super::super) fn read(input: &mut ByteReader<'_>, run_lengths: &[u32]) -> Result<Vec<i64>> {
     let order = usize::from(input.byte()?);
     input.check(order < ORDERS)?;
     let reference = input.zigzag()?.cast_unsigned();
@@ -58,7 +58,7 @@ pub(in super::super) fn read(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Res
 }
 
 /// Reads which contexts occur, and the frequencies of each. Returns their slots.
-fn read_tables(input: &mut Cursor<'_>, count: usize) -> Result<ContextSlots> {
+fn read_tables(input: &mut ByteReader<'_>, count: usize) -> Result<ContextSlots> {
     let mut tables = BitReader::open(input)?;
     let mut slots = ContextSlots::default();
     for context in 0..count {

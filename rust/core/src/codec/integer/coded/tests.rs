@@ -7,12 +7,12 @@ use super::frequencies::Frequencies;
 use super::residual::{Differences, ORDERS};
 use super::token::{CLASSES, TOKENS, token_of, unzigzag, zigzag};
 use super::{encode, read};
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::integer::profile::Profile;
 
 fn coded(values: &[i64], run_lengths: &[u32]) -> Option<Vec<u8>> {
     let bytes = encode(values, run_lengths, &Profile::of(values), values.len() * 16)?;
-    let mut input = Cursor::new(&bytes, "numbers");
+    let mut input = ByteReader::new(&bytes, "numbers");
     assert_eq!(read(&mut input, run_lengths).unwrap(), values);
     input.end().unwrap();
     Some(bytes)
@@ -40,7 +40,7 @@ fn bits_of_every_width_come_back() {
     let mut bytes = writer.finish();
     let len = bytes.len().to_le_bytes();
     bytes.splice(0..0, [len[0] & 0x7f | 0x80, (bytes.len() >> 7).to_le_bytes()[0]]);
-    let mut reader = BitReader::open(&mut Cursor::new(&bytes, "bits")).unwrap();
+    let mut reader = BitReader::open(&mut ByteReader::new(&bytes, "bits")).unwrap();
     for (number, width) in numbers {
         assert_eq!(reader.take(width), number, "{width} bits");
     }
@@ -119,7 +119,7 @@ proptest! {
         let index = at.index(bytes.len());
         bytes[index] = byte;
         for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
-            if let Ok(numbers) = read(&mut Cursor::new(bytes, "numbers"), &[1_100]) {
+            if let Ok(numbers) = read(&mut ByteReader::new(bytes, "numbers"), &[1_100]) {
                 prop_assert_eq!(numbers.len(), 1_100);
             }
         }
@@ -145,7 +145,7 @@ proptest! {
         let mut framed = vec![];
         crate::codec::bytes::put_len(&mut framed, bytes.len());
         framed.extend(bytes);
-        let mut reader = BitReader::open(&mut Cursor::new(&framed, "bits")).unwrap();
+        let mut reader = BitReader::open(&mut ByteReader::new(&framed, "bits")).unwrap();
         prop_assert_eq!(Frequencies::read(&mut reader).unwrap().ranges(), ranges);
         prop_assert!(reader.is_at_end());
     }

@@ -3,13 +3,13 @@
 use super::bits::BitWriter;
 use super::context::{CONTEXTS, Contexts, FINEST, finest_pairs};
 use super::estimate::{cheapest_order, median};
-use super::frequencies::{Counts, Frequencies};
+use super::frequencies::{Frequencies, TokenCounts};
 use super::rans;
 use super::residual::{Differences, ORDERS};
 use super::token::{CLASSES, TOKENS, token_of, zigzag};
 use crate::codec::EFFORT_COUNT_MIN;
 use crate::codec::bytes::{put_len, put_varint, put_zigzag};
-use crate::codec::integer::number::Number;
+use crate::codec::integer::number::SignedNumber;
 use crate::codec::integer::profile::Profile;
 
 /// At least one byte in this many must be saved, because coded residuals take longer to read.
@@ -23,7 +23,7 @@ const SAMPLE: usize = 64;
 
 /// Encodes `values`, which lie in runs. Returns `None` unless the bytes are at least a sixteenth
 /// shorter than the `len` bytes of another form.
-pub(in super::super) fn encode<T: Number>(
+pub(in super::super) fn encode<T: SignedNumber>(
     values: &[T],
     run_lengths: &[u32],
     profile: &Profile,
@@ -69,7 +69,7 @@ fn center_of(residuals: &[u64]) -> i64 {
 }
 
 /// Computes the residuals of all values.
-fn residuals<T: Number>(
+fn residuals<T: SignedNumber>(
     values: &[T],
     run_lengths: &[u32],
     order: usize,
@@ -136,7 +136,7 @@ fn in_contexts(tokens: &[u8], contexts: &Contexts) -> impl Iterator<Item = (u8, 
 }
 
 /// Counts the tokens in each context.
-fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
+fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<TokenCounts> {
     let mut counts = vec![[0; TOKENS]; contexts.count];
     for (token, context) in in_contexts(tokens, contexts) {
         counts[context][usize::from(token)] += 1;
@@ -145,7 +145,7 @@ fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
 }
 
 /// Returns the counts in each context, from the counts in the finest contexts.
-fn sums_of(finest: &[Counts], contexts: &Contexts) -> Vec<Counts> {
+fn sums_of(finest: &[TokenCounts], contexts: &Contexts) -> Vec<TokenCounts> {
     let mut sums = vec![[0; TOKENS]; contexts.count];
     for (counts, (before, earlier)) in finest.iter().zip(finest_pairs()) {
         for (sum, count) in sums[contexts.of(before, earlier)].iter_mut().zip(counts) {
@@ -156,8 +156,8 @@ fn sums_of(finest: &[Counts], contexts: &Contexts) -> Vec<Counts> {
 }
 
 /// Estimated bits of the tokens and of the frequencies.
-fn bits_of(counts: &[Counts]) -> f64 {
-    let of_context = |counts: &Counts| {
+fn bits_of(counts: &[TokenCounts]) -> f64 {
+    let of_context = |counts: &TokenCounts| {
         let all = f64::from(counts.iter().sum::<u32>());
         let present = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count));
         let bits = present.map(|count| count * (all / count).log2());
@@ -167,7 +167,7 @@ fn bits_of(counts: &[Counts]) -> f64 {
 }
 
 /// Appends the frequencies in each context. Returns `None` if they do not fit.
-fn write_tables(counts: &[Counts], out: &mut Vec<u8>) -> Option<Vec<Option<Frequencies>>> {
+fn write_tables(counts: &[TokenCounts], out: &mut Vec<u8>) -> Option<Vec<Option<Frequencies>>> {
     let mut tables = BitWriter::default();
     let mut all = Vec::with_capacity(counts.len());
     for counts in counts {

@@ -1,8 +1,8 @@
 //! Reading a patched frame of reference.
 
-use crate::codec::bytes::Cursor;
+use crate::codec::bytes::ByteReader;
 use crate::codec::integer::delta;
-use crate::codec::integer::number::Numbers;
+use crate::codec::integer::number::SignedNumbers;
 use crate::codec::integer::radix_packing::WordLayout;
 use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
@@ -25,7 +25,7 @@ impl<'a> PatchedReader<'a> {
     /// Takes the bytes of `count` numbers off `input`.
     ///
     /// A few bytes can claim any number of numbers if the radix is 1, so the caller bounds `count`.
-    pub(crate) fn open(input: &mut Cursor<'a>, count: usize) -> Result<Self> {
+    pub(crate) fn open(input: &mut ByteReader<'a>, count: usize) -> Result<Self> {
         let reference = input.zigzag()?;
         let step = input.varint()?;
         let radix = input.varint()?;
@@ -38,24 +38,28 @@ impl<'a> PatchedReader<'a> {
     }
 
     /// Returns the numbers as they were written.
-    pub(crate) fn numbers(&self) -> Numbers {
+    pub(crate) fn numbers(&self) -> SignedNumbers {
         if self.largest_in_range().max(self.largest_exception()) <= NARROW_MAX {
-            Numbers::Narrow(self.narrow(0))
+            SignedNumbers::Narrow(self.narrow(0))
         } else {
-            Numbers::Wide(self.wide())
+            SignedNumbers::Wide(self.wide())
         }
     }
 
     /// Returns the numbers whose differences are stored. Each run begins with an element of
     /// `firsts`.
-    pub(crate) fn joined(&self, firsts: &[i64], run_lengths: &[u32]) -> Numbers {
+    pub(crate) fn joined(&self, firsts: &[i64], run_lengths: &[u32]) -> SignedNumbers {
         let first = firsts.iter().map(|first| first.unsigned_abs()).max().unwrap_or(0);
         let in_range = self.largest_in_range().saturating_mul(self.count as u128);
         let others = self.largest_exception().saturating_mul(self.exceptions.len() as u128);
         if in_range.saturating_add(others).saturating_add(first.into()) <= NARROW_MAX {
-            Numbers::Narrow(delta::join_narrow(firsts, self.narrow(firsts.len()), run_lengths))
+            SignedNumbers::Narrow(delta::join_narrow(
+                firsts,
+                self.narrow(firsts.len()),
+                run_lengths,
+            ))
         } else {
-            Numbers::Wide(delta::join(firsts, &self.wide(), run_lengths))
+            SignedNumbers::Wide(delta::join(firsts, &self.wide(), run_lengths))
         }
     }
 
@@ -122,7 +126,7 @@ multiversioned! {
 }
 
 /// Reads ascending positions below `count`, and the steps of each from the reference.
-fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(usize, i64)>> {
+fn read_exceptions(input: &mut ByteReader<'_>, count: usize) -> Result<Vec<(usize, i64)>> {
     // Each exception takes at least two bytes.
     let exception_count = input.len(count.min(input.remaining() / 2))?;
     let mut exceptions = Vec::with_capacity(exception_count);

@@ -2,10 +2,10 @@
 
 use crate::codec::bytes::{put_len, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::codec::integer::bit_packing::GROUP;
-use crate::codec::integer::number::Number;
+use crate::codec::integer::number::SignedNumber;
 use crate::codec::integer::profile::Profile;
 use crate::codec::integer::radix_packing::{RADIX_END, WordLayout};
-use crate::codec::integer::step::Step;
+use crate::codec::integer::step::Divisor;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// Assumed bits of an exception while a range is chosen: its position, its value, and its digit,
@@ -19,7 +19,7 @@ const SPAN_END: i64 = 1 << 62;
 /// Layout of a column of numbers, and its length.
 pub(crate) struct PatchedFrameOfReference {
     reference: i64,
-    step: Step,
+    step: Divisor,
     words: WordLayout,
     /// Number, positions and values of the exceptions, as they are stored.
     exceptions: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct PatchedFrameOfReference {
 
 impl PatchedFrameOfReference {
     /// Chooses a range for `values`. Returns `None` if no range saves bytes.
-    pub(crate) fn choose<T: Number>(values: &[T], profile: &Profile) -> Option<Self> {
+    pub(crate) fn choose<T: SignedNumber>(values: &[T], profile: &Profile) -> Option<Self> {
         let count = values.len();
         span(profile)?;
         let whole = words_for(count, profile, (profile.min, profile.max));
@@ -47,7 +47,7 @@ impl PatchedFrameOfReference {
 
     fn new(
         reference: i64,
-        step: Step,
+        step: Divisor,
         words: WordLayout,
         exceptions: Vec<u8>,
         count: usize,
@@ -59,7 +59,7 @@ impl PatchedFrameOfReference {
     }
 
     /// Appends `values`. The layout must be chosen for the same values.
-    pub(crate) fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
+    pub(crate) fn write<T: SignedNumber>(&self, values: &[T], out: &mut Vec<u8>) {
         out.reserve(self.len);
         put_zigzag(out, self.reference);
         put_varint(out, self.step.size);
@@ -106,7 +106,7 @@ fn words_for(count: usize, profile: &Profile, (min, max): (i64, i64)) -> Option<
 
 /// Returns the stored exceptions: their number, then the position of each and its steps from `min`.
 /// Returns `None` if the exceptions take more than `len_max` bytes.
-fn list_exceptions<T: Number>(
+fn list_exceptions<T: SignedNumber>(
     values: &[T],
     profile: &Profile,
     (min, max): (i64, i64),
@@ -163,7 +163,7 @@ fn cheapest_end(count: usize, ends: &[i64], span: impl Fn(i64) -> i64) -> i64 {
 
 multiversioned! {
     /// Converts values to steps above `min`. Exceptions become 0.
-    fn digits_of[T: Number](values: &[T], min: T, max: T, step: Step) -> Vec<u32> {
+    fn digits_of[T: SignedNumber](values: &[T], min: T, max: T, step: Divisor) -> Vec<u32> {
         mapped(values, |value| {
             let is_inside = min <= value && value <= max;
             if is_inside { value.steps_above(min, step) } else { 0 }

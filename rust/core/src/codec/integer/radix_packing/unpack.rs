@@ -2,7 +2,7 @@
 
 use super::layout::{LANE_WORDS, NARROW_BITS, NARROW_GROUP, WordLayout, low_half};
 use crate::codec::integer::bit_packing::{self, GROUP, packed_len};
-use crate::codec::simd::kernels::{self, LANES, Row};
+use crate::codec::simd::kernels::{self, LANES, SimdRow};
 use crate::codec::simd::multiversioned;
 
 impl WordLayout {
@@ -91,7 +91,7 @@ multiversioned! {
 
 multiversioned! {
     /// Reads a group of words from its lanes, as fractions of 2^32.
-    fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [Row; LANE_WORDS]) {
+    fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [SimdRow; LANE_WORDS]) {
         if width == 0 {
             out.as_flattened_mut().fill(0);
             return;

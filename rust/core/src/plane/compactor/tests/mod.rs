@@ -6,19 +6,19 @@ mod sharing;
 use std::fmt::Write;
 use std::path::Path;
 
-use super::super::{Acknowledge, Due, Plane};
+use super::super::{Acknowledgement, CompactionTrigger, Plane};
 use crate::model::limits::WriteLimits;
 use crate::model::time::{SECOND_NS, write_rfc3339};
 use crate::storage::segment::DAY_NS;
-use crate::storage::store::Directory;
+use crate::storage::store::DirectoryPlanes;
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
 const START_NS: i64 = 20_600 * DAY_NS;
-const DUE: Due = Due::LargeOrAged { age_ns: 60 * SECOND_NS };
+const DUE: CompactionTrigger = CompactionTrigger::LargeOrAged { age_ns: 60 * SECOND_NS };
 
 fn new_plane(directory: &Path) -> Plane {
-    let planes = Directory::new(directory);
+    let planes = DirectoryPlanes::new(directory);
     Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
     Plane::open(&planes, "plane", &MASTER_KEY, "acme").unwrap()
 }
@@ -56,7 +56,7 @@ fn write(plane: &Plane, body: &str) {
 
 fn write_at(plane: &Plane, body: &str, now_ns: i64) {
     let limits = WriteLimits::default();
-    plane.write(Format::Json, body.as_bytes(), &limits, now_ns, Acknowledge::Durable).unwrap();
+    plane.write(Format::Json, body.as_bytes(), &limits, now_ns, Acknowledgement::Durable).unwrap();
 }
 
 /// A compaction never makes a store larger, counting all its files. Examples: a store of one row,
@@ -69,7 +69,7 @@ fn a_store_that_was_compacted_is_never_larger_than_before() {
     for (bodies, rows, entities) in shapes.into_iter().chain(lengths) {
         let directory = tempfile::tempdir().unwrap();
         let plane = new_plane(directory.path());
-        for (round, due) in [DUE, Due::Now, DUE].into_iter().enumerate() {
+        for (round, due) in [DUE, CompactionTrigger::Now, DUE].into_iter().enumerate() {
             for number in 0..bodies {
                 write(&plane, &body(number * rows, rows, entities));
             }
@@ -105,7 +105,7 @@ fn days_of_the_past_are_finished_when_their_rows_have_come_and_not_before() {
         now_ns += age_ns;
         plane.compact(DUE, now_ns).unwrap().unwrap();
     }
-    by_hand.compact(Due::Now, now_ns).unwrap().unwrap();
+    by_hand.compact(CompactionTrigger::Now, now_ns).unwrap().unwrap();
     let (bytes, count) = segments(&by_hand);
     assert_eq!((count, by_hand.upcoming(age_ns, now_ns).unwrap().due_ns), (1, None));
     assert!(segments(&plane).0 > bytes, "it was finished while rows came");
@@ -121,6 +121,6 @@ fn days_of_the_past_are_finished_when_their_rows_have_come_and_not_before() {
     assert_eq!((count, plane.upcoming(age_ns, now_ns).unwrap().due_ns), (1, None));
     assert!(finished.abs_diff(bytes) * 100 < bytes, "{finished} and {bytes}");
     drop(plane);
-    let planes = Directory::new(directories[0].path());
+    let planes = DirectoryPlanes::new(directories[0].path());
     assert!(Plane::verify(&planes, "plane", &MASTER_KEY).unwrap().damages.is_empty());
 }

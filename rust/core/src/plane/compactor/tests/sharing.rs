@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::{DUE, MASTER_KEY, new_plane, segments, write_at};
 use crate::model::time::{SECOND_NS, write_rfc3339};
-use crate::plane::{Due, Plane};
+use crate::plane::{CompactionTrigger, Plane};
 use crate::query::scan::{ScanRequest, json_lines};
 use crate::storage::segment::DAY_NS;
-use crate::storage::store::Directory;
+use crate::storage::store::DirectoryPlanes;
 use crate::storage::tombstone::Extent;
 
 const START_NS: i64 = 20_000 * DAY_NS;
@@ -84,7 +84,7 @@ fn space_of(directory: &Path) -> (u64, u64) {
 }
 
 /// Compacts a plane, and checks that it takes no more of the disk than before.
-fn compact(plane: &Plane, directory: &Path, due: Due, now_ns: i64, what: &str) {
+fn compact(plane: &Plane, directory: &Path, due: CompactionTrigger, now_ns: i64, what: &str) {
     let before = space_of(directory);
     plane.compact(due, now_ns).unwrap().unwrap();
     let after = space_of(directory);
@@ -92,7 +92,7 @@ fn compact(plane: &Plane, directory: &Path, due: Due, now_ns: i64, what: &str) {
 }
 
 fn sound_rows(directory: &Path) -> u64 {
-    let found = Plane::verify(&Directory::new(directory), "plane", &MASTER_KEY).unwrap();
+    let found = Plane::verify(&DirectoryPlanes::new(directory), "plane", &MASTER_KEY).unwrap();
     assert!(found.damages.is_empty(), "{:?}", found.damages);
     found.rows
 }
@@ -115,13 +115,13 @@ fn a_small_store_takes_no_more_of_the_disk_once_it_was_compacted() {
         for (number, times_ns) in times_ns.chunks(batch).enumerate() {
             write_at(&plane, &body(times_ns.iter().copied(), dice), now_ns);
             if dice.below(4) == 0 {
-                let due = if dice.below(2) == 0 { Due::Now } else { DUE };
+                let due = if dice.below(2) == 0 { CompactionTrigger::Now } else { DUE };
                 let what = format!("seed {seed}: {days} days of {rows_a_day} rows, batch {number}");
                 compact(&plane, directory.path(), due, now_ns + 120 * SECOND_NS, &what);
             }
         }
         let what = format!("seed {seed}: {days} days of {rows_a_day} rows");
-        compact(&plane, directory.path(), Due::Now, now_ns, &what);
+        compact(&plane, directory.path(), CompactionTrigger::Now, now_ns, &what);
         drop(plane);
         assert_eq!(sound_rows(directory.path()), days * rows_a_day);
     }
@@ -209,7 +209,9 @@ fn days_that_share_segments_are_read_deleted_and_forgotten_as_rows_of_the_log_ar
                 }
             }
             if dice.below(2) == 0 {
-                plane.compact(if dice.below(2) == 0 { Due::Now } else { DUE }, now_ns).unwrap();
+                plane
+                    .compact(if dice.below(2) == 0 { CompactionTrigger::Now } else { DUE }, now_ns)
+                    .unwrap();
             }
             let days = first + 1..first + 1 + dice.day(9);
             for days in [days, 0..100] {
@@ -235,12 +237,12 @@ fn days_stop_sharing_when_they_grow_and_go_one_by_one() {
     for day in 0..60 {
         write_at(&plane, &body(of_day(day, 3, dice), dice), now_ns);
     }
-    plane.compact(Due::Now, now_ns).unwrap().unwrap();
+    plane.compact(CompactionTrigger::Now, now_ns).unwrap().unwrap();
     assert_eq!(segments(&plane).1, 1);
     for _ in 0..60 {
         write_at(&plane, &body(of_day(30, 1_000, dice), dice), now_ns);
     }
-    plane.compact(Due::Now, now_ns).unwrap().unwrap();
+    plane.compact(CompactionTrigger::Now, now_ns).unwrap().unwrap();
     assert_eq!(segments(&plane).1, 3, "those before, that day, those behind");
     plane.set_retention(50 * 86_400).unwrap();
     for (passed_ns, rows) in [(0, 50 * 3), (DAY_NS - 1, 50 * 3), (DAY_NS, 49 * 3)] {
@@ -248,6 +250,7 @@ fn days_stop_sharing_when_they_grow_and_go_one_by_one() {
         plane.compact(DUE, now_ns + passed_ns).unwrap().unwrap();
         drop(plane);
         assert_eq!(sound_rows(directory.path()), rows + 60_000);
-        plane = Plane::open(&Directory::new(directory.path()), "plane", &MASTER_KEY, "a").unwrap();
+        plane = Plane::open(&DirectoryPlanes::new(directory.path()), "plane", &MASTER_KEY, "a")
+            .unwrap();
     }
 }

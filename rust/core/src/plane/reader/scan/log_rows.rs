@@ -9,7 +9,7 @@ use crate::codec::decode_block;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::limits::SCAN_ROUND_VALUES_MAX;
-use crate::plane::follower::Snapshot;
+use crate::plane::follower::PlaneSnapshot;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::ScanSelection;
 use crate::storage::manifest::SegmentEntry;
@@ -55,7 +55,11 @@ impl<'r> LogRows<'r> {
     /// # Errors
     /// Returns [`crate::model::error::Error::Stale`] if compaction took blocks away,
     /// [`crate::model::error::Error::DiskFull`], or the errors of the store.
-    pub(super) fn take(&mut self, snapshot: &Snapshot, selection: &ScanSelection) -> Result<()> {
+    pub(super) fn take(
+        &mut self,
+        snapshot: &PlaneSnapshot,
+        selection: &ScanSelection,
+    ) -> Result<()> {
         let mut round: Vec<Table> = Vec::new();
         let mut weight = 0;
         let reader = self.reader;

@@ -22,18 +22,20 @@ use std::sync::Arc;
 
 use self::day::Day;
 use self::log_rows::{LogRows, OwnSegments};
-use self::source::{Source, wanted_blocks};
+use self::source::{RowSource, wanted_blocks};
 use super::Reader;
 use crate::codec::BlockReader;
 use crate::model::batch::Table;
-use crate::model::clock::Now;
+use crate::model::clock::CallTime;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
-use crate::plane::registry::Registry;
+use crate::plane::registry::NamesRegistry;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::{PendingRows, ScanBatch, ScanRequest, ScanSchema, ScanSelection};
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{Merge, Part, Representatives, SortedTables, sorted, split_by_day};
+use crate::storage::segment::{
+    Merge, Representatives, SegmentPart, SortedTables, sorted, split_by_day,
+};
 use crate::storage::store::SegmentsLock;
 use crate::storage::tombstone::Origin;
 
@@ -43,7 +45,7 @@ use crate::storage::tombstone::Origin;
 /// The stream keeps the store open and its segments on disk as long as it lives.
 pub struct RowStream {
     sealed: Arc<SealedStore>,
-    registry: Arc<Registry>,
+    registry: Arc<NamesRegistry>,
     representatives: Representatives,
     selection: ScanSelection,
     schema: Arc<ScanSchema>,
@@ -60,7 +62,7 @@ pub struct RowStream {
 }
 
 impl Reader {
-    pub(in crate::plane) fn scan(&self, request: &ScanRequest, now: Now) -> Result<RowStream> {
+    pub(in crate::plane) fn scan(&self, request: &ScanRequest, now: CallTime) -> Result<RowStream> {
         let mut pin = Some(self.sealed.store.pin_segments()?);
         self.follower.follow()?;
         self.retrying(|| {
@@ -126,7 +128,7 @@ impl Reader {
                     break;
                 }
                 self.sealed.store.check_open()?;
-                let plain = segment.read(&*self.sealed.store, Part::Block(index))?;
+                let plain = segment.read(&*self.sealed.store, SegmentPart::Block(index))?;
                 let block = BlockReader::open(&plain)?;
                 let columns = block.tables().iter().flat_map(|table| &table.columns);
                 columns.for_each(|column| see(column.field, &mut unseen));
@@ -139,8 +141,8 @@ impl Reader {
 /// Rows of the day that the stream is reading.
 enum DayRows {
     /// Rows of a single origin, in order already.
-    One(Source),
-    Many(Merge<Source>),
+    One(RowSource),
+    Many(Merge<RowSource>),
 }
 
 impl RowStream {
@@ -212,19 +214,19 @@ impl RowStream {
 
     fn open_day(&self, day: Day) -> Result<DayRows> {
         let in_memory = |tables: Vec<Table>| {
-            (!tables.is_empty()).then(|| Ok(Source::Tables(tables.into_iter())))
+            (!tables.is_empty()).then(|| Ok(RowSource::Tables(tables.into_iter())))
         };
         let segments = day.segments.iter().map(|entry| self.open_segment(entry));
         let sources =
             in_memory(day.shared).into_iter().chain(segments).chain(in_memory(day.tables));
-        let mut sources = sources.collect::<Result<Vec<Source>>>()?;
+        let mut sources = sources.collect::<Result<Vec<RowSource>>>()?;
         Ok(match sources.pop() {
             Some(only) if sources.is_empty() => DayRows::One(only),
             last => DayRows::Many(Merge::new(sources.into_iter().chain(last))),
         })
     }
 
-    fn open_segment(&self, entry: &SegmentEntry) -> Result<Source> {
+    fn open_segment(&self, entry: &SegmentEntry) -> Result<RowSource> {
         let segment = self.sealed.open_segment(entry)?;
         let catalog = &self.registry.names().catalog;
         let blocks = wanted_blocks(&segment, &self.selection, catalog)?.into_iter();
@@ -232,6 +234,6 @@ impl RowStream {
         let registry = Arc::clone(&self.registry);
         let hiding = self.manifest.hiding(&Origin::Segment(entry.id));
         let hiding = hiding.into_iter().cloned().collect();
-        Ok(Source::Segment { sealed, schema, registry, segment, blocks, hiding })
+        Ok(RowSource::Segment { sealed, schema, registry, segment, blocks, hiding })
     }
 }

@@ -6,10 +6,10 @@ use crate::codec::{BlockReader, TableReader};
 use crate::model::batch::Table;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
-use crate::plane::registry::Registry;
+use crate::plane::registry::NamesRegistry;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::{ScanSchema, ScanSelection};
-use crate::storage::segment::{Part, Segment, SortedTables};
+use crate::storage::segment::{Segment, SegmentPart, SortedTables};
 use crate::storage::tombstone::{Tombstone, into_visible};
 
 /// Returns the blocks that may have wanted rows.
@@ -33,11 +33,11 @@ pub(super) fn wanted_blocks(
 }
 
 /// Sorted rows of one origin.
-pub(super) enum Source {
+pub(super) enum RowSource {
     Segment {
         sealed: Arc<SealedStore>,
         schema: Arc<ScanSchema>,
-        registry: Arc<Registry>,
+        registry: Arc<NamesRegistry>,
         segment: Segment,
         blocks: std::vec::IntoIter<usize>,
         /// Tombstones that hide rows of the segment.
@@ -47,7 +47,7 @@ pub(super) enum Source {
     Tables(std::vec::IntoIter<Table>),
 }
 
-impl SortedTables for Source {
+impl SortedTables for RowSource {
     fn next_table(&mut self) -> Result<Option<Table>> {
         match self {
             Self::Tables(tables) => Ok(tables.next()),
@@ -55,7 +55,7 @@ impl SortedTables for Source {
                 let hiding: Vec<&Tombstone> = hiding.iter().collect();
                 for index in blocks {
                     sealed.store.check_open()?;
-                    let plain = segment.read(&*sealed.store, Part::Block(index))?;
+                    let plain = segment.read(&*sealed.store, SegmentPart::Block(index))?;
                     let table = wanted_columns(&BlockReader::open(&plain)?.table(0)?, schema)?;
                     if hiding.is_empty() {
                         return Ok(Some(table));

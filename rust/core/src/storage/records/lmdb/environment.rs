@@ -15,11 +15,11 @@ use heed::{
 };
 
 use crate::model::error::{Error, Result, is_disk_full};
-use crate::storage::store::lmdb::{Claim, reserved_lock_file};
+use crate::storage::store::lmdb::{OpenGuard, reserved_lock_file};
 
-type Table = heed::Database<'static, Bytes, Bytes>;
+type RecordTable = heed::Database<'static, Bytes, Bytes>;
 /// Tables by space.
-type Tables = BTreeMap<String, Table>;
+type RecordTables = BTreeMap<String, RecordTable>;
 
 /// Name of the file that holds the content of an environment.
 pub(super) const DATA_FILE: &str = "data.mdb";
@@ -44,11 +44,11 @@ const COMMITS_PER_CHECK: u64 = 256;
 /// Number of environments that this process has opened.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-pub(super) struct Environment {
+pub(super) struct RecordEnvironment {
     /// Number of the environment, unique in this process.
     pub(super) number: u64,
     env: Env<WithoutTls>,
-    tables: Tables,
+    tables: RecordTables,
     path: PathBuf,
     /// Device and inode of the file.
     file: (u64, u64),
@@ -64,11 +64,11 @@ pub(super) struct Environment {
     // The field stands behind `env`: when a process closes a descriptor of this file, the system
     // drops LMDB's locks.
     _lock_file: File,
-    /// The claim is the last field, and so the last to be dropped.
-    claim: Claim,
+    /// The guard is the last field, and so the last to be dropped.
+    guard: OpenGuard,
 }
 
-impl Environment {
+impl RecordEnvironment {
     /// Opens the environment in `folder`.
     pub(super) fn open(
         folder: &Path,
@@ -111,7 +111,7 @@ impl Environment {
 
     fn map(folder: &Path, tables: usize, meta: &Metadata, map_bytes_min: usize) -> Result<Self> {
         let path = folder.join(DATA_FILE);
-        let claim = Claim::on(&path)?;
+        let guard = OpenGuard::on(&path)?;
         let bytes = usize::try_from(meta.len()).unwrap_or(usize::MAX);
         let map_bytes = bytes.saturating_mul(MAP_BYTES_PER_BYTE).max(map_bytes_min);
         let map_bytes = map_bytes.div_ceil(MAP_BYTES_MIN).max(1).saturating_mul(MAP_BYTES_MIN);
@@ -119,7 +119,7 @@ impl Environment {
         let tables = u32::try_from(tables).expect("a store has few spaces");
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
         // SAFETY: only this code changes the file. The file lies in a folder of mode 0700, every
-        // process opens it with locking on, and no process of ours truncates it. The claim keeps
+        // process opens it with locking on, and no process of ours truncates it. The guard keeps
         // this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.open(folder) };
@@ -139,7 +139,7 @@ impl Environment {
             is_outgrown: AtomicBool::new(false),
             map_bytes_wanted: AtomicUsize::new(0),
             _lock_file: lock_file,
-            claim,
+            guard,
         })
     }
 
@@ -164,7 +164,7 @@ impl Environment {
     }
 
     /// Opens the tables. Returns `None` if a table is missing. Does not wait for a writer.
-    fn found_tables(&self, spaces: &[String]) -> Result<Option<Tables>> {
+    fn found_tables(&self, spaces: &[String]) -> Result<Option<RecordTables>> {
         let transaction = self.env.read_txn().map_err(problem)?;
         let opened = self.env.open_databases_and_commit(transaction, |open, transaction| {
             let mut tables = Vec::new();
@@ -172,17 +172,17 @@ impl Environment {
                 tables.push(open.open_database::<Bytes, Bytes>(transaction, Some(space))?);
             }
             let own = open.open_database::<Bytes, Bytes>(transaction, None)?;
-            Ok(CommitOrAbort::<_, ()>::Commit((Each(tables), own)))
+            Ok(CommitOrAbort::<_, ()>::Commit((NewTables(tables), own)))
         });
         let CommitOrAbort::Commit((tables, Some(own))) = opened.map_err(problem)? else {
             return Ok(None);
         };
-        let tables: Option<Vec<Table>> = tables.into_iter().collect();
+        let tables: Option<Vec<RecordTable>> = tables.into_iter().collect();
         Ok(tables.map(|tables| by_space(spaces, tables, own)))
     }
 
     /// Opens the tables, and makes the missing tables.
-    fn made_tables(&self, spaces: &[String]) -> Result<Tables> {
+    fn made_tables(&self, spaces: &[String]) -> Result<RecordTables> {
         let transaction = self.env.write_txn().map_err(problem)?;
         let made = self.env.create_databases_and_commit(transaction, |open, transaction| {
             let mut tables = Vec::new();
@@ -190,7 +190,7 @@ impl Environment {
                 tables.push(open.create_database::<Bytes, Bytes>(transaction, Some(space))?);
             }
             let own = open.create_database::<Bytes, Bytes>(transaction, None)?;
-            Ok(CommitOrAbort::<_, ()>::Commit((Each(tables), own)))
+            Ok(CommitOrAbort::<_, ()>::Commit((NewTables(tables), own)))
         });
         match made.map_err(problem)? {
             CommitOrAbort::Commit((tables, own)) => Ok(by_space(spaces, tables, own)),
@@ -242,7 +242,7 @@ impl Environment {
 
     /// Allows the file to be opened again as soon as the last user is done.
     pub(super) fn close(&self) {
-        self.claim.close();
+        self.guard.close();
     }
 
     pub(super) fn snapshot(&self) -> heed::Result<RoTxn<'static, WithoutTls>> {
@@ -262,16 +262,16 @@ impl Environment {
         self.env.write_txn()
     }
 
-    pub(super) fn table(&self, space: &str) -> Result<Table> {
+    pub(super) fn table(&self, space: &str) -> Result<RecordTable> {
         let missing = || Error::Invalid { message: format!("there is no space {space}") };
         self.tables.get(space).copied().ok_or_else(missing)
     }
 }
 
 /// Tables that are valid once their transaction is committed.
-struct Each<T>(Vec<T>);
+struct NewTables<T>(Vec<T>);
 
-impl<T: OnCommit> OnCommit for Each<T> {
+impl<T: OnCommit> OnCommit for NewTables<T> {
     type Committed = Vec<T::Committed>;
 
     fn on_commit(self, token: &CommitToken) -> Self::Committed {
@@ -279,8 +279,8 @@ impl<T: OnCommit> OnCommit for Each<T> {
     }
 }
 
-fn by_space(spaces: &[String], tables: Vec<Table>, own: Table) -> Tables {
-    let mut by_space: Tables = spaces.iter().cloned().zip(tables).collect();
+fn by_space(spaces: &[String], tables: Vec<RecordTable>, own: RecordTable) -> RecordTables {
+    let mut by_space: RecordTables = spaces.iter().cloned().zip(tables).collect();
     by_space.insert(OWN.to_owned(), own);
     by_space
 }

@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use heed::{MdbError, RoTxn, WithoutTls};
 
-use self::environment::{DATA_FILE, Environment, FORMAT, OWN, problem};
-use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
+use self::environment::{DATA_FILE, FORMAT, OWN, RecordEnvironment, problem};
+use super::interface::{Changes, Item, RecordSnapshot, RecordStore, StateMark};
 use super::view::only_reads;
 use crate::model::error::{Error, Result};
 
@@ -28,7 +28,7 @@ pub struct LmdbRecords {
     folder: PathBuf,
     spaces: Vec<String>,
     format: Vec<u8>,
-    opened: Mutex<Option<Arc<Environment>>>,
+    opened: Mutex<Option<Arc<RecordEnvironment>>>,
 }
 
 impl LmdbRecords {
@@ -55,7 +55,7 @@ impl LmdbRecords {
         drop(remove_dir_all(&staged)); // a process that was killed here left it
         let failed = |error| Error::io("make", &self.folder, error);
         DirBuilder::new().recursive(true).mode(0o700).create(&staged).map_err(failed)?;
-        let environment = Environment::create(&staged, &self.spaces)?;
+        let environment = RecordEnvironment::create(&staged, &self.spaces)?;
         let own = records.entry(OWN.to_owned()).or_default();
         own.insert(FORMAT.to_vec(), Some(self.format.clone()));
         change(&environment, None, &records)?;
@@ -67,7 +67,7 @@ impl LmdbRecords {
     }
 
     /// Returns the environment of the current files, and the instant of their last change.
-    fn environment(&self, writes: bool) -> Result<(Arc<Environment>, i64)> {
+    fn environment(&self, writes: bool) -> Result<(Arc<RecordEnvironment>, i64)> {
         let mut opened = self.opened();
         if let Some(environment) = &*opened
             && let Some(changed_ns) = environment.changed_ns_if_of_use(writes)
@@ -79,14 +79,18 @@ impl LmdbRecords {
         if let Some(before) = before {
             before.close();
         }
-        let environment =
-            Arc::new(Environment::open(&self.folder, &self.spaces, &self.format, map_bytes_min)?);
+        let environment = Arc::new(RecordEnvironment::open(
+            &self.folder,
+            &self.spaces,
+            &self.format,
+            map_bytes_min,
+        )?);
         *opened = Some(Arc::clone(&environment));
         let changed_ns = environment.changed_ns_if_of_use(false);
         Ok((environment, changed_ns.unwrap_or_default()))
     }
 
-    fn opened(&self) -> MutexGuard<'_, Option<Arc<Environment>>> {
+    fn opened(&self) -> MutexGuard<'_, Option<Arc<RecordEnvironment>>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +115,7 @@ impl RecordStore for LmdbRecords {
         self.folder.display().to_string()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
         for _ in 0..ATTEMPTS_MAX {
             let turn = writes.then(|| self.turn()).transpose()?;
             let (environment, _) = self.environment(writes)?;
@@ -134,9 +138,9 @@ impl RecordStore for LmdbRecords {
         Err(Error::Unavailable { what })
     }
 
-    fn mark(&self) -> Result<Mark> {
+    fn mark(&self) -> Result<StateMark> {
         let (environment, changed_ns) = self.environment(false)?;
-        Ok(Mark { version: environment.version(), opening: environment.number, changed_ns })
+        Ok(StateMark { version: environment.version(), opening: environment.number, changed_ns })
     }
 
     fn close(&self) {
@@ -149,11 +153,11 @@ impl RecordStore for LmdbRecords {
 struct LmdbSnapshot {
     // The transaction is dropped first, because it belongs to the environment.
     transaction: RoTxn<'static, WithoutTls>,
-    environment: Arc<Environment>,
+    environment: Arc<RecordEnvironment>,
     turn: Option<File>,
 }
 
-impl Snapshot for LmdbSnapshot {
+impl RecordSnapshot for LmdbSnapshot {
     fn version(&self) -> u64 {
         self.transaction.id() as u64
     }
@@ -201,7 +205,11 @@ impl Snapshot for LmdbSnapshot {
 
 /// Makes the changes in one transaction. If `version` is given, fails unless `version` was the last
 /// change.
-fn change(environment: &Environment, version: Option<usize>, changes: &Changes) -> Result<()> {
+fn change(
+    environment: &RecordEnvironment,
+    version: Option<usize>,
+    changes: &Changes,
+) -> Result<()> {
     let changed = || {
         let mut transaction = environment.writes()?;
         if version.is_some_and(|version| transaction.id() != version + 1) {

@@ -7,7 +7,7 @@ use std::thread;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::View;
+use super::super::RecordTransaction;
 use super::super::testing::{SPACES, agrees, transactions};
 use super::*;
 
@@ -26,13 +26,13 @@ fn made() -> (TempDir, LmdbRecords) {
 }
 
 fn put(store: &LmdbRecords, key: &[u8], value: &[u8]) -> Result<()> {
-    let mut view = View::new(store.begin(true)?);
+    let mut view = RecordTransaction::new(store.begin(true)?);
     view.put("a", key, value);
     view.commit()
 }
 
 fn get(store: &LmdbRecords, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    View::new(store.begin(false)?).get("a", key)
+    RecordTransaction::new(store.begin(false)?).get("a", key)
 }
 
 fn failure<R>(outcome: Result<R>) -> String {
@@ -90,9 +90,9 @@ fn its_files_are_of_their_owner_alone() {
 #[test]
 fn a_snapshot_stays_as_it_was_and_waits_for_no_writer() {
     let (_folder, store) = made();
-    let mut writer = View::new(store.begin(true).unwrap());
+    let mut writer = RecordTransaction::new(store.begin(true).unwrap());
     writer.put("a", b"k", b"1");
-    let mut before = View::new(store.begin(false).unwrap());
+    let mut before = RecordTransaction::new(store.begin(false).unwrap());
     writer.commit().unwrap();
     assert_eq!(before.get("a", b"k").unwrap(), None);
     assert_eq!(get(&store, b"k").unwrap(), Some(b"1".to_vec()));
@@ -105,10 +105,10 @@ fn one_writes_at_a_time_and_sees_what_the_one_before_wrote() {
     let (sent, began) = mpsc::channel();
     thread::scope(|threads| {
         threads.spawn(|| {
-            let mut view = View::new(store.begin(true).unwrap());
+            let mut view = RecordTransaction::new(store.begin(true).unwrap());
             sent.send(view.get("a", b"k").unwrap()).unwrap();
         });
-        let mut view = View::new(writer);
+        let mut view = RecordTransaction::new(writer);
         view.put("a", b"k", b"1");
         assert!(began.try_recv().is_err());
         view.commit().unwrap();
@@ -173,7 +173,7 @@ fn files_that_were_replaced_are_opened_once_nobody_uses_the_old_ones() {
     let (folder, store) = made();
     put(&store, b"k", b"1").unwrap();
     let (root, away) = (folder.path().join("store"), folder.path().join("away"));
-    let mut before = View::new(store.begin(false).unwrap());
+    let mut before = RecordTransaction::new(store.begin(false).unwrap());
     fs::rename(&root, &away).unwrap();
     let other = store_in(&folder);
     other.create(Changes::new()).unwrap();
@@ -190,7 +190,7 @@ fn files_that_were_replaced_are_opened_once_nobody_uses_the_old_ones() {
 #[test]
 fn a_transaction_that_reads_changes_nothing() {
     let (_folder, store) = made();
-    let mut view = View::new(store.begin(false).unwrap());
+    let mut view = RecordTransaction::new(store.begin(false).unwrap());
     view.put("a", b"k", b"1");
     assert_eq!(failure(view.commit()), "this transaction only reads");
 }

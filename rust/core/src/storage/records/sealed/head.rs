@@ -5,7 +5,7 @@ use crate::storage::seal::random_plane_id;
 
 /// State of the whole store. Every change of a record changes the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct RecordsHead {
     /// Random bytes that tell the store from other stores under the same master key.
     pub(super) store: [u8; 16],
     /// Number of changes of the counted spaces.
@@ -15,7 +15,7 @@ pub(super) struct Head {
     pub(super) sum: [u8; 16],
 }
 
-impl Head {
+impl RecordsHead {
     /// Makes the head of a new store without records.
     ///
     /// # Errors

@@ -19,10 +19,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::head::Head;
+use self::head::RecordsHead;
 use self::revision::RevisionFile;
 use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
-use super::interface::{Changes, Item, Mark, RecordStore, Snapshot};
+use super::interface::{Changes, Item, RecordSnapshot, RecordStore, StateMark};
 use crate::model::error::{Error, Result};
 
 /// Space of the facts about the store.
@@ -35,20 +35,20 @@ const PAGE: usize = 1_024;
 /// A store whose records are sealed.
 pub struct SealedRecords {
     records: Arc<dyn RecordStore>,
-    sealed: Arc<Sealed>,
+    sealed: Arc<SealContext>,
     /// True once the first use has checked the store.
     is_checked: AtomicBool,
 }
 
-struct Sealed {
+struct SealContext {
     seal: RecordSeal,
     place: String,
     spaces: Vec<String>,
-    counted: Option<Counted>,
+    counted: Option<CountedSpaces>,
 }
 
 /// Spaces whose changes are counted, and the file that keeps the count.
-struct Counted {
+struct CountedSpaces {
     spaces: Vec<String>,
     file: RevisionFile,
 }
@@ -72,7 +72,7 @@ impl SealedRecords {
         let mut spaces = spaces.to_vec();
         spaces.push(FACTS.to_owned());
         let (seal, place) = (RecordSeal::new(master_key, name), records.place());
-        let sealed = Arc::new(Sealed { seal, place, spaces, counted: None });
+        let sealed = Arc::new(SealContext { seal, place, spaces, counted: None });
         Self { records, sealed, is_checked: AtomicBool::new(false) }
     }
 
@@ -84,7 +84,8 @@ impl SealedRecords {
     #[must_use]
     pub fn counting(mut self, spaces: &[String], file: &Path) -> Self {
         let sealed = Arc::get_mut(&mut self.sealed).expect("snapshots share it");
-        sealed.counted = Some(Counted { spaces: spaces.to_vec(), file: RevisionFile::new(file) });
+        sealed.counted =
+            Some(CountedSpaces { spaces: spaces.to_vec(), file: RevisionFile::new(file) });
         self
     }
 
@@ -95,7 +96,7 @@ impl SealedRecords {
     /// Returns [`Error::Io`] if the system has no random bytes.
     pub fn beginning(&self) -> Result<Changes> {
         let mut changes = Changes::new();
-        self.sealed.put_head(&mut changes, &Head::new()?)?;
+        self.sealed.put_head(&mut changes, &RecordsHead::new()?)?;
         Ok(changes)
     }
 
@@ -172,7 +173,7 @@ impl SealedRecords {
     /// spaces, and the facts under these keys. Returns false if the store is already sealed.
     ///
     /// # Errors
-    /// Returns the errors of [`RecordStore::begin`] and [`Snapshot::commit`]. Returns
+    /// Returns the errors of [`RecordStore::begin`] and [`RecordSnapshot::commit`]. Returns
     /// [`Error::Foreign`] if the file of its revision says that the store was sealed before.
     pub fn take_over(&self, facts: &[&[u8]]) -> Result<bool> {
         if self.is_sealed()? {
@@ -200,7 +201,7 @@ impl SealedRecords {
             }
         }
         changes.entry(OPEN_FACTS.to_owned()).or_default().insert(OPEN_CHECK_KEY.to_vec(), None);
-        let mut head = Head::new()?;
+        let mut head = RecordsHead::new()?;
         self.sealed.seal_all(&mut head, &found, &mut changes)?;
         self.sealed.commit(snapshot, changes, &head, true)?;
         Ok(true)
@@ -225,13 +226,13 @@ impl RecordStore for SealedRecords {
         self.sealed.place.clone()
     }
 
-    fn begin(&self, writes: bool) -> Result<Box<dyn Snapshot>> {
+    fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
         self.ready()?;
         let snapshot = self.records.begin(writes)?;
         Ok(Box::new(SealedSnapshot { snapshot, sealed: Arc::clone(&self.sealed) }))
     }
 
-    fn mark(&self) -> Result<Mark> {
+    fn mark(&self) -> Result<StateMark> {
         self.ready()?;
         self.records.mark()
     }
@@ -246,19 +247,19 @@ impl RecordStore for SealedRecords {
     }
 }
 
-impl Sealed {
+impl SealContext {
     /// Returns the head of the store. A store without records gets a new head.
-    fn head(&self, snapshot: &mut dyn Snapshot) -> Result<Head> {
+    fn head(&self, snapshot: &mut dyn RecordSnapshot) -> Result<RecordsHead> {
         match stored_head(snapshot)? {
             Some(head) => self.seal.open_head(&head),
-            None if self.is_empty(snapshot)? => Head::new(),
+            None if self.is_empty(snapshot)? => RecordsHead::new(),
             None => Err(Self::unsealed()),
         }
     }
 
-    fn check(&self, snapshot: &mut dyn Snapshot) -> Result<Head> {
+    fn check(&self, snapshot: &mut dyn RecordSnapshot) -> Result<RecordsHead> {
         let head = self.head(snapshot)?;
-        let mut found = Head { sum: [0; 16], ..head.clone() };
+        let mut found = RecordsHead { sum: [0; 16], ..head.clone() };
         for space in &self.spaces {
             each(snapshot, space, |key, sealed| {
                 self.seal.open(space, &key, &sealed)?;
@@ -273,7 +274,7 @@ impl Sealed {
         Ok(head)
     }
 
-    fn is_empty(&self, snapshot: &mut dyn Snapshot) -> Result<bool> {
+    fn is_empty(&self, snapshot: &mut dyn RecordSnapshot) -> Result<bool> {
         for space in &self.spaces {
             if snapshot.count(space)? > 0 {
                 return Ok(false);
@@ -283,7 +284,12 @@ impl Sealed {
     }
 
     /// Seals `changed` into `changes`, and adds the new records to the sum.
-    fn seal_all(&self, head: &mut Head, changed: &Changes, changes: &mut Changes) -> Result<()> {
+    fn seal_all(
+        &self,
+        head: &mut RecordsHead,
+        changed: &Changes,
+        changes: &mut Changes,
+    ) -> Result<()> {
         for (space, changed) in changed {
             let sealed = changes.entry(space.clone()).or_default();
             for (key, value) in changed {
@@ -298,7 +304,7 @@ impl Sealed {
         Ok(())
     }
 
-    fn put_head(&self, changes: &mut Changes, head: &Head) -> Result<()> {
+    fn put_head(&self, changes: &mut Changes, head: &RecordsHead) -> Result<()> {
         let sealed = self.seal.seal_head(head)?;
         changes.entry(HEAD.0.to_owned()).or_default().insert(HEAD.1.to_vec(), Some(sealed));
         Ok(())
@@ -306,9 +312,9 @@ impl Sealed {
 
     fn commit(
         &self,
-        snapshot: Box<dyn Snapshot>,
+        snapshot: Box<dyn RecordSnapshot>,
         mut changes: Changes,
-        head: &Head,
+        head: &RecordsHead,
         is_counted: bool,
     ) -> Result<()> {
         self.put_head(&mut changes, head)?;
@@ -318,7 +324,7 @@ impl Sealed {
         let revision = counted.map(|counted| counted.file.prepare(&self.seal, head)).transpose()?;
         snapshot.commit(&changes)?;
         // The change is made. If publishing fails, the next change reports that the file is behind.
-        drop(revision.map(revision::Prepared::publish));
+        drop(revision.map(revision::PreparedRevision::publish));
         Ok(())
     }
 
@@ -327,13 +333,13 @@ impl Sealed {
     }
 }
 
-fn stored_head(snapshot: &mut dyn Snapshot) -> Result<Option<Vec<u8>>> {
+fn stored_head(snapshot: &mut dyn RecordSnapshot) -> Result<Option<Vec<u8>>> {
     Ok(snapshot.get_all(HEAD.0, &[HEAD.1])?.pop().flatten())
 }
 
 /// Hands the stored records of a space to `visit`.
 fn each(
-    snapshot: &mut dyn Snapshot,
+    snapshot: &mut dyn RecordSnapshot,
     space: &str,
     mut visit: impl FnMut(Vec<u8>, Vec<u8>) -> Result<()>,
 ) -> Result<()> {
@@ -350,11 +356,11 @@ fn each(
 }
 
 struct SealedSnapshot {
-    snapshot: Box<dyn Snapshot>,
-    sealed: Arc<Sealed>,
+    snapshot: Box<dyn RecordSnapshot>,
+    sealed: Arc<SealContext>,
 }
 
-impl Snapshot for SealedSnapshot {
+impl RecordSnapshot for SealedSnapshot {
     fn version(&self) -> u64 {
         self.snapshot.version()
     }

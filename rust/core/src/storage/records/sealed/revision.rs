@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::head::Head;
+use super::head::RecordsHead;
 use super::seal::RecordSeal;
 use crate::model::error::{Error, Result};
 
@@ -19,7 +19,7 @@ static PREPARED: AtomicU64 = AtomicU64::new(0);
 pub(super) struct RevisionFile(PathBuf);
 
 /// A new file next to the file that it will replace.
-pub(super) struct Prepared {
+pub(super) struct PreparedRevision {
     new: PathBuf,
     path: PathBuf,
 }
@@ -61,7 +61,7 @@ impl RevisionFile {
         &self,
         sealed: Option<Vec<u8>>,
         seal: &RecordSeal,
-        head: &Head,
+        head: &RecordsHead,
         place: &str,
     ) -> Result<()> {
         let noted = sealed.map(|sealed| seal.open_revision(&sealed));
@@ -78,7 +78,7 @@ impl RevisionFile {
             Some(Some(noted)) if noted.revision == head.revision => return Ok(()),
             Some(Some(_)) | None => {
                 // A failure is ignored: the next change reports that the file cannot be written.
-                drop(self.prepare(seal, head).and_then(Prepared::publish));
+                drop(self.prepare(seal, head).and_then(PreparedRevision::publish));
                 return Ok(());
             }
         };
@@ -86,7 +86,11 @@ impl RevisionFile {
     }
 
     /// Writes a new file with the state of `head`, durably.
-    pub(super) fn prepare(&self, seal: &RecordSeal, head: &Head) -> Result<Prepared> {
+    pub(super) fn prepare(
+        &self,
+        seal: &RecordSeal,
+        head: &RecordsHead,
+    ) -> Result<PreparedRevision> {
         let mut name = self.0.file_name().unwrap_or_default().to_owned();
         let number = PREPARED.fetch_add(1, Ordering::Relaxed);
         name.push(format!("-{}-{number}", std::process::id()));
@@ -99,11 +103,11 @@ impl RevisionFile {
             file.sync_all()
         };
         written().map_err(|error| Error::io("write", &new, error))?;
-        Ok(Prepared { new, path: self.0.clone() })
+        Ok(PreparedRevision { new, path: self.0.clone() })
     }
 }
 
-impl Prepared {
+impl PreparedRevision {
     /// Renames the new file over the old file.
     pub(super) fn publish(self) -> Result<()> {
         let named = || {
@@ -115,7 +119,7 @@ impl Prepared {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedRevision {
     fn drop(&mut self) {
         // Once the new file was renamed, this removes no file.
         drop(remove_file(&self.new));

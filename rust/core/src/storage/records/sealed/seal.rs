@@ -2,9 +2,9 @@
 
 use ring::hmac;
 
-use super::head::Head;
+use super::head::RecordsHead;
 use crate::model::error::{Error, Result};
-use crate::storage::seal::{DataKey, Kind, Sealer, blob_id};
+use crate::storage::seal::{BlobKind, DataKey, Sealer, blob_id};
 
 /// The space of the head, and its key there.
 pub(super) const HEAD: (&str, &[u8]) = ("seal", b"head");
@@ -39,11 +39,11 @@ impl RecordSeal {
     }
 
     pub(super) fn seal(&self, space: &str, key: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
-        self.sealer.seal_at(Kind::Record, &place(space, key), plain)
+        self.sealer.seal_at(BlobKind::Record, &place(space, key), plain)
     }
 
     pub(super) fn open(&self, space: &str, key: &[u8], sealed: &[u8]) -> Result<Vec<u8>> {
-        let opened = self.sealer.open_at(Kind::Record, &place(space, key), sealed);
+        let opened = self.sealer.open_at(BlobKind::Record, &place(space, key), sealed);
         opened.map_err(|_| foreign(space, key))
     }
 
@@ -53,15 +53,15 @@ impl RecordSeal {
         Ok(self.sealer.name_hash(&[&place(space, key), id].concat()))
     }
 
-    pub(super) fn seal_head(&self, head: &Head) -> Result<Vec<u8>> {
+    pub(super) fn seal_head(&self, head: &RecordsHead) -> Result<Vec<u8>> {
         let sealed = self.seal(HEAD.0, HEAD.1, &head.encode())?;
         Ok([self.check().as_slice(), &sealed].concat())
     }
 
-    pub(super) fn open_head(&self, sealed: &[u8]) -> Result<Head> {
+    pub(super) fn open_head(&self, sealed: &[u8]) -> Result<RecordsHead> {
         let opened = sealed.get(CHECK_LEN..).map(|sealed| self.open(HEAD.0, HEAD.1, sealed));
         let opened = opened.unwrap_or_else(|| Err(foreign(HEAD.0, HEAD.1)))?;
-        Head::decode(&opened).ok_or_else(|| foreign(HEAD.0, HEAD.1))
+        RecordsHead::decode(&opened).ok_or_else(|| foreign(HEAD.0, HEAD.1))
     }
 
     /// Returns true if a head was sealed under this master key, even if the head is damaged.
@@ -69,13 +69,13 @@ impl RecordSeal {
         sealed.starts_with(&self.check())
     }
 
-    pub(super) fn seal_revision(&self, head: &Head) -> Result<Vec<u8>> {
-        self.sealer.seal_at(Kind::Record, REVISION_PLACE, &head.encode())
+    pub(super) fn seal_revision(&self, head: &RecordsHead) -> Result<Vec<u8>> {
+        self.sealer.seal_at(BlobKind::Record, REVISION_PLACE, &head.encode())
     }
 
-    pub(super) fn open_revision(&self, sealed: &[u8]) -> Option<Head> {
-        let opened = self.sealer.open_at(Kind::Record, REVISION_PLACE, sealed).ok()?;
-        Head::decode(&opened)
+    pub(super) fn open_revision(&self, sealed: &[u8]) -> Option<RecordsHead> {
+        let opened = self.sealer.open_at(BlobKind::Record, REVISION_PLACE, sealed).ok()?;
+        RecordsHead::decode(&opened)
     }
 
     fn check(&self) -> [u8; CHECK_LEN] {

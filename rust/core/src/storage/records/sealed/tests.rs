@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::testing::{SPACES, agrees, transactions};
-use super::super::{LmdbRecords, MemoryRecords, View};
+use super::super::{LmdbRecords, MemoryRecords, RecordTransaction};
 use super::*;
 
 const KEY: [u8; 32] = [1; 32];
@@ -20,7 +20,7 @@ fn sealed(records: &Arc<MemoryRecords>) -> SealedRecords {
 }
 
 fn put(store: &dyn RecordStore, items: &[(&str, &[u8], &[u8])]) -> Result<()> {
-    let mut view = View::new(store.begin(true)?);
+    let mut view = RecordTransaction::new(store.begin(true)?);
     for (space, key, value) in items {
         view.put(space, key, value);
     }
@@ -28,7 +28,7 @@ fn put(store: &dyn RecordStore, items: &[(&str, &[u8], &[u8])]) -> Result<()> {
 }
 
 fn get(store: &dyn RecordStore, space: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
-    View::new(store.begin(false)?).get(space, key)
+    RecordTransaction::new(store.begin(false)?).get(space, key)
 }
 
 /// Makes a store of two records. Also returns the records below the seal.
@@ -58,7 +58,7 @@ proptest! {
         let store = sealed(&records);
         let mut before = Vec::new();
         for (steps, _) in &transactions {
-            let mut view = View::new(store.begin(true).unwrap());
+            let mut view = RecordTransaction::new(store.begin(true).unwrap());
             for step in steps {
                 step.of(&mut view);
             }
@@ -73,7 +73,7 @@ proptest! {
             let now = last.iter().find(|(at, held, _)| (*at, held) == (space, &key));
             put(&*records, &[(space, &key, &value)]).unwrap();
             prop_assert!(store.check().is_err());
-            let mut view = View::new(records.begin(true).unwrap());
+            let mut view = RecordTransaction::new(records.begin(true).unwrap());
             match now {
                 Some((_, _, value)) => view.put(space, &key, value),
                 None => view.delete(space, &key),
@@ -137,11 +137,11 @@ fn records_are_changed_and_read_beside_one_that_is_damaged() {
 #[test]
 fn a_record_that_is_taken_away_and_all_of_them_are_noticed() {
     let (records, store) = filled();
-    let mut view = View::new(records.begin(true).unwrap());
+    let mut view = RecordTransaction::new(records.begin(true).unwrap());
     view.delete("a", b"k");
     view.commit().unwrap();
     assert!(failure(store.check()).contains("is missing"));
-    let mut view = View::new(records.begin(true).unwrap());
+    let mut view = RecordTransaction::new(records.begin(true).unwrap());
     view.delete(HEAD.0, HEAD.1);
     view.commit().unwrap();
     assert!(failure(store.check()).contains("without the master key"));
@@ -282,7 +282,7 @@ fn a_store_that_lost_its_seal_is_not_taken_over() {
     let files = Files::new();
     let raw = files.raw();
     put(&raw, &[("a", b"k", b"forged")]).unwrap();
-    let mut view = View::new(raw.begin(true).unwrap());
+    let mut view = RecordTransaction::new(raw.begin(true).unwrap());
     view.delete(HEAD.0, HEAD.1);
     view.commit().unwrap();
     raw.close();

@@ -11,7 +11,7 @@ use super::block_size::{BLOCK_ROWS_MAX, RowSizes};
 use super::*;
 use crate::codec::Effort;
 use crate::codec::decode_block;
-use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::names::SeriesName;
@@ -43,10 +43,10 @@ type Row = (u32, i64, Option<f64>, f64);
 fn table(rows: &[Row]) -> Table {
     let present = (0_u32..).zip(rows).filter_map(|(at, row)| Some((at, row.2?)));
     let (kept, values): (Vec<u32>, Vec<f64>) = present.unzip();
-    let kept = if kept.len() == rows.len() { Rows::All } else { Rows::Some(kept) };
+    let kept = if kept.len() == rows.len() { RowSet::All } else { RowSet::Some(kept) };
     let mut columns = vec![Column {
         field: 2,
-        rows: Rows::All,
+        rows: RowSet::All,
         values: Values::Float(rows.iter().map(|row| row.3).collect()),
     }];
     if !values.is_empty() {
@@ -60,7 +60,7 @@ fn table(rows: &[Row]) -> Table {
     }
     for (field, values) in few {
         let (rows, values) = values.into_iter().unzip();
-        columns.push(Column { field, rows: Rows::Some(rows), values: Values::Float(values) });
+        columns.push(Column { field, rows: RowSet::Some(rows), values: Values::Float(values) });
     }
     Table {
         series: rows.iter().map(|row| row.0).collect(),
@@ -122,8 +122,8 @@ fn write(
         SegmentWriter::begin(store, &sealer(), representatives, 5, Effort::High).unwrap();
     for parity in [1, 0] {
         let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
-        let of = sorted(&[Span::whole(&table(&of))], representatives).unwrap();
-        writer.push(&[Span::whole(&of)]).unwrap();
+        let of = sorted(&[RowSpan::whole(&table(&of))], representatives).unwrap();
+        writer.push(&[RowSpan::whole(&of)]).unwrap();
         writer.end_measurement().unwrap();
     }
     let done = writer.finish().unwrap();
@@ -187,7 +187,7 @@ proptest! {
         let written: Vec<Row> =
             parts.concat().into_iter().filter(|row| row.0 % 2 == 0).collect();
         let tables: Vec<Table> = written.chunks(cut).map(table).collect();
-        let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
+        let spans: Vec<RowSpan<'_>> = tables.iter().map(RowSpan::whole).collect();
         let sorted = sorted(&spans, &representatives).unwrap();
         prop_assert_eq!(whole_rows(&sorted), in_order(&written, &representatives));
 
@@ -278,10 +278,10 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
         table.columns.extend((0..FIELDS).map(|at| Column {
             field: 100 + first + at,
             // Twenty rows of 4,000 fields each.
-            rows: Rows::Some(vec![at / 4_000 * 1_000 + first]),
+            rows: RowSet::Some(vec![at / 4_000 * 1_000 + first]),
             values: Values::Float(vec![f64::from(at)]),
         }));
-        let table = sorted(&[Span::whole(&table)], &representatives).unwrap();
+        let table = sorted(&[RowSpan::whole(&table)], &representatives).unwrap();
         let mut writer =
             SegmentWriter::begin(&store, &sealer(), &representatives, 5, Effort::High).unwrap();
         writer.write_measurement(&table).unwrap();
@@ -307,17 +307,18 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
     );
     let blocks = (0..merged.blocks().len()).map(|at| merged.block(&store, at).unwrap());
     let tables: Vec<Table> = blocks.flat_map(|block| block.tables).collect();
-    let parts: Vec<_> = parts.iter().map(Span::whole).collect();
+    let parts: Vec<_> = parts.iter().map(RowSpan::whole).collect();
     let expected = sorted(&parts, &representatives).unwrap();
     let found =
-        sorted(&tables.iter().map(Span::whole).collect::<Vec<_>>(), &representatives).unwrap();
+        sorted(&tables.iter().map(RowSpan::whole).collect::<Vec<_>>(), &representatives).unwrap();
     assert!(found == expected);
 }
 
 #[test]
 fn n3_a_block_ends_by_what_its_rows_hold() {
     let dense = |fields: u32| {
-        let column = |field| Column { field, rows: Rows::All, values: Values::Bool(vec![true; 9]) };
+        let column =
+            |field| Column { field, rows: RowSet::All, values: Values::Bool(vec![true; 9]) };
         Table {
             series: vec![0; 9],
             times_ns: vec![0; 9],
@@ -329,12 +330,12 @@ fn n3_a_block_ends_by_what_its_rows_hold() {
     assert_eq!(RowSizes::of(&dense(1 << 19), Effort::High).rows_in_block(2), 1);
     let mut wide = dense(1 << 16);
     for column in &mut wide.columns {
-        column.rows = Rows::Some(vec![3]);
+        column.rows = RowSet::Some(vec![3]);
         column.values = Values::Bool(vec![true]);
     }
     assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(0), 9);
     let text = |length| Values::Text(vec!["x".repeat(length).into(), "y".into()]);
-    let texts = Column { field: 1 << 20, rows: Rows::Some(vec![3, 4]), values: text(1 << 22) };
+    let texts = Column { field: 1 << 20, rows: RowSet::Some(vec![3, 4]), values: text(1 << 22) };
     wide.columns.push(texts);
     assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(0), 4);
     assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(4), 5);
@@ -357,7 +358,7 @@ fn any_damage_to_a_file_is_noticed() {
         for (at, block) in segment.blocks().iter().enumerate() {
             segment.block(&store, at)?;
             if block.has_statistics() {
-                segment.read(&store, Part::Statistics(at))?;
+                segment.read(&store, SegmentPart::Statistics(at))?;
             }
         }
         Ok(())

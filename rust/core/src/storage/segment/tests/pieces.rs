@@ -21,15 +21,15 @@ proptest! {
         let store = MemoryStore::default();
         let written = table(&many_rows(0.0)[..count]);
         let (at_once, expected) = write_sorted(&store, &representatives, |writer| {
-            writer.write_measurement(&sorted(&[Span::whole(&written)], &representatives)?)
+            writer.write_measurement(&sorted(&[RowSpan::whole(&written)], &representatives)?)
         });
-        let in_order = sorted(&[Span::whole(&written)], &representatives).unwrap();
+        let in_order = sorted(&[RowSpan::whole(&written)], &representatives).unwrap();
         let (in_pieces, done) = write_sorted(&store, &representatives, |writer| {
             let mut start = 0;
             for piece in pieces.into_iter().cycle() {
                 // Two spans, one of which may be empty.
                 let (middle, end) = ((start + piece / 3).min(count), (start + piece).min(count));
-                let span = |rows| Span { table: &in_order, rows };
+                let span = |rows| RowSpan { table: &in_order, rows };
                 writer.push(&[span(start..middle), span(middle..end)])?;
                 start = end;
                 if start == count {

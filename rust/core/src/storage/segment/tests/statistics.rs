@@ -14,7 +14,7 @@ fn statistics_are_those_of_the_rows() {
         assert!(segment.blocks()[at].has_statistics());
         let block = segment.block(&store, at).unwrap();
         let rows = rows(&block.tables[0]);
-        let statistics = decode_block(&segment.read(&store, Part::Statistics(at)).unwrap());
+        let statistics = decode_block(&segment.read(&store, SegmentPart::Statistics(at)).unwrap());
         let statistics = statistics.unwrap().tables.remove(0);
         let hours = statistics.series.iter().zip(&statistics.times_ns);
         for (hour, (representative, start_ns)) in hours.enumerate() {
@@ -49,7 +49,7 @@ fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
     table.columns.retain(|column| column.field < 10);
     let few = |field, rows: Vec<u32>| {
         let values = Values::Float(rows.iter().map(|row| f64::from(*row)).collect());
-        Column { field, rows: Rows::Some(rows), values }
+        Column { field, rows: RowSet::Some(rows), values }
     };
     table.columns.push(few(5, vec![7, 8, 9]));
     table.columns.push(few(6, vec![7, 8, 9, 10]));

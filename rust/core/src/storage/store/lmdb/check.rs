@@ -46,10 +46,10 @@ pub(super) fn check(
 }
 
 /// Work done with each value of a leaf.
-type Visit<'v, 'f> = &'v mut dyn FnMut(&mut Walk<'f>, Value<'_>) -> Result<()>;
+type Visit<'v, 'f> = &'v mut dyn FnMut(&mut Walk<'f>, LeafValue<'_>) -> Result<()>;
 
 #[derive(Clone, Copy)]
-struct Value<'a> {
+struct LeafValue<'a> {
     is_tree: bool,
     bytes: &'a [u8],
     /// First page and length of a value on overflow pages.
@@ -106,11 +106,11 @@ impl<'f> Walk<'f> {
                 ON_OVERFLOW_PAGES => {
                     let first = u64_at(&page, value_at)?;
                     self.overflow(first, length)?;
-                    Value { is_tree: false, bytes: &[], overflow: Some((first, length)) }
+                    LeafValue { is_tree: false, bytes: &[], overflow: Some((first, length)) }
                 }
                 0 | IS_TREE => {
                     let bytes = bytes_at(&page, value_at, length)?;
-                    Value { is_tree: flags == IS_TREE, bytes, overflow: None }
+                    LeafValue { is_tree: flags == IS_TREE, bytes, overflow: None }
                 }
                 _ => return Err(CORRUPT),
             };
@@ -131,7 +131,7 @@ impl<'f> Walk<'f> {
     }
 
     /// Checks a value of the main tree, which is a named tree.
-    fn named_tree(&mut self, value: Value<'_>) -> Result<()> {
+    fn named_tree(&mut self, value: LeafValue<'_>) -> Result<()> {
         if !value.is_tree || value.bytes.len() != TREE_BYTES || u16_at(value.bytes, 4)? != 0 {
             return Err(CORRUPT);
         }
@@ -139,7 +139,7 @@ impl<'f> Walk<'f> {
     }
 
     /// Checks a value of the free tree: a count of pages, then the pages. No page may be in use.
-    fn free_pages(&mut self, value: Value<'_>) -> Result<()> {
+    fn free_pages(&mut self, value: LeafValue<'_>) -> Result<()> {
         let stored;
         let list = match value.overflow {
             Some((first, length)) => {
@@ -189,7 +189,7 @@ impl<'f> Walk<'f> {
 #[cfg(test)]
 mod tests {
     use super::super::store::LmdbStore;
-    use super::super::tables::Tables;
+    use super::super::tables::PlaneTables;
     use super::*;
     use crate::storage::store::{NewNames, Store};
     use std::path::{Path, PathBuf};
@@ -249,7 +249,7 @@ mod tests {
     /// has the pages of the tree of tables and of the free tree.
     fn tree_pages(store: &LmdbStore, file: &File) -> u64 {
         let tables = store.env.read("count the pages", |txn| {
-            let Tables { meta, names } = &store.tables;
+            let PlaneTables { meta, names } = &store.tables;
             let stats = [meta.stat(txn)?, names.stat(txn)?];
             Ok(stats.map(|stat| (stat.branch_pages + stat.leaf_pages) as u64))
         });

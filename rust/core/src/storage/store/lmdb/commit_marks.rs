@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::storage::store::byte_locks::{ByteLocks, Kind};
+use crate::storage::store::byte_locks::{ByteLocks, LockKind};
 
 /// Offset of the mark of transaction 0. LMDB locks bytes at process ids, and this offset is far
 /// beyond them. Example: the mark of transaction 7 is on byte 2^40 + 7.
@@ -21,7 +21,7 @@ pub(super) struct CommitMarks {
 }
 
 /// A mark. Dropping it removes the mark.
-pub(super) struct Mark<'m> {
+pub(super) struct CommitMark<'m> {
     marks: &'m CommitMarks,
     transaction: usize,
 }
@@ -37,10 +37,10 @@ impl CommitMarks {
 
     /// Marks `transaction` as being committed. Another process may hold a mark with this number for
     /// a moment: if a transaction changes no page, LMDB gives its number to the next transaction.
-    pub(super) fn mark(&self, transaction: usize) -> io::Result<Mark<'_>> {
-        self.locks.lock(Kind::Shared, &byte_of(transaction))?;
+    pub(super) fn mark(&self, transaction: usize) -> io::Result<CommitMark<'_>> {
+        self.locks.lock(LockKind::Shared, &byte_of(transaction))?;
         self.own.store(transaction, Ordering::Release);
-        Ok(Mark { marks: self, transaction })
+        Ok(CommitMark { marks: self, transaction })
     }
 
     /// Returns true if a living process is committing `transaction`.
@@ -57,7 +57,7 @@ fn byte_of(transaction: usize) -> Range<u64> {
     at..at + 1
 }
 
-impl Drop for Mark<'_> {
+impl Drop for CommitMark<'_> {
     fn drop(&mut self) {
         self.marks.own.store(0, Ordering::Release);
         self.marks.locks.unlock(&byte_of(self.transaction));

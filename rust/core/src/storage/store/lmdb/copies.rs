@@ -2,16 +2,16 @@
 
 use heed::PutFlags;
 
-use super::records::{self, Head};
+use super::records::{self, HeadRecord};
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursors;
 use crate::storage::store::entries::{LogEntry, NewBlock};
 use crate::storage::store::names::NamesPage;
-use crate::storage::store::snapshot::Snapshot;
+use crate::storage::store::snapshot::StoreSnapshot;
 
 impl LmdbStore {
-    pub(super) fn saved_snapshot(&self) -> Result<Snapshot> {
+    pub(super) fn saved_snapshot(&self) -> Result<StoreSnapshot> {
         // Names of a block are stored before the block. So the tables have the names of all blocks
         // seen here.
         self.log.follow()?;
@@ -26,7 +26,7 @@ impl LmdbStore {
             let mut cursors = self.tables.cursors(txn)?;
             let moved = moved.iter().filter(|(position, _)| *position >= head.cursors_at);
             moved.for_each(|(_, cursor)| cursors.set(cursor));
-            Ok(Snapshot {
+            Ok(StoreSnapshot {
                 log_last,
                 names_last: self.tables.pages(txn)?,
                 counts: head.counts_of(counts),
@@ -65,13 +65,13 @@ impl LmdbStore {
         if self.log.seen().1 == sequence { Ok(()) } else { self.log.restart(sequence) }
     }
 
-    pub(super) fn put_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    pub(super) fn put_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         self.segments.sync()?;
         self.begin_log_behind(snapshot.log_last)?;
         let counts = NewBlock { counts: snapshot.counts, ..NewBlock::default() };
         self.log.append(vec![counts], || ())?;
         self.write("load the head", |txn| {
-            let head = Head {
+            let head = HeadRecord {
                 compacted: snapshot.compacted,
                 cursors_at: self.log.live(),
                 generation: snapshot.generation,

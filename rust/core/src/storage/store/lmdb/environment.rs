@@ -12,14 +12,14 @@ use heed::{
 };
 
 use super::check;
-use super::claim::Claim;
 use super::commit_marks::CommitMarks;
 use super::disk_space::{can_grow, reserved_lock_file};
 use super::errors::{TxnError, TxnResult, database_error, open_error};
 use super::head_pages::HeadPages;
+use super::open_guard::OpenGuard;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
-use crate::storage::store::log::Opening;
+use crate::storage::store::log::OpenPermit;
 
 /// Bytes of the map of a new environment. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -35,7 +35,7 @@ pub(super) const COMMITS_PER_CHECK: u32 = 256;
 /// is read, which takes two commits.
 const CHECKS_MAX: u32 = 16;
 
-pub(super) struct Environment {
+pub(super) struct PlaneEnvironment {
     env: Env<WithoutTls>,
     /// The data file, to read its length.
     file: File,
@@ -50,14 +50,14 @@ pub(super) struct Environment {
     process_id: u32,
     /// Number of write transactions begun.
     writes: AtomicU32,
-    /// The claim is dropped last, after all descriptors of the lock file are closed.
-    claim: Claim,
+    /// The guard is dropped last, after all descriptors of the lock file are closed.
+    guard: OpenGuard,
 }
 
-impl Environment {
+impl PlaneEnvironment {
     /// Opens or makes the environment at `path`, with its lock file next to it.
-    pub(super) fn open(path: &Path, tables: u32, opening: &Opening) -> Result<Self> {
-        let claim = Claim::on(path)?;
+    pub(super) fn open(path: &Path, tables: u32, opening: &OpenPermit) -> Result<Self> {
+        let guard = OpenGuard::on(path)?;
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
         // No thread-local slots: each environment would need one of the process's 1,024 keys.
@@ -68,7 +68,7 @@ impl Environment {
         //
         // SAFETY: only this code changes the file. The file lives in a directory of mode 0700,
         // every process opens it through this function, with locking on, and no process truncates
-        // it. The claim keeps this process from opening it twice.
+        // it. The guard keeps this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
@@ -87,7 +87,7 @@ impl Environment {
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
             writes: AtomicU32::new(0),
-            claim,
+            guard,
         };
         opened.make_safe()?;
         if opening.is_alone && opened.heads.in_doubt().is_some() {
@@ -127,13 +127,13 @@ impl Environment {
 
     /// Refuses new transactions. The file can be opened again once the environment is dropped.
     pub(super) fn close(&self) {
-        self.claim.close();
+        self.guard.close();
     }
 
     /// # Errors
     /// Returns [`Error::Closed`] after [`Self::close`].
     pub(super) fn check_open(&self) -> Result<()> {
-        if self.claim.is_closed() { Err(Error::Closed) } else { Ok(()) }
+        if self.guard.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Makes sure that use of the file cannot end the process. Each page of the trees must be

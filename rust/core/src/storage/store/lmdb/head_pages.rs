@@ -7,11 +7,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::commit_marks::{CommitMarks, Mark};
+use super::commit_marks::{CommitMark, CommitMarks};
 use super::file::{TRANSACTION_AT, WRITTEN_HEAD, u64_at};
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
-use crate::storage::store::log::Shared;
+use crate::storage::store::log::MappedFile;
 
 /// The head pages of one file. The head page of a transaction is at the transaction's number modulo
 /// two.
@@ -19,19 +19,19 @@ pub(super) struct HeadPages {
     /// Marks of the transactions that are being committed.
     commits: CommitMarks,
     /// Has the transaction whose head page may differ from the page on disk.
-    shared: Arc<Shared>,
+    shared: Arc<MappedFile>,
     page_bytes: usize,
 }
 
 /// A commit whose head page is in doubt.
-pub(super) struct Commit<'h> {
-    shared: &'h Shared,
+pub(super) struct DoubtfulCommit<'h> {
+    shared: &'h MappedFile,
     transaction: u64,
-    _mark: Mark<'h>,
+    _mark: CommitMark<'h>,
 }
 
 impl HeadPages {
-    pub(super) fn new(commits: CommitMarks, shared: Arc<Shared>, page_bytes: usize) -> Self {
+    pub(super) fn new(commits: CommitMarks, shared: Arc<MappedFile>, page_bytes: usize) -> Self {
         Self { commits, shared, page_bytes }
     }
 
@@ -59,11 +59,11 @@ impl HeadPages {
     }
 
     /// Marks `transaction` as being committed, and its head page as in doubt.
-    pub(super) fn begin_commit(&self, transaction: usize) -> io::Result<Commit<'_>> {
+    pub(super) fn begin_commit(&self, transaction: usize) -> io::Result<DoubtfulCommit<'_>> {
         let mark = self.commits.mark(transaction)?;
         let transaction = transaction as u64;
         self.shared.doubt_head(transaction);
-        Ok(Commit { shared: &self.shared, transaction, _mark: mark })
+        Ok(DoubtfulCommit { shared: &self.shared, transaction, _mark: mark })
     }
 
     /// Settles a head page in doubt: makes the published commit the newest commit on disk. The
@@ -104,7 +104,7 @@ impl HeadPages {
     }
 }
 
-impl Commit<'_> {
+impl DoubtfulCommit<'_> {
     /// Ends the commit. If `is_known`, the head page is on disk or was not written at all.
     /// Otherwise it stays in doubt.
     pub(super) fn end(self, is_known: bool) {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use heed::types::Bytes;
 
-use super::environment::Environment;
+use super::environment::PlaneEnvironment;
 use super::records;
 use super::store::LmdbStore;
-use super::tables::Tables;
+use super::tables::PlaneTables;
 use crate::model::error::{Error, Result};
 use crate::storage::seal::fill_random;
-use crate::storage::store::log::Opening;
+use crate::storage::store::log::OpenPermit;
 
 const TABLE_COUNT: u32 = 2;
 /// Bytes of LMDB's two head pages, with the smallest page size.
@@ -27,14 +27,14 @@ impl LmdbStore {
         if path.exists() {
             return Err(Error::exists(&path));
         }
-        let opening = Opening::begin(directory)?;
-        let env = Environment::open(&path, TABLE_COUNT, &opening)?;
+        let opening = OpenPermit::begin(directory)?;
+        let env = PlaneEnvironment::open(&path, TABLE_COUNT, &opening)?;
         let tables = env.create_tables(|open, txn| {
             let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
             Ok((meta, open.create_database(txn, Some("names"))?))
         })?;
         let (meta, names) = tables;
-        Self::with_tables(directory, opening, env, Tables { meta, names })
+        Self::with_tables(directory, opening, env, PlaneTables { meta, names })
     }
 
     /// Opens the store in `directory`.
@@ -57,7 +57,7 @@ impl LmdbStore {
         if length < FILE_BYTES_MIN {
             return Err(Error::Corrupt { what: "the store's database" });
         }
-        let opening = Opening::begin(directory)?;
+        let opening = OpenPermit::begin(directory)?;
         let (env, tables) = open_tables(&path, &opening)?;
         Self::with_tables(directory, opening, env, tables)
     }
@@ -65,9 +65,9 @@ impl LmdbStore {
     /// Opens the log next to the tables. Begins the log if the tables do not have its id.
     fn with_tables(
         directory: &Path,
-        opening: Opening,
-        env: Environment,
-        tables: Tables,
+        opening: OpenPermit,
+        env: PlaneEnvironment,
+        tables: PlaneTables,
     ) -> Result<Self> {
         // Refuses a file of another format before it is used.
         let mut head = env.read("open the store", |txn| tables.head(txn))?;
@@ -82,9 +82,9 @@ impl LmdbStore {
 }
 
 /// Opens the database and its tables.
-fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> {
+fn open_tables(path: &Path, opening: &OpenPermit) -> Result<(PlaneEnvironment, PlaneTables)> {
     let corrupt = Error::Corrupt { what: "the store's database" };
-    let env = Environment::open(path, TABLE_COUNT, opening)?;
+    let env = PlaneEnvironment::open(path, TABLE_COUNT, opening)?;
     if env.is_new() {
         return Err(corrupt);
     }
@@ -93,18 +93,22 @@ fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> 
         Ok((meta, open.open_database(txn, Some("names"))?))
     })?;
     let (Some(meta), Some(names)) = tables else { return Err(corrupt) };
-    Ok((env, Tables { meta, names }))
+    Ok((env, PlaneTables { meta, names }))
 }
 
 /// Begins the log of a new store. The log is durable before the head has its id, and the head has
 /// the id before the first append.
-fn begin_log(opening: &Opening, env: &Environment, tables: &Tables) -> Result<records::Head> {
+fn begin_log(
+    opening: &OpenPermit,
+    env: &PlaneEnvironment,
+    tables: &PlaneTables,
+) -> Result<records::HeadRecord> {
     let mut id = [0; 8];
     fill_random(&mut id)?;
     let id = u64::from_le_bytes(id);
     opening.create(id)?;
     env.write("begin the log", |txn| {
-        let head = records::Head { log: Some(id), ..tables.head(txn)? };
+        let head = records::HeadRecord { log: Some(id), ..tables.head(txn)? };
         tables.put_head(txn, head)?;
         tables.head(txn)
     })

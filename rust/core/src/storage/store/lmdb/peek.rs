@@ -14,10 +14,10 @@ use super::opening::plane_path;
 use super::records;
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::Counts;
+use crate::storage::store::entries::StoreCounts;
 use crate::storage::store::interface::Space;
 use crate::storage::store::log;
-use crate::storage::store::peeked::Peeked;
+use crate::storage::store::peeked::PeekedCounts;
 use crate::storage::store::segment_files::SegmentFiles;
 
 /// Most snapshots that are tried. A snapshot takes microseconds, and is spoiled if two commits
@@ -32,17 +32,17 @@ impl LmdbStore {
     /// # Errors
     /// Returns [`Error::Missing`] if there is no store, [`Error::Corrupt`] if its file is damaged,
     /// and [`Error::Io`] if a file cannot be read.
-    pub fn peek(directory: &Path) -> Result<Peeked> {
+    pub fn peek(directory: &Path) -> Result<PeekedCounts> {
         let path = plane_path(directory);
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::NotFound => Error::missing(&path),
             _ => Error::io("read", &path, error),
         };
         let file = File::open(&path).map_err(failed)?;
-        let Found { head, used_bytes } = Pages::of(&file)?.counts()?;
+        let PeekedHead { head, used_bytes } = Pages::of(&file)?.counts()?;
         let (counts, log_bytes) = match head.log {
             Some(log) => (log::peek(directory, log)?, log::file_bytes(directory)?),
-            None => (Counts::default(), 0),
+            None => (StoreCounts::default(), 0),
         };
         let segments = SegmentFiles::of(directory).list()?;
         let segment_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
@@ -53,13 +53,13 @@ impl LmdbStore {
         let (counts, generation) = (head.counts_of(counts), head.generation);
         let series = head.next_ids.series.into();
         let segments = segments.len() as u64;
-        Ok(Peeked { counts, generation, series, segments, space })
+        Ok(PeekedCounts { counts, generation, series, segments, space })
     }
 }
 
 /// Head record, and bytes of all pages in use, as of one commit.
-struct Found {
-    head: records::Head,
+struct PeekedHead {
+    head: records::HeadRecord,
     used_bytes: u64,
 }
 
@@ -81,7 +81,7 @@ impl<'f> Pages<'f> {
     }
 
     /// Returns the state as of the last commit.
-    fn counts(&self) -> Result<Found> {
+    fn counts(&self) -> Result<PeekedHead> {
         let mut found = Err(Error::Stale);
         for _ in 0..SNAPSHOTS_MAX {
             let head = self.head()?;
@@ -96,18 +96,18 @@ impl<'f> Pages<'f> {
         found
     }
 
-    fn counts_at(&self, head: &[u8]) -> Result<Found> {
+    fn counts_at(&self, head: &[u8]) -> Result<PeekedHead> {
         let tables = self.root(bytes_at(head, MAIN_TREE_AT, TREE_BYTES)?)?.ok_or(CORRUPT)?;
         let table = |name: &[u8]| match leaf_entry(&tables, name)? {
             Some((IS_TREE, record)) => Ok(Some(bytes_at(record, 0, TREE_BYTES)?)),
             None => Ok(None),
             Some(_) => Err(CORRUPT),
         };
-        let mut head = records::Head::default();
+        let mut head = records::HeadRecord::default();
         if let Some(page) = self.root(table(b"meta")?.ok_or(CORRUPT)?)?
             && let Some((_, record)) = leaf_entry(&page, records::HEAD)?
         {
-            head = records::Head::decode(record)?;
+            head = records::HeadRecord::decode(record)?;
         }
         let mut used_pages = 0;
         for name in [b"meta".as_slice(), b"names"] {
@@ -117,7 +117,7 @@ impl<'f> Pages<'f> {
             }
         }
         let used_bytes = used_pages.saturating_mul(self.page_bytes as u64);
-        Ok(Found { head, used_bytes })
+        Ok(PeekedHead { head, used_bytes })
     }
 
     /// Returns the newer of the two head pages.

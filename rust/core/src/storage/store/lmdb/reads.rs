@@ -3,7 +3,7 @@
 use super::records;
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::{LogEntry, View};
+use crate::storage::store::entries::{LogEntry, LogView};
 
 /// Most attempts at a read of tables and log while compaction takes blocks from the log.
 const LOOKS_MAX: u32 = 64;
@@ -15,7 +15,7 @@ impl LmdbStore {
     /// # Errors
     /// Returns [`Error::Corrupt`] if the store is damaged, [`Error::Stale`] if compaction takes
     /// blocks during each attempt, and the errors of the machine.
-    pub(super) fn read_view(&self, after: u64, generation: u64) -> Result<View> {
+    pub(super) fn read_view(&self, after: u64, generation: u64) -> Result<LogView> {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
             let last = self.log.follow()?;
@@ -41,7 +41,7 @@ impl LmdbStore {
                 let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
             }
-            return Ok(View {
+            return Ok(LogView {
                 generation: head.generation,
                 manifest,
                 compacted: head.compacted,
@@ -89,14 +89,19 @@ impl LmdbStore {
     }
 
     /// Returns the head of the tables. The head is at least as new as the log that was just read.
-    pub(super) fn head_after_log(&self) -> Result<records::Head> {
+    pub(super) fn head_after_log(&self) -> Result<records::HeadRecord> {
         self.log.follow()?;
         self.env.read("read the head", |txn| self.tables.head(txn))
     }
 
     /// Returns blocks after `after` up to `last` from the log. Returns `None` if compaction has
     /// taken a block since `head` was read.
-    fn in_log(&self, head: &records::Head, after: u64, last: u64) -> Result<Option<Vec<LogEntry>>> {
+    fn in_log(
+        &self,
+        head: &records::HeadRecord,
+        after: u64,
+        last: u64,
+    ) -> Result<Option<Vec<LogEntry>>> {
         let entries = self.log.between(after.max(head.compacted), last)?;
         self.log.forget(head.taken());
         Ok(entries)

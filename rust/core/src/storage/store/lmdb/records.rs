@@ -7,8 +7,8 @@ use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 use crate::storage::store::cursor::Cursors;
-use crate::storage::store::entries::Counts;
-use crate::storage::store::log::Taken;
+use crate::storage::store::entries::StoreCounts;
+use crate::storage::store::log::CompactedLog;
 use crate::storage::store::names::{FirstIds, NamesPage};
 
 /// Version of the environment's layout.
@@ -18,7 +18,7 @@ const VERSION_WITH_BLOCKS: u32 = 2;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
 const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
-/// Key of [`Head`].
+/// Key of [`HeadRecord`].
 pub(super) const HEAD: &[u8] = b"head";
 /// Key of the cursors of imports.
 pub(super) const CURSORS: &[u8] = b"cursors";
@@ -69,7 +69,7 @@ fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
 
 /// The record that every commit on the tables rewrites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct HeadRecord {
     /// Blocks up to this sequence are in the manifest's segments.
     pub(super) compacted: u64,
     /// Bytes that these blocks had in the log.
@@ -84,16 +84,16 @@ pub(super) struct Head {
     pub(super) next_ids: FirstIds,
 }
 
-impl Head {
+impl HeadRecord {
     /// Returns the parts that the log need not keep.
-    pub(super) const fn taken(&self) -> Taken {
-        Taken { compacted: self.compacted, cursors: self.cursors_at }
+    pub(super) const fn taken(&self) -> CompactedLog {
+        CompactedLog { compacted: self.compacted, cursors: self.cursors_at }
     }
 
     /// Corrects `counts` of the log, which count the bytes of all blocks ever appended. The result
     /// counts the bytes of blocks that are not compacted.
-    pub(super) fn counts_of(&self, counts: Counts) -> Counts {
-        Counts { log_bytes: counts.log_bytes.saturating_sub(self.compacted_bytes), ..counts }
+    pub(super) fn counts_of(&self, counts: StoreCounts) -> StoreCounts {
+        StoreCounts { log_bytes: counts.log_bytes.saturating_sub(self.compacted_bytes), ..counts }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn every_record_reads_back_and_no_damaged_one_does() {
-        let head = Head {
+        let head = HeadRecord {
             compacted: 7,
             compacted_bytes: 3,
             cursors_at: 4,
@@ -230,8 +230,8 @@ mod tests {
             next_ids: FirstIds { series: 10, field: 11 },
             log: Some(12),
         };
-        assert_eq!(Head::decode(&head.encode()).unwrap(), head);
-        assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
+        assert_eq!(HeadRecord::decode(&head.encode()).unwrap(), head);
+        assert!(damaged(&head.encode()).all(|bytes| HeadRecord::decode(&bytes).is_err()));
 
         let names = NewNames {
             series: 3,
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_records_are_those_of_the_format_text() {
-        let head = Head {
+        let head = HeadRecord {
             compacted: 3,
             compacted_bytes: 4,
             cursors_at: 5,
@@ -281,12 +281,12 @@ mod tests {
     }
 
     /// Decodes a head in which the version and the sequence are these.
-    fn head_with(version: u8, table_last: u8) -> Result<Head> {
-        let head = Head { compacted: 5, ..Head::default() };
+    fn head_with(version: u8, table_last: u8) -> Result<HeadRecord> {
+        let head = HeadRecord { compacted: 5, ..HeadRecord::default() };
         let mut bytes = head.encode();
         bytes.truncate(bytes.len() - 4);
         (bytes[0], bytes[4]) = (version, table_last);
-        Head::decode(&checked(HEAD, bytes))
+        HeadRecord::decode(&checked(HEAD, bytes))
     }
 
     #[test]

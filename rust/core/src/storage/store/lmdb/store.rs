@@ -5,34 +5,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use heed::{PutFlags, RwTxn};
 
-use super::environment::Environment;
+use super::environment::PlaneEnvironment;
 use super::errors::TxnResult;
 use super::records;
-use super::tables::{Tables, copy_after};
+use super::tables::{PlaneTables, copy_after};
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::{Counts, LogEntry, NewBlock, View};
+use crate::storage::store::entries::{LogEntry, LogView, NewBlock, StoreCounts};
 use crate::storage::store::interface::{
     CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
 };
 use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
-use crate::storage::store::snapshot::Snapshot;
+use crate::storage::store::snapshot::StoreSnapshot;
 
 /// A store in `DIRECTORY/plane.mdb` and `DIRECTORY/log`. Several processes may have the store open
 /// at the same time, each process once.
 pub struct LmdbStore {
     /// The log is dropped before the environment, whose locks it uses.
     pub(super) log: Log,
-    pub(super) env: Environment,
-    pub(super) tables: Tables,
+    pub(super) env: PlaneEnvironment,
+    pub(super) tables: PlaneTables,
     pub(super) segments: SegmentFiles,
     directory: PathBuf,
     poisoned: AtomicBool,
 }
 
 impl LmdbStore {
-    pub(super) fn new(log: Log, env: Environment, tables: Tables, directory: &Path) -> Self {
+    pub(super) fn new(
+        log: Log,
+        env: PlaneEnvironment,
+        tables: PlaneTables,
+        directory: &Path,
+    ) -> Self {
         Self {
             log,
             env,
@@ -104,7 +109,7 @@ impl Store for LmdbStore {
         self.log.leave(end);
     }
 
-    fn view(&self, after: u64, generation: u64) -> Result<View> {
+    fn view(&self, after: u64, generation: u64) -> Result<LogView> {
         self.read_view(after, generation)
     }
 
@@ -133,7 +138,7 @@ impl Store for LmdbStore {
         Ok(cursors.get(key).map(<[u8]>::to_vec))
     }
 
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self) -> Result<StoreCounts> {
         self.env.check_usable()?;
         let head = self.head_after_log()?;
         Ok(head.counts_of(self.log.seen().2))
@@ -219,12 +224,12 @@ impl Store for LmdbStore {
 
     fn set_retention(&self, seconds: u64) -> Result<()> {
         self.write("set the retention", |txn| {
-            let head = records::Head { retention_seconds: seconds, ..self.tables.head(txn)? };
+            let head = records::HeadRecord { retention_seconds: seconds, ..self.tables.head(txn)? };
             self.tables.put_head(txn, head)
         })
     }
 
-    fn snapshot(&self) -> Result<Snapshot> {
+    fn snapshot(&self) -> Result<StoreSnapshot> {
         self.saved_snapshot()
     }
 
@@ -253,7 +258,7 @@ impl Store for LmdbStore {
         self.put_log(entries)
     }
 
-    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+    fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         self.put_snapshot(snapshot)
     }
 

@@ -4,29 +4,29 @@ use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
 use heed::{Database, RoTxn, RwTxn};
 
-use super::environment::Environment;
+use super::environment::PlaneEnvironment;
 use super::errors::TxnResult;
 use super::records;
 use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursors;
 use crate::storage::store::entries::READ_BYTES_MAX;
 
-pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
-type Plain = Database<'static, Bytes, Bytes>;
+pub(super) type SequenceTable = Database<'static, U64<BigEndian>, Bytes>;
+type PlainTable = Database<'static, Bytes, Bytes>;
 
 /// Tables of a store.
-pub(super) struct Tables {
-    /// `"head"` -> [`records::Head`].
-    pub(super) meta: Plain,
+pub(super) struct PlaneTables {
+    /// `"head"` -> [`records::HeadRecord`].
+    pub(super) meta: PlainTable,
     /// Page number -> ids and sealed names.
-    pub(super) names: Sequenced,
+    pub(super) names: SequenceTable,
 }
 
-impl Tables {
-    pub(super) fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
+impl PlaneTables {
+    pub(super) fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::HeadRecord> {
         match self.meta.get(txn, records::HEAD)? {
-            Some(bytes) => Ok(records::Head::decode(bytes)?),
-            None => Ok(records::Head::default()),
+            Some(bytes) => Ok(records::HeadRecord::decode(bytes)?),
+            None => Ok(records::HeadRecord::default()),
         }
     }
 
@@ -41,7 +41,7 @@ impl Tables {
     }
 
     /// Returns the bytes of all pages in use.
-    pub(super) fn used_bytes(&self, env: &Environment) -> Result<u64> {
+    pub(super) fn used_bytes(&self, env: &PlaneEnvironment) -> Result<u64> {
         let pages = env.read("count the pages", |txn| {
             Ok([self.meta.stat(txn)?, self.names.stat(txn)?]
                 .iter()
@@ -62,7 +62,7 @@ impl Tables {
         Ok(stored.map_or_else(|| Ok(Cursors::default()), records::decode_cursors)?)
     }
 
-    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, head: records::Head) -> TxnResult<()> {
+    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, head: records::HeadRecord) -> TxnResult<()> {
         Ok(self.meta.put(txn, records::HEAD, &head.encode())?)
     }
 }
@@ -70,7 +70,7 @@ impl Tables {
 /// Copies the records with keys greater than `after`, in order, until they have [`READ_BYTES_MAX`]
 /// bytes.
 pub(super) fn copy_after(
-    table: Sequenced,
+    table: SequenceTable,
     txn: &RoTxn<'_>,
     after: u64,
 ) -> TxnResult<Vec<(u64, Vec<u8>)>> {

@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::file::{CORRUPT, LogFile};
-use super::frame::{self, Head};
+use super::frame::{self, FrameHead};
 use super::handle::Log;
-use super::shared::Syncing;
+use super::shared::SyncGuard;
 use super::tail::Tail;
-use super::writer::Writer;
+use super::writer::LogWriter;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::locked;
 use crate::storage::store::committer::Commit;
@@ -26,7 +26,7 @@ struct SharedSync<'l> {
 }
 
 impl<'l> Commit<u64, ()> for SharedSync<'l> {
-    type Turn = Option<Syncing<'l>>;
+    type Turn = Option<SyncGuard<'l>>;
 
     fn begin(&self) -> Result<Self::Turn> {
         self.log.turn(self.end)
@@ -158,7 +158,7 @@ impl Log {
 
     /// Waits for the right to sync, and for writers that are likely to append soon. Returns `None`
     /// once another process has made the log durable up to `end`.
-    fn turn(&self, end: u64) -> Result<Option<Syncing<'_>>> {
+    fn turn(&self, end: u64) -> Result<Option<SyncGuard<'_>>> {
         let turns = self.shared.turns();
         loop {
             // Read before the check, so that a turn that ends after the check ends the wait.
@@ -178,7 +178,7 @@ impl Log {
 
     /// Completes the work of a process that died while it appended, and brings `writer` up to date.
     /// The caller has the right to append.
-    pub(super) fn settle(&self, writer: &mut Writer) -> Result<Arc<LogFile>> {
+    pub(super) fn settle(&self, writer: &mut LogWriter) -> Result<Arc<LogFile>> {
         self.settle_rotation()?;
         let (live, written) = (self.shared.live(), self.shared.written());
         let file = match &writer.file {
@@ -213,5 +213,5 @@ fn tail_at(file: &LogFile, last: u64) -> Result<Tail> {
     if last == file.base {
         return Ok(file.start);
     }
-    Head::read(file, last)?.map(|head| head.tail).ok_or(CORRUPT)
+    FrameHead::read(file, last)?.map(|head| head.tail).ok_or(CORRUPT)
 }

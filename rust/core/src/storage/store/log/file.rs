@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::tail::Tail;
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::Counts;
+use crate::storage::store::entries::StoreCounts;
 
 /// Bytes before the first frame of a file: a sector, which a disk writes whole or not at all.
 pub(super) const HEAD_BYTES: usize = 512;
@@ -147,7 +147,7 @@ fn after_head(tail: &Tail) -> Tail {
 
 fn encode_head(log: u64, tail: &Tail) -> Vec<u8> {
     let Tail { end, sequence, counts, chain } = *tail;
-    let Counts { rows, values, rejected, batches, log_bytes } = counts;
+    let StoreCounts { rows, values, rejected, batches, log_bytes } = counts;
     let mut head = MAGIC.to_vec();
     head.extend(VERSION.to_le_bytes());
     head.extend(chain.to_le_bytes());
@@ -176,7 +176,7 @@ fn decode_head(log: u64, base: u64, head: &[u8]) -> Option<Tail> {
     let sequence = next()?;
     let (rows, values, rejected) = (next()?, next()?, next()?);
     let (batches, log_bytes) = (next()?, next()?);
-    let counts = Counts { rows, values, rejected, batches, log_bytes };
+    let counts = StoreCounts { rows, values, rejected, batches, log_bytes };
     let chain = u32::from_le_bytes(*chain);
     is_ours.then_some(after_head(&Tail { end: base, sequence, counts, chain }))
 }

@@ -8,13 +8,13 @@ use super::file::{self, LogFile};
 use crate::model::error::Result;
 
 /// Files by position. A file is opened when it is needed.
-pub(super) struct Files {
+pub(super) struct LogFiles {
     pub(super) directory: PathBuf,
     pub(super) log: u64,
     open: Mutex<BTreeMap<u64, Arc<LogFile>>>,
 }
 
-impl Files {
+impl LogFiles {
     pub(super) fn of(directory: PathBuf, log: u64) -> Self {
         Self { directory, log, open: Mutex::default() }
     }

@@ -7,7 +7,7 @@ use super::file::LogFile;
 use super::tail::Tail;
 use crate::model::error::Result;
 use crate::storage::store::cursor::Cursor;
-use crate::storage::store::entries::{Counts, NewBlock};
+use crate::storage::store::entries::{NewBlock, StoreCounts};
 
 pub(super) const HEAD_BYTES: usize = 96;
 /// Frames begin at multiples of so many bytes.
@@ -19,7 +19,7 @@ const WINDOW_BYTES: usize = 4 << 10;
 
 /// A frame that was found, without its blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct LogFrame {
     /// Position of the frame.
     pub(super) start: u64,
     /// State of the log behind the frame.
@@ -35,7 +35,7 @@ pub(super) struct Frame {
 
 /// Head of a frame.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) start: u64,
     pub(super) synced: u64,
     pub(super) tail: Tail,
@@ -59,7 +59,7 @@ pub(super) fn encode(
     let mut block_count = 0_u32;
     for block in blocks() {
         let log_bytes = block.sealed.len() as u64;
-        counts.add(&Counts { log_bytes, ..block.counts });
+        counts.add(&StoreCounts { log_bytes, ..block.counts });
         if !block.sealed.is_empty() {
             let length = u32::try_from(log_bytes).expect("a block has less than 4 GiB");
             bytes.extend(length.to_le_bytes());
@@ -116,7 +116,7 @@ fn head_checksum(log: u64, head: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-impl Head {
+impl FrameHead {
     /// Decodes the head at the beginning of `bytes`. Returns `None` if it is not a head of this log
     /// at this position.
     pub(super) fn decode(log: u64, start: u64, bytes: &[u8]) -> Option<Self> {
@@ -132,7 +132,7 @@ impl Head {
             return None;
         }
         let body_bytes = long(16)?;
-        let counts = Counts {
+        let counts = StoreCounts {
             rows: long(32)?,
             values: long(40)?,
             rejected: long(48)?,
@@ -167,9 +167,10 @@ impl Head {
 ///
 /// # Errors
 /// Returns [`crate::model::error::Error::Io`] if the file cannot be read.
-pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Option<Frame>> {
+pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Option<LogFrame>> {
     let mut bytes = file.read_up_to(tail.end, WINDOW_BYTES)?;
-    let Some(head) = Head::decode(file.log, tail.end, &bytes).filter(|head| head.follows(tail))
+    let Some(head) =
+        FrameHead::decode(file.log, tail.end, &bytes).filter(|head| head.follows(tail))
     else {
         return Ok(None);
     };
@@ -191,14 +192,14 @@ pub(super) fn read(file: &LogFile, tail: &Tail, is_checked: bool) -> Result<Opti
     Ok(head.frame(body, table_bytes, tail))
 }
 
-impl Head {
+impl FrameHead {
     fn follows(&self, tail: &Tail) -> bool {
         self.chain == tail.chain
             && self.body_bytes.is_multiple_of(ALIGNMENT as u64)
             && tail.sequence.checked_add(self.block_count.into()) == Some(self.tail.sequence)
     }
 
-    fn frame(&self, body: &[u8], table_bytes: u64, before: &Tail) -> Option<Frame> {
+    fn frame(&self, body: &[u8], table_bytes: u64, before: &Tail) -> Option<LogFrame> {
         let lengths_end = 4 * usize::try_from(self.block_count).ok()?;
         let (lengths, rest) = body.split_at_checked(lengths_end)?;
         let lengths = lengths.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
@@ -218,6 +219,6 @@ impl Head {
             && !lengths.contains(&0);
         let blocks_at = self.start + HEAD_BYTES as u64 + table_bytes;
         let Self { start, tail, synced, .. } = *self;
-        is_sound.then_some(Frame { start, tail, synced, lengths, cursors, blocks_at })
+        is_sound.then_some(LogFrame { start, tail, synced, lengths, cursors, blocks_at })
     }
 }

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::file::{self, DIRECTORY, LogFile};
-use super::files::Files;
-use super::index::Index;
+use super::files::LogFiles;
+use super::index::LogIndex;
 use super::marks::{self, Marks};
-use super::recovery::{self, End, Taken};
-use super::shared::{self, LOCK_FILE, Shared, ends};
+use super::recovery::{self, CompactedLog, LogEnd};
+use super::shared::{self, LOCK_FILE, MappedFile, ends};
 use super::tail::Tail;
-use super::writer::Writer;
+use super::writer::LogWriter;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::{ByteLocks, locked};
 use crate::storage::store::committer::Committer;
@@ -21,11 +21,11 @@ use crate::storage::store::gathering::Patience;
 
 /// The log of one plane. Several processes may have it open at the same time, each process once.
 pub(in crate::storage::store) struct Log {
-    pub(super) files: Files,
-    pub(super) shared: Arc<Shared>,
+    pub(super) files: LogFiles,
+    pub(super) shared: Arc<MappedFile>,
     pub(super) marks: Marks,
-    pub(super) writer: Mutex<Writer>,
-    pub(super) index: Mutex<Index>,
+    pub(super) writer: Mutex<LogWriter>,
+    pub(super) index: Mutex<LogIndex>,
     /// Batches that wait for their write. Each gets the end of the frame that has it.
     pub(super) appends: Committer<Vec<NewBlock>, u64>,
     /// Positions that threads of this process wait for to be durable.
@@ -41,14 +41,14 @@ pub(in crate::storage::store) struct Log {
 }
 
 /// The right to open the log of a plane. If the process is alone, it may also make the log.
-pub(in crate::storage::store) struct Opening {
+pub(in crate::storage::store) struct OpenPermit {
     plane: PathBuf,
     lock_file: File,
-    pub(in crate::storage::store) shared: Arc<Shared>,
+    pub(in crate::storage::store) shared: Arc<MappedFile>,
     pub(in crate::storage::store) is_alone: bool,
 }
 
-impl Opening {
+impl OpenPermit {
     /// Waits until no other process is opening the log of `plane` alone.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Opening {
         let path = plane.join(LOCK_FILE);
         let lock_file = shared::open_file(&path)?;
         let is_alone = locked(plane, marks::enter(&lock_file))?;
-        let shared = Arc::new(Shared::map(&lock_file, &path)?);
+        let shared = Arc::new(MappedFile::map(&lock_file, &path)?);
         Ok(Self { plane: plane.to_owned(), lock_file, shared, is_alone })
     }
 
@@ -79,13 +79,13 @@ impl Opening {
     pub(in crate::storage::store) fn finish(
         self,
         log: u64,
-        taken: Taken,
+        taken: CompactedLog,
         locks: &Arc<ByteLocks>,
     ) -> Result<Log> {
-        let files = Files::of(self.plane.join(DIRECTORY), log);
+        let files = LogFiles::of(self.plane.join(DIRECTORY), log);
         let shared = self.shared;
         if self.is_alone {
-            let End { tail, last, live, .. } =
+            let LogEnd { tail, last, live, .. } =
                 recovery::recover(&files, taken, shared.witnessed(log))?;
             shared.begin(log, ends(live, last, &tail))?;
             locked(&self.plane, marks::share(&self.lock_file))?;
@@ -94,7 +94,7 @@ impl Opening {
         }
         let opened = Log {
             writer: Mutex::default(),
-            index: Mutex::new(Index::new(&files)?),
+            index: Mutex::new(LogIndex::new(&files)?),
             failures: shared.failures(),
             files,
             shared,
@@ -124,7 +124,7 @@ impl Log {
         if self.shared.is_in_doubt() {
             self.settle_rotation()?;
             let (live, synced) = (self.shared.live(), self.shared.synced());
-            let End { tail, last, .. } = recovery::heal(&self.files, live, synced)?;
+            let LogEnd { tail, last, .. } = recovery::heal(&self.files, live, synced)?;
             self.shared.publish_ends(ends(live, last, &tail));
             self.shared.note_healed(failures);
         }

@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::file::{CORRUPT, LogFile};
-use super::files::Files;
-use super::frame::{self, Frame};
+use super::files::LogFiles;
+use super::frame::{self, LogFrame};
 use super::tail::Tail;
 use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursor;
-use crate::storage::store::entries::{Counts, LogEntry, READ_BYTES_MAX};
+use crate::storage::store::entries::{LogEntry, READ_BYTES_MAX, StoreCounts};
 
 /// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
 
 /// Blocks from some sequence on, and the cursors of their frames.
-pub(super) struct Index {
+pub(super) struct LogIndex {
     /// State up to which the index has all frames.
     tail: Tail,
     file: Arc<LogFile>,
@@ -25,20 +25,20 @@ pub(super) struct Index {
     first: u64,
     /// Bytes of all blocks that were ever appended before `first`.
     bytes_before: u64,
-    blocks: VecDeque<Place>,
+    blocks: VecDeque<BlockPlace>,
     /// Moves of cursors in order, with the positions of their frames.
     cursors: VecDeque<(u64, Cursor)>,
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct BlockPlace {
     position: u64,
     /// Bytes of all blocks of the log up to this block, and with it.
     bytes_ever: u64,
 }
 
 /// A run of neighbouring blocks in one file.
-pub(super) struct Run {
+pub(super) struct BlockRun {
     file: Arc<LogFile>,
     position: u64,
     bytes: usize,
@@ -46,13 +46,13 @@ pub(super) struct Run {
     blocks: Vec<(u64, usize)>,
 }
 
-impl Index {
+impl LogIndex {
     /// Makes an index that begins with the oldest file.
     ///
     /// # Errors
     /// Returns [`Error::Stale`] if files are removed faster than they can be opened, and the errors
     /// of the machine.
-    pub(super) fn new(files: &Files) -> Result<Self> {
+    pub(super) fn new(files: &LogFiles) -> Result<Self> {
         let mut begun = Err(Error::Stale);
         for _ in 0..LOOKS_MAX {
             begun = Self::begin(files);
@@ -63,7 +63,7 @@ impl Index {
         begun
     }
 
-    fn begin(files: &Files) -> Result<Self> {
+    fn begin(files: &LogFiles) -> Result<Self> {
         let first = files.bases()?.into_iter().next().ok_or(CORRUPT)?;
         let file = files.get(first)?;
         let tail = file.start;
@@ -83,7 +83,7 @@ impl Index {
     /// # Errors
     /// Returns [`Error::Stale`] if files were removed before they were seen, [`Error::Corrupt`] if
     /// a frame is missing, and the errors of the machine.
-    pub(super) fn follow(&mut self, files: &Files, end: u64, live: u64) -> Result<()> {
+    pub(super) fn follow(&mut self, files: &LogFiles, end: u64, live: u64) -> Result<()> {
         if self.tail.end < end {
             files.keep(&self.file);
         }
@@ -117,12 +117,12 @@ impl Index {
         Ok(())
     }
 
-    fn add(&mut self, frame: Frame) {
+    fn add(&mut self, frame: LogFrame) {
         let mut position = frame.blocks_at;
         let mut bytes_ever = self.tail.counts.log_bytes;
         for length in frame.lengths.iter().copied().map(u64::from) {
             bytes_ever += length;
-            self.blocks.push_back(Place { position, bytes_ever });
+            self.blocks.push_back(BlockPlace { position, bytes_ever });
             position += length;
         }
         self.cursors.extend(frame.cursors.into_iter().map(|cursor| (frame.start, cursor)));
@@ -138,7 +138,7 @@ impl Index {
     }
 
     /// Returns the counters, with the bytes of all blocks that were ever appended.
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> StoreCounts {
         self.tail.counts
     }
 
@@ -157,7 +157,7 @@ impl Index {
     }
 
     /// Returns place and length of a block.
-    fn place(&self, sequence: u64) -> Option<(Place, usize)> {
+    fn place(&self, sequence: u64) -> Option<(BlockPlace, usize)> {
         let index = usize::try_from(sequence.checked_sub(self.first)?).ok()?;
         let place = *self.blocks.get(index)?;
         let before = index.checked_sub(1).and_then(|before| self.blocks.get(before));
@@ -167,7 +167,12 @@ impl Index {
 
     /// Returns the places of the blocks after `after` up to `last`, as many as one read returns.
     /// Returns `None` if some of these blocks were forgotten.
-    pub(super) fn runs_between(&self, files: &Files, after: u64, last: u64) -> Option<Vec<Run>> {
+    pub(super) fn runs_between(
+        &self,
+        files: &LogFiles,
+        after: u64,
+        last: u64,
+    ) -> Option<Vec<BlockRun>> {
         let (mut runs, mut bytes) = (Vec::new(), 0);
         for sequence in after.saturating_add(1)..=last.min(self.tail.sequence) {
             bytes += self.add_run(files, sequence, &mut runs)?;
@@ -181,9 +186,9 @@ impl Index {
     /// Returns the places of these blocks, or `None` if the index lacks a block.
     pub(super) fn runs_of(
         &self,
-        files: &Files,
+        files: &LogFiles,
         sequences: impl Iterator<Item = u64>,
-    ) -> Option<Vec<Run>> {
+    ) -> Option<Vec<BlockRun>> {
         let mut runs = Vec::new();
         for sequence in sequences {
             self.add_run(files, sequence, &mut runs)?;
@@ -192,8 +197,8 @@ impl Index {
     }
 
     /// Adds a block to the last run, or as a new run. Returns the length of the block.
-    fn add_run(&self, files: &Files, sequence: u64, runs: &mut Vec<Run>) -> Option<usize> {
-        let (Place { position, .. }, length) = self.place(sequence)?;
+    fn add_run(&self, files: &LogFiles, sequence: u64, runs: &mut Vec<BlockRun>) -> Option<usize> {
+        let (BlockPlace { position, .. }, length) = self.place(sequence)?;
         match runs.last_mut() {
             Some(last) if last.position + last.bytes as u64 == position => {
                 last.bytes += length;
@@ -201,20 +206,25 @@ impl Index {
             }
             _ => {
                 let file = files.at(position)?;
-                runs.push(Run { file, position, bytes: length, blocks: vec![(sequence, length)] });
+                runs.push(BlockRun {
+                    file,
+                    position,
+                    bytes: length,
+                    blocks: vec![(sequence, length)],
+                });
             }
         }
         Some(length)
     }
 
     /// Closes files without blocks of the index. They are opened again when the index reads them.
-    pub(super) fn close_unused(&mut self, files: &Files) {
+    pub(super) fn close_unused(&mut self, files: &LogFiles) {
         files.close_before(self.blocks.front().map_or(u64::MAX, |place| place.position));
         self.live = None;
     }
 
     /// Forgets blocks up to `sequence`, and moves of cursors before `position`.
-    pub(super) fn forget(&mut self, files: &Files, sequence: u64, position: u64) {
+    pub(super) fn forget(&mut self, files: &LogFiles, sequence: u64, position: u64) {
         let count = sequence.saturating_add(1).saturating_sub(self.first);
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.blocks.len());
         let last = self.blocks.drain(..count).next_back();
@@ -230,7 +240,7 @@ impl Index {
     }
 }
 
-impl Run {
+impl BlockRun {
     /// # Errors
     /// Returns [`crate::model::error::Error::Corrupt`] if the file is too short, and the errors of
     /// the machine.

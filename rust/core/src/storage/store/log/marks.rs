@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::storage::store::byte_locks::{ByteLocks, Kind, lock_open_file};
+use crate::storage::store::byte_locks::{ByteLocks, LockKind, lock_open_file};
 
 /// Offset of the mark of position 0: far beyond the marks of transactions.
 const MARKS_AT: u64 = 1 << 62;
@@ -21,9 +21,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// the caller now opens it alone, until it calls [`share`].
 pub(super) fn enter(file: &File) -> io::Result<bool> {
     loop {
-        for kind in [Kind::Exclusive, Kind::Shared] {
+        for kind in [LockKind::Exclusive, LockKind::Shared] {
             if lock_open_file(file, kind)? {
-                return Ok(kind == Kind::Exclusive);
+                return Ok(kind == LockKind::Exclusive);
             }
         }
         std::thread::sleep(LOOK_AGAIN);
@@ -32,7 +32,7 @@ pub(super) fn enter(file: &File) -> io::Result<bool> {
 
 /// Lets other processes join.
 pub(super) fn share(file: &File) -> io::Result<()> {
-    lock_open_file(file, Kind::Shared).map(drop)
+    lock_open_file(file, LockKind::Shared).map(drop)
 }
 
 /// Marks of the frames being written.
@@ -49,7 +49,7 @@ impl Marks {
     }
 
     pub(super) fn mark(&self, positions: &Range<u64>) -> io::Result<()> {
-        self.locks.lock(Kind::Shared, &bytes_of(positions))?;
+        self.locks.lock(LockKind::Shared, &bytes_of(positions))?;
         let mut own = self.own();
         match own.last_mut().filter(|last| last.end == positions.start) {
             Some(last) => last.end = positions.end,

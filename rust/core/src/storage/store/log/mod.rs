@@ -30,7 +30,7 @@ mod visible;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::handle::{Log, Opening};
+pub(super) use self::handle::{Log, OpenPermit};
 pub(super) use self::peek::{file_bytes, peek};
-pub(super) use self::recovery::Taken;
-pub(super) use self::shared::Shared;
+pub(super) use self::recovery::CompactedLog;
+pub(super) use self::shared::MappedFile;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::file::{self, CORRUPT, DIRECTORY};
-use super::files::Files;
-use super::frame::{self, Head};
+use super::files::LogFiles;
+use super::frame::{self, FrameHead};
 use super::handle::Log;
-use super::recovery::{self, Taken};
+use super::recovery::{self, CompactedLog};
 use super::shared::{self, LOCK_FILE};
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::Counts;
+use crate::storage::store::entries::StoreCounts;
 
 /// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
@@ -27,15 +27,15 @@ pub(in crate::storage::store) fn file_bytes(plane: &Path) -> Result<u64> {
 ///
 /// # Errors
 /// Returns [`Error::Corrupt`] if the log is damaged, and the errors of the machine.
-pub(in crate::storage::store) fn peek(plane: &Path, log: u64) -> Result<Counts> {
+pub(in crate::storage::store) fn peek(plane: &Path, log: u64) -> Result<StoreCounts> {
     let mut found = Err(Error::Stale);
     for _ in 0..LOOKS_MAX {
-        let files = Files::of(plane.join(DIRECTORY), log);
+        let files = LogFiles::of(plane.join(DIRECTORY), log);
         let newest = files.bases()?.last().copied().ok_or(CORRUPT)?;
         found = files.get(newest).and_then(|file| {
             let last = shared::last_at(&plane.join(LOCK_FILE), log).unwrap_or(0);
             if last > newest
-                && let Some(head) = Head::read(&file, last)?
+                && let Some(head) = FrameHead::read(&file, last)?
             {
                 return Ok(head.tail.counts);
             }
@@ -59,8 +59,11 @@ impl Log {
     /// # Errors
     /// Returns [`Error::Corrupt`] if the log is damaged, [`Error::Stale`] if compaction removed
     /// files during the read, and the errors of the machine.
-    pub(in crate::storage::store) fn verify(&self, taken: Taken) -> Result<(u64, Counts)> {
-        let files = Files::of(self.files.directory.clone(), self.id());
+    pub(in crate::storage::store) fn verify(
+        &self,
+        taken: CompactedLog,
+    ) -> Result<(u64, StoreCounts)> {
+        let files = LogFiles::of(self.files.directory.clone(), self.id());
         let synced = self.shared.synced();
         let tail = recovery::verify(&files, taken, synced)?;
         Ok((tail.sequence, tail.counts))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::file::{self, CORRUPT, LogFile};
-use super::files::Files;
-use super::frame::{self, ALIGNMENT, Head};
+use super::files::LogFiles;
+use super::frame::{self, ALIGNMENT, FrameHead};
 use super::tail::Tail;
 use crate::model::error::Result;
 
@@ -12,7 +12,7 @@ use crate::model::error::Result;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The end of a log.
-pub(super) struct End {
+pub(super) struct LogEnd {
     pub(super) tail: Tail,
     /// Position of the last frame, or of the live file if it has no frame.
     pub(super) last: u64,
@@ -23,14 +23,14 @@ pub(super) struct End {
 
 /// Parts of a log that are now stored elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct CompactedLog {
     /// Blocks up to this sequence are stored elsewhere.
     pub(crate) compacted: u64,
     /// Cursors of frames before this position are stored elsewhere.
     pub(crate) cursors: u64,
 }
 
-impl Taken {
+impl CompactedLog {
     /// Returns true if no frame before `file` is needed.
     pub(super) fn has_all_before(self, file: &LogFile) -> bool {
         self.has_all_until(&Tail { end: file.base, ..file.start })
@@ -48,7 +48,11 @@ impl Taken {
 /// # Errors
 /// Returns [`crate::model::error::Error::Corrupt`] if durable bytes are missing, and the errors of
 /// the machine.
-pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Result<End> {
+pub(super) fn recover(
+    files: &LogFiles,
+    taken: CompactedLog,
+    witnessed: Option<u64>,
+) -> Result<LogEnd> {
     file::remove_new(&files.directory)?;
     let mut unneeded = Vec::new();
     let end = find_end(files, taken, witnessed, |base| unneeded.push(base))?;
@@ -68,7 +72,7 @@ pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Re
 /// # Errors
 /// Returns [`crate::model::error::Error::Corrupt`] if the log is damaged, and the errors of the
 /// machine.
-pub(super) fn verify(files: &Files, taken: Taken, synced: u64) -> Result<Tail> {
+pub(super) fn verify(files: &LogFiles, taken: CompactedLog, synced: u64) -> Result<Tail> {
     let (end, _) = read(files, taken, synced, |_| ())?;
     if end.tail.end < synced { Err(CORRUPT) } else { Ok(end.tail) }
 }
@@ -76,11 +80,11 @@ pub(super) fn verify(files: &Files, taken: Taken, synced: u64) -> Result<Tail> {
 /// Finds the end as [`recover`] does, but changes no file. Calls `drop_file` with the files that
 /// are not needed.
 fn find_end(
-    files: &Files,
-    taken: Taken,
+    files: &LogFiles,
+    taken: CompactedLog,
     witnessed: Option<u64>,
     drop_file: impl FnMut(u64),
-) -> Result<End> {
+) -> Result<LogEnd> {
     let (mut end, file) = read(files, taken, u64::MAX, drop_file)?;
     let later = synced_later(&file, end.tail.end)?;
     end.safe = end.safe.max(witnessed.unwrap_or(0)).max(later);
@@ -91,11 +95,11 @@ fn find_end(
 
 /// Reads frames up to position `until`, or up to the last frame. Also returns the last file.
 fn read(
-    files: &Files,
-    taken: Taken,
+    files: &LogFiles,
+    taken: CompactedLog,
     until: u64,
     mut drop_file: impl FnMut(u64),
-) -> Result<(End, Arc<LogFile>)> {
+) -> Result<(LogEnd, Arc<LogFile>)> {
     let mut bases = files.bases()?;
     while let [first, second, ..] = *bases {
         if !taken.has_all_before(files.get(second)?.as_ref()) {
@@ -109,7 +113,7 @@ fn read(
         return Err(CORRUPT);
     }
     let mut end =
-        End { tail: first.start, last: first.base, live: first.base, safe: first.start.end };
+        LogEnd { tail: first.start, last: first.base, live: first.base, safe: first.start.end };
     let mut file = first;
     let mut nexts = bases[1..].iter();
     loop {
@@ -126,9 +130,9 @@ fn read(
 ///
 /// # Errors
 /// Returns the errors of [`recover`].
-pub(super) fn heal(files: &Files, live: u64, synced: u64) -> Result<End> {
+pub(super) fn heal(files: &LogFiles, live: u64, synced: u64) -> Result<LogEnd> {
     let file = files.get(live)?;
-    let mut end = End { tail: file.start, last: live, live, safe: synced };
+    let mut end = LogEnd { tail: file.start, last: live, live, safe: synced };
     end.read_file(&file, None, u64::MAX)?;
     if end.tail.end < synced {
         return Err(CORRUPT);
@@ -138,7 +142,7 @@ pub(super) fn heal(files: &Files, live: u64, synced: u64) -> Result<End> {
     Ok(end)
 }
 
-impl End {
+impl LogEnd {
     fn enter(&mut self, file: &LogFile) {
         self.tail = file.start;
         (self.last, self.live) = (file.base, file.base);
@@ -175,7 +179,7 @@ fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
         // A head that crosses the end of a piece is read with the piece that it begins in.
         let bytes = file.read_up_to(at, PIECE_BYTES + frame::HEAD_BYTES)?;
         for offset in (0..bytes.len().min(PIECE_BYTES)).step_by(ALIGNMENT) {
-            if let Some(head) = Head::decode(file.log, at + offset as u64, &bytes[offset..]) {
+            if let Some(head) = FrameHead::decode(file.log, at + offset as u64, &bytes[offset..]) {
                 synced = synced.max(head.synced);
             }
         }
@@ -188,7 +192,7 @@ fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
 
 /// Writes again the frames that may not be durable, because a failed sync leaves pages that no
 /// later sync writes. Clears the bytes behind the end, so that they never pass for a frame.
-fn make_durable(file: &LogFile, end: &End) -> Result<()> {
+fn make_durable(file: &LogFile, end: &LogEnd) -> Result<()> {
     let mut is_changed = end.safe < end.tail.end;
     let mut at = end.safe;
     while at < end.tail.end {

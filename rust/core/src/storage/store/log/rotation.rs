@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use super::file::{self, LogFile};
 use super::handle::Log;
-use super::recovery::Taken;
+use super::recovery::CompactedLog;
 use super::shared::ends;
 use super::tail::Tail;
-use super::writer::Writer;
+use super::writer::LogWriter;
 use crate::model::error::{Error, Result};
 
 /// If the live file has so many compacted bytes, the log continues in another file, even if the
@@ -19,7 +19,7 @@ impl Log {
     ///
     /// # Errors
     /// Returns [`Error::DiskFull`] if the log is unchanged, and [`Error::Io`].
-    pub(super) fn rotate(&self, writer: &mut Writer, live: &LogFile) -> Result<Arc<LogFile>> {
+    pub(super) fn rotate(&self, writer: &mut LogWriter, live: &LogFile) -> Result<Arc<LogFile>> {
         // Only the last file may have frames that are not durable.
         let written = self.shared.written();
         if self.shared.synced() < written
@@ -33,7 +33,7 @@ impl Log {
         self.begin_file(writer, &writer.tail.clone())
     }
 
-    fn begin_file(&self, writer: &mut Writer, tail: &Tail) -> Result<Arc<LogFile>> {
+    fn begin_file(&self, writer: &mut LogWriter, tail: &Tail) -> Result<Arc<LogFile>> {
         let begin = || self.shared.set_rotating(true);
         let created = LogFile::create(&self.files.directory, self.id(), tail, begin);
         let file = created.inspect_err(|error| {
@@ -69,7 +69,7 @@ impl Log {
     ///
     /// # Errors
     /// Returns the errors of the machine.
-    pub(in crate::storage::store) fn trim(&self, taken: Taken) -> Result<()> {
+    pub(in crate::storage::store) fn trim(&self, taken: CompactedLog) -> Result<()> {
         let live = self.live_file()?;
         let compacted = self.index().bytes_ever(taken.compacted);
         let here = compacted.unwrap_or(0).saturating_sub(live.start.counts.log_bytes);

@@ -2,7 +2,7 @@
 //!
 //! A process may be killed between any two stores to the state. So each word is correct by itself,
 //! or shows that work must be completed. The process that opens the log alone makes the state
-//! again, and keeps only [`Shared::witnessed`].
+//! again, and keeps only [`MappedFile::witnessed`].
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,7 +16,7 @@ use super::mutex::MutexSpace;
 use super::tail::Tail;
 use super::turns::Turns;
 use crate::model::error::{Error, Result};
-use crate::storage::store::gathering::Gathering;
+use crate::storage::store::gathering::GroupCounts;
 
 /// Name of the file, next to the plane file.
 pub(in crate::storage::store) const LOCK_FILE: &str = "plane.log-lock";
@@ -27,7 +27,7 @@ const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The content of the file.
 #[repr(C)]
-struct Page {
+struct SharedPage {
     magic: AtomicU64,
     log: AtomicU64,
     /// The log is durable up to this position.
@@ -57,21 +57,21 @@ struct Page {
     unused: AtomicU64,
     appending: MutexSpace,
     syncing: MutexSpace,
-    gathering: Gathering,
+    gathering: GroupCounts,
 }
 
 /// The mapped file.
-pub(in crate::storage::store) struct Shared {
-    page: NonNull<Page>,
+pub(in crate::storage::store) struct MappedFile {
+    page: NonNull<SharedPage>,
     path: PathBuf,
 }
 
 // SAFETY: the words are atomic. The mutexes of the C library are made for use by any thread.
 #[expect(unsafe_code, reason = "a pointer to shared memory")]
-unsafe impl Send for Shared {}
+unsafe impl Send for MappedFile {}
 // SAFETY: as for `Send`.
 #[expect(unsafe_code, reason = "a pointer to shared memory")]
-unsafe impl Sync for Shared {}
+unsafe impl Sync for MappedFile {}
 
 /// Positions to publish when a log was opened alone, or when a file became the live file.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ pub(super) struct Ends {
     pub(super) end: u64,
 }
 
-impl Shared {
+impl MappedFile {
     /// Maps `file`, whose path is `path`.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Shared {
         Ok(Self { page, path: path.to_owned() })
     }
 
-    fn page(&self) -> &Page {
+    fn page(&self) -> &SharedPage {
         // SAFETY: the page was mapped at its full length, and stays mapped until `self` is dropped.
         // The whole page is atomics and cells.
         #[expect(unsafe_code, reason = "a mapped file")]
@@ -245,10 +245,10 @@ impl Shared {
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the system refuses.
-    pub(super) fn lock_appending(&self) -> Result<Held<'_>> {
+    pub(super) fn lock_appending(&self) -> Result<LogGuard<'_>> {
         let space = &self.page().appending;
         space.lock().map_err(|error| Error::io("lock", &self.path, error))?;
-        Ok(Held { space, stays_with_its_thread: std::marker::PhantomData })
+        Ok(LogGuard { space, stays_with_its_thread: std::marker::PhantomData })
     }
 
     /// Takes the right to sync for other threads. Returns `None` if another thread has it. A thread
@@ -256,7 +256,7 @@ impl Shared {
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the system refuses.
-    pub(super) fn try_lock_syncing(&self) -> Result<Option<Syncing<'_>>> {
+    pub(super) fn try_lock_syncing(&self) -> Result<Option<SyncGuard<'_>>> {
         let is_locked = self.page().syncing.try_lock();
         let is_locked = is_locked.map_err(|error| Error::io("lock", &self.path, error))?;
         Ok(is_locked.then(|| self.syncing()))
@@ -266,18 +266,18 @@ impl Shared {
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the system refuses.
-    pub(super) fn lock_syncing(&self) -> Result<Syncing<'_>> {
+    pub(super) fn lock_syncing(&self) -> Result<SyncGuard<'_>> {
         let locked = self.page().syncing.lock();
         locked.map_err(|error| Error::io("lock", &self.path, error))?;
         Ok(self.syncing())
     }
 
-    fn syncing(&self) -> Syncing<'_> {
-        Syncing { page: self.page(), stays_with_its_thread: std::marker::PhantomData }
+    fn syncing(&self) -> SyncGuard<'_> {
+        SyncGuard { page: self.page(), stays_with_its_thread: std::marker::PhantomData }
     }
 
     /// Returns the counts of writers that are likely to append before a sync.
-    pub(super) fn gathering(&self) -> &Gathering {
+    pub(super) fn gathering(&self) -> &GroupCounts {
         &self.page().gathering
     }
 
@@ -287,7 +287,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         // SAFETY: no borrow of the page is left.
         #[expect(unsafe_code, reason = "a mapped file")]
@@ -318,14 +318,14 @@ pub(super) fn open_file(path: &Path) -> Result<File> {
     opened().map_err(|error| Error::io("open", path, error))
 }
 
-fn map_page(file: &File) -> io::Result<NonNull<Page>> {
-    const { assert!(size_of::<Page>() <= PAGE_BYTES) };
+fn map_page(file: &File) -> io::Result<NonNull<SharedPage>> {
+    const { assert!(size_of::<SharedPage>() <= PAGE_BYTES) };
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
     // SAFETY: this is a new mapping. The file has this length, and no process cuts it short.
     #[expect(unsafe_code, reason = "a mapped file")]
     let page =
         unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, file.as_raw_fd(), 0) };
-    match NonNull::new(page.cast::<Page>()) {
+    match NonNull::new(page.cast::<SharedPage>()) {
         Some(mapped) if page != libc::MAP_FAILED => Ok(mapped),
         _ => Err(io::Error::last_os_error()),
     }
@@ -346,24 +346,24 @@ pub(super) fn last_at(path: &Path, log: u64) -> Option<u64> {
 }
 
 /// A lock that this thread holds.
-pub(super) struct Held<'s> {
+pub(super) struct LogGuard<'s> {
     space: &'s MutexSpace,
     stays_with_its_thread: std::marker::PhantomData<*const ()>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for LogGuard<'_> {
     fn drop(&mut self) {
         self.space.unlock();
     }
 }
 
 /// The right to sync for other threads, held by this thread.
-pub(super) struct Syncing<'s> {
-    page: &'s Page,
+pub(super) struct SyncGuard<'s> {
+    page: &'s SharedPage,
     stays_with_its_thread: std::marker::PhantomData<*const ()>,
 }
 
-impl Drop for Syncing<'_> {
+impl Drop for SyncGuard<'_> {
     fn drop(&mut self) {
         self.page.syncing.unlock();
         self.page.turns.end();

@@ -1,6 +1,6 @@
 //! The end of a log.
 
-use crate::storage::store::entries::Counts;
+use crate::storage::store::entries::StoreCounts;
 
 /// State of a log behind some frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) struct Tail {
     /// Sequence of the last block.
     pub(super) sequence: u64,
     /// Counters, with the bytes of all blocks that were ever appended.
-    pub(super) counts: Counts,
+    pub(super) counts: StoreCounts,
     /// Checksum of the last head, which the next head repeats.
     pub(super) chain: u32,
 }

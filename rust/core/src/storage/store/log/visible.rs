@@ -3,12 +3,12 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use super::handle::Log;
-use super::index::Index;
-use super::recovery::Taken;
+use super::index::LogIndex;
+use super::recovery::CompactedLog;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::locked;
 use crate::storage::store::cursor::{Cursor, Cursors};
-use crate::storage::store::entries::{Counts, LogEntry};
+use crate::storage::store::entries::{LogEntry, StoreCounts};
 
 /// Most attempts to open files while other processes remove them.
 const LOOKS_MAX: u32 = 64;
@@ -29,13 +29,13 @@ impl Log {
                 outcome => return outcome.map(|()| index.sequence()),
             }
             // Compaction has removed files that the index had not read.
-            *index = Index::new(&self.files)?;
+            *index = LogIndex::new(&self.files)?;
             end = self.shared.synced();
         }
         Err(Error::Stale)
     }
 
-    pub(super) fn index(&self) -> MutexGuard<'_, Index> {
+    pub(super) fn index(&self) -> MutexGuard<'_, LogIndex> {
         // A panic may leave frames that the index lacks. The next call adds them.
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,20 +125,22 @@ impl Log {
     }
 
     /// Forgets the blocks and cursors that are stored elsewhere.
-    pub(in crate::storage::store) fn forget(&self, taken: Taken) {
+    pub(in crate::storage::store) fn forget(&self, taken: CompactedLog) {
         self.index().forget(&self.files, taken.compacted, taken.cursors);
     }
 
     /// Returns the state as of the last [`Self::follow`]: end, sequence of the last block, and
     /// counters. The counters have the bytes of all blocks that were ever appended.
-    pub(in crate::storage::store) fn seen(&self) -> (u64, u64, Counts) {
+    pub(in crate::storage::store) fn seen(&self) -> (u64, u64, StoreCounts) {
         let index = self.index();
         (index.end(), index.sequence(), index.counts())
     }
 
     /// Returns the state as of the last [`Self::follow`]: sequence of the last block, counters, and
     /// moves of cursors with the positions of their frames. All are of one instant.
-    pub(in crate::storage::store) fn seen_with_cursors(&self) -> (u64, Counts, Vec<(u64, Cursor)>) {
+    pub(in crate::storage::store) fn seen_with_cursors(
+        &self,
+    ) -> (u64, StoreCounts, Vec<(u64, Cursor)>) {
         let index = self.index();
         (index.sequence(), index.counts(), index.cursors())
     }

@@ -16,14 +16,14 @@ const PAGE_BYTES: u64 = 4_096;
 
 /// State of the log when this process last wrote or read it.
 #[derive(Default)]
-pub(super) struct Writer {
+pub(super) struct LogWriter {
     pub(super) file: Option<Arc<LogFile>>,
     pub(super) tail: Tail,
     /// Position up to which the file has space on disk.
     pub(super) space_end: u64,
 }
 
-impl Writer {
+impl LogWriter {
     /// Returns the bytes to reserve behind a frame that ends at `tail`. Example: a small frame that
     /// ends at 100 KiB reserves 24 KiB to spare and 100 KiB more, 124 KiB in all.
     pub(super) fn space_after(&self, file: &LogFile, tail: &Tail) -> usize {

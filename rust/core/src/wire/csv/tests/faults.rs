@@ -2,7 +2,7 @@
 
 use super::{NOW_NS, TIME, field, header, parse, tag, time};
 use crate::model::batch::{FieldType, Values};
-use crate::model::fault::{FaultCode, Refusal, Step};
+use crate::model::fault::{BatchRefusal, FaultCode, LocationStep};
 use crate::wire::csv::{CsvColumns, csv_records};
 
 fn columns() -> CsvColumns {
@@ -12,12 +12,12 @@ fn columns() -> CsvColumns {
 
 /// Returns codes and locations of the faults of `body`.
 fn faults(header: &mut CsvColumns, body: &[u8]) -> Vec<(FaultCode, String)> {
-    let Err(Refusal::Faults(faults)) = parse(header, body) else { panic!("no faults") };
-    let step = |step: &Step| match step {
-        Step::Index(index) => index.to_string(),
-        Step::Key(key) => key.clone(),
+    let Err(BatchRefusal::Faults(faults)) = parse(header, body) else { panic!("no faults") };
+    let step = |step: &LocationStep| match step {
+        LocationStep::Index(index) => index.to_string(),
+        LocationStep::Key(key) => key.clone(),
     };
-    let path = |loc: &[Step]| loc.iter().map(step).collect::<Vec<_>>().join(".");
+    let path = |loc: &[LocationStep]| loc.iter().map(step).collect::<Vec<_>>().join(".");
     faults.iter().map(|fault| (fault.code, path(&fault.loc))).collect()
 }
 

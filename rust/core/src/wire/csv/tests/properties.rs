@@ -5,7 +5,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::{NOW_NS, field, header, parse, tag, time};
-use crate::model::batch::{Batch, FieldType, Rows, Values};
+use crate::model::batch::{Batch, FieldType, RowSet, Values};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::csv::CsvColumns;
@@ -110,8 +110,8 @@ fn view(batch: &Batch) -> Vec<String> {
             for column in &table.columns {
                 let name = &batch.fields[column.field as usize].name;
                 let at = match &column.rows {
-                    Rows::All => Some(row),
-                    Rows::Some(rows) => rows.iter().position(|other| *other as usize == row),
+                    RowSet::All => Some(row),
+                    RowSet::Some(rows) => rows.iter().position(|other| *other as usize == row),
                 };
                 let Some(at) = at else { continue };
                 cells.push(match &column.values {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{INGEST_NS, TIME, words};
 use crate::model::batch::{Batch, ParseResult};
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::{ParseContext, json_records, parse_json, parse_json_lines};
@@ -20,7 +20,7 @@ fn record(fields: &str) -> String {
 
 fn fault_words(body: &[u8]) -> Vec<String> {
     match parse(body) {
-        Err(Refusal::Faults(faults)) => faults.iter().map(words).collect(),
+        Err(BatchRefusal::Faults(faults)) => faults.iter().map(words).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -93,7 +93,7 @@ fn a_record_of_two_lines_is_none_whatever_is_known() {
     let body = format!("{sound}\n{split}");
     let refused =
         parse_json_lines(body.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS));
-    assert!(matches!(refused, Err(Refusal::Faults(faults)) if faults.len() == 2));
+    assert!(matches!(refused, Err(BatchRefusal::Faults(faults)) if faults.len() == 2));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn too_many_are_refused() {
     let names = RawKeyCache::default();
     let refused =
         parse_json_lines(b"{}\n{}\n{}", ParseContext::new(&names, &limits, "acme", INGEST_NS));
-    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 3, max: 2 }));
+    assert_eq!(refused, Err(BatchRefusal::TooManyRecords { received: 3, max: 2 }));
 }
 
 #[test]

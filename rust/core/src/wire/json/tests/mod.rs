@@ -7,7 +7,7 @@ mod rules;
 mod syntax;
 
 use crate::model::batch::{Batch, ParseResult, Values};
-use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::fault::{BatchRefusal, Fault, FaultCode, LocationStep};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS};
@@ -39,7 +39,7 @@ fn accepted(body: &str) -> Batch {
 
 fn faults(body: &str) -> Vec<Fault> {
     match parse(body) {
-        Err(Refusal::Faults(faults)) => faults,
+        Err(BatchRefusal::Faults(faults)) => faults,
         other => panic!("{other:?}: {body}"),
     }
 }
@@ -50,8 +50,8 @@ fn words(fault: &Fault) -> String {
     for (at, step) in fault.loc.iter().enumerate() {
         words.push(if at == 0 { ' ' } else { '.' });
         match step {
-            Step::Index(index) => words += &index.to_string(),
-            Step::Key(key) => words += key,
+            LocationStep::Index(index) => words += &index.to_string(),
+            LocationStep::Key(key) => words += key,
         }
     }
     words
@@ -62,7 +62,7 @@ fn fault_words(body: &str) -> Vec<String> {
 }
 
 fn is_json_invalid(result: &ParseResult) -> bool {
-    matches!(result, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
+    matches!(result, Err(BatchRefusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }
 
 /// Puts every `step`-th of a batch's new series into a cache, numbered from 0.
@@ -76,7 +76,7 @@ fn cache_of(batch: &Batch, step: usize) -> RawKeyCache {
 
 /// Checks the promises of every batch.
 fn check_batch(batch: &Batch) {
-    use crate::model::batch::Rows;
+    use crate::model::batch::RowSet;
     assert_eq!(batch.tables.len(), batch.measurements.len());
     let row_count: usize = batch.tables.iter().map(crate::model::batch::Table::row_count).sum();
     assert_eq!(row_count, batch.accepted_count as usize);
@@ -92,8 +92,8 @@ fn check_batch(batch: &Batch) {
             assert_eq!(field.table as usize, table_at);
             assert_eq!(field.field_type, column.values.field_type());
             match &column.rows {
-                Rows::All => assert_eq!(column.values.len(), table.row_count()),
-                Rows::Some(rows) => {
+                RowSet::All => assert_eq!(column.values.len(), table.row_count()),
+                RowSet::Some(rows) => {
                     assert_eq!(column.values.len(), rows.len());
                     assert!(rows.is_sorted_by(|a, b| a < b));
                     assert!(rows.iter().all(|&row| (row as usize) < table.row_count()));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::model::batch::{CellPosition, Conflict, NEW_SERIES_BASE, Rows};
+use crate::model::batch::{CellPosition, Conflict, NEW_SERIES_BASE, RowSet};
 use crate::model::names::SeriesName;
 use crate::model::time::write_rfc3339;
 
@@ -256,8 +256,8 @@ fn seen(batch: &Batch, known: &[SeriesName]) -> Outcome {
                     Values::Text(values) => Value::Text(values[at].to_string()),
                 };
                 let row = match &column.rows {
-                    Rows::All => at,
-                    Rows::Some(rows) => rows[at] as usize,
+                    RowSet::All => at,
+                    RowSet::Some(rows) => rows[at] as usize,
                 };
                 assert!(rows[row].cells.insert(name.clone(), value).is_none());
             }
@@ -304,17 +304,17 @@ proptest! {
         let first = parse(&format!("[{record}]")).unwrap();
         let alone = parse(&format!("[{:1$},{changed}]", "{}", record.len()));
         match (after_like, alone) {
-            (Ok(batch), Err(Refusal::Faults(faults))) => {
+            (Ok(batch), Err(BatchRefusal::Faults(faults))) => {
                 // The only faults are faults of the empty record.
                 prop_assert_eq!(faults.len(), 2, "{}", changed);
                 prop_assert!(batch.accepted_count >= first.accepted_count);
             }
-            (Err(Refusal::Faults(found)), Err(Refusal::Faults(faults))) => {
-                let own = faults.iter().filter(|fault| fault.loc[0] != Step::Index(0));
+            (Err(BatchRefusal::Faults(found)), Err(BatchRefusal::Faults(faults))) => {
+                let own = faults.iter().filter(|fault| fault.loc[0] != LocationStep::Index(0));
                 let syntax = faults[0].code == FaultCode::JsonInvalid;
                 prop_assert!(found.iter().eq(own) || syntax && found == faults, "{}", changed);
             }
-            (Err(Refusal::InvalidInput { .. }), Err(Refusal::Faults(_))) => {}
+            (Err(BatchRefusal::InvalidInput { .. }), Err(BatchRefusal::Faults(_))) => {}
             (found, alone) => prop_assert!(false, "{found:?} {alone:?}"),
         }
     }

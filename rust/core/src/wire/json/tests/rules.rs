@@ -1,7 +1,7 @@
 //! The rules of a record, by clause of the contract.
 
 use super::*;
-use crate::model::batch::{CellPosition, FieldType, Rows};
+use crate::model::batch::{CellPosition, FieldType, RowSet};
 use crate::model::limits::JSON_DEPTH_MAX;
 
 #[test]
@@ -9,14 +9,14 @@ fn earlier_stages_win() {
     let refused = |body: String| parse(&body).unwrap_err();
     let too_many_tags: Vec<_> = (0..65).map(|tag| format!("\"{tag}\":\"\"")).collect();
     let too_many_tags = tags(&too_many_tags.join(","));
-    let in_tags = Refusal::InvalidInput { field: "tags" };
+    let in_tags = BatchRefusal::InvalidInput { field: "tags" };
     let bad_record = fields("\"a\":null");
     // Syntax comes first, an array before its count, count before schema, and schema before tags.
     let thousand_and_one = vec![bad_record.as_str(); 1_001].join(",");
     assert!(is_json_invalid(&parse(&format!("[{thousand_and_one}"))));
     assert_eq!(
         refused(format!("[{thousand_and_one}]")),
-        Refusal::TooManyRecords { received: 1_001, max: 1_000 },
+        BatchRefusal::TooManyRecords { received: 1_001, max: 1_000 },
         "C28"
     );
     assert_eq!(
@@ -35,7 +35,7 @@ fn earlier_stages_win() {
     // Tags come before fields (also in a rejected record), and both come before types.
     let members = |count: usize| (0..count).map(|field| format!("\"{field}\":1"));
     let wide = |count| fields(&members(count).collect::<Vec<_>>().join(","));
-    let in_fields = Refusal::InvalidInput { field: "fields" };
+    let in_fields = BatchRefusal::InvalidInput { field: "fields" };
     assert_eq!(accepted(&format!("[{}]", wide(4_096))).fields.len(), 4_096, "N1");
     assert_eq!(refused(format!("[{}]", wide(4_097))), in_fields, "N1");
     assert_eq!(refused(format!("[{}]", wide(4_097).replace("2026-", "1999-"))), in_fields, "N1");
@@ -198,9 +198,9 @@ fn gaps_show_in_the_rows_of_a_column() {
     );
     let batch = accepted(&body);
     let columns = &batch.tables[0].columns;
-    assert_eq!(columns[0].rows, Rows::Some(vec![0, 1]));
-    assert_eq!(columns[1].rows, Rows::All);
-    assert_eq!(columns[2].rows, Rows::Some(vec![2]));
+    assert_eq!(columns[0].rows, RowSet::Some(vec![0, 1]));
+    assert_eq!(columns[1].rows, RowSet::All);
+    assert_eq!(columns[2].rows, RowSet::Some(vec![2]));
     assert_eq!(
         (floats(&batch, 0), floats(&batch, 1)),
         (&[1.0, 4.0][..], &[2.0, 3.0, 6.0, 7.0][..])

@@ -3,16 +3,16 @@ use crate::model::batch::FieldType;
 use crate::model::catalog::Catalog;
 use crate::wire::{Backslashes, ParseContext};
 
-use crate::wire::mapping::{Adapter, Mapping, Rule};
+use crate::wire::mapping::{Adapter, NameRules, Rule};
 
-fn mapping() -> Mapping {
+fn mapping() -> NameRules {
     let cpu = Rule {
         measurement: Some("telemetry".into()),
         prefix: "cpu_".into(),
         entity: Some("host".into()),
     };
     let disk = Rule { prefix: "disk_".into(), entity: Some("path".into()), ..cpu.clone() };
-    Mapping::new([("cpu".into(), cpu), ("disk".into(), disk)], Rule::default())
+    NameRules::new([("cpu".into(), cpu), ("disk".into(), disk)], Rule::default())
 }
 
 fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
@@ -32,7 +32,7 @@ fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
 
 /// Returns the lines that were left out, with their faults.
 fn dropped(batch: &Batch) -> Vec<String> {
-    faults_of(Err(Refusal::Faults(batch.dropped.clone())))
+    faults_of(Err(BatchRefusal::Faults(batch.dropped.clone())))
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn names_are_mapped_by_the_measurement_of_the_line() {
 /// Returns the tags of each new series of `body`, read by the rules of a version.
 fn tags_by(backslashes: Backslashes, body: &str) -> Vec<Vec<(String, String)>> {
     let (mapping, catalog, cache) =
-        (Mapping::default(), Catalog::default(), RawKeyCache::default());
+        (NameRules::default(), Catalog::default(), RawKeyCache::default());
     let adapter = Adapter { mapping: &mapping, catalog: &catalog };
     let context = ParseContext::new(&cache, &LIMITS, "acme", NOW_NS);
     let precision = (Precision::Nanoseconds, backslashes);
@@ -114,7 +114,7 @@ fn backslashes_mean_what_they_do_in_the_version_of_the_client() {
 
 #[test]
 fn one_cache_serves_both_rules_of_backslashes() {
-    let (mapping, catalog) = (Mapping::default(), Catalog::default());
+    let (mapping, catalog) = (NameRules::default(), Catalog::default());
     let adapter = Adapter { mapping: &mapping, catalog: &catalog };
     let mut cache = RawKeyCache::default();
     for backslashes in [Backslashes::Apart, Backslashes::Paired] {
@@ -204,9 +204,9 @@ fn lines_that_are_no_text_are_rejected_alone() {
 #[test]
 fn more_lines_than_allowed_refuse_all_of_them() {
     let refused = read(&b"link x=1\n".repeat(6), &[]);
-    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 6, max: 5 }));
+    assert_eq!(refused, Err(BatchRefusal::TooManyRecords { received: 6, max: 5 }));
     let refused = read(&b"link x\n".repeat(6), &[]);
-    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 6, max: 5 }));
+    assert_eq!(refused, Err(BatchRefusal::TooManyRecords { received: 6, max: 5 }));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod rules;
 
 use super::{line_records, parse_adapted_lines, parse_lines};
 use crate::model::batch::{Batch, ParseResult, Values};
-use crate::model::fault::{Refusal, Step};
+use crate::model::fault::{BatchRefusal, LocationStep};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
@@ -40,11 +40,11 @@ fn accepted(body: &str) -> Batch {
 
 /// Returns faults in words: code and location. Example: `int_parsing 3.time`.
 fn faults_of(result: ParseResult) -> Vec<String> {
-    let Err(Refusal::Faults(faults)) = result else { panic!("{result:?}") };
+    let Err(BatchRefusal::Faults(faults)) = result else { panic!("{result:?}") };
     let words = faults.iter().map(|fault| {
         let steps = fault.loc.iter().map(|step| match step {
-            Step::Index(index) => index.to_string(),
-            Step::Key(key) => key.clone(),
+            LocationStep::Index(index) => index.to_string(),
+            LocationStep::Key(key) => key.clone(),
         });
         format!("{} {}", fault.code.as_str(), steps.collect::<Vec<_>>().join("."))
     });

@@ -132,11 +132,13 @@ fn lines_that_are_no_text() {
 fn earlier_stages_win() {
     let six = "m a\n".repeat(6);
     let refused = |body: &str| parse(body).unwrap_err();
-    assert_eq!(refused(&six), Refusal::TooManyRecords { received: 6, max: 5 }, "C28");
+    assert_eq!(refused(&six), BatchRefusal::TooManyRecords { received: 6, max: 5 }, "C28");
     let wide = "m a=1,b=1,c=1,d=1,e=1";
     let tagged = "m,a=1,b=1,c=1,d=1 x=1";
-    let (in_tags, in_fields) =
-        (Refusal::InvalidInput { field: "tags" }, Refusal::InvalidInput { field: "fields" });
+    let (in_tags, in_fields) = (
+        BatchRefusal::InvalidInput { field: "tags" },
+        BatchRefusal::InvalidInput { field: "fields" },
+    );
     assert_eq!(refused(tagged), in_tags, "C20");
     assert_eq!(refused("m,a=1,b=1,c=1,d=1"), in_tags, "C20");
     assert_eq!(refused("m,=1 x=1"), in_tags, "C22");
@@ -151,7 +153,7 @@ fn earlier_stages_win() {
 #[test]
 fn beyond_the_bound_on_records_nothing_is_kept() {
     let body: Vec<_> = (0..1_000).map(|at| format!("m,entity_id={at} f{at}=1\n")).collect();
-    let refused = Refusal::TooManyRecords { received: 1_000, max: 5 };
+    let refused = BatchRefusal::TooManyRecords { received: 1_000, max: 5 };
     assert_eq!(parse(&body.concat()), Err(refused));
 }
 

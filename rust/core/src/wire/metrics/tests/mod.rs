@@ -3,13 +3,13 @@
 mod otlp;
 mod remote_write;
 
-use crate::model::batch::{Batch, FieldType, NEW_SERIES_BASE, ParseResult, Rows, Values};
+use crate::model::batch::{Batch, FieldType, NEW_SERIES_BASE, ParseResult, RowSet, Values};
 use crate::model::catalog::Catalog;
-use crate::model::fault::{Refusal, Step};
+use crate::model::fault::{BatchRefusal, LocationStep};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
-use crate::wire::mapping::{Adapter, Mapping, Rule};
+use crate::wire::mapping::{Adapter, NameRules, Rule};
 use crate::wire::{ParseContext, Protocol, tokens::protobuf};
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
@@ -55,14 +55,14 @@ fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(u8::try_from(value).unwrap());
 }
 
-fn mapping() -> Mapping {
+fn mapping() -> NameRules {
     let rule = |prefix: &str, entity: Option<&str>| Rule {
         measurement: Some("link".into()),
         prefix: prefix.into(),
         entity: entity.map(str::to_owned),
     };
     let rules = [("up".to_owned(), rule("is_", Some("job"))), ("down".into(), rule("", None))];
-    Mapping::new(rules, Rule::default())
+    NameRules::new(rules, Rule::default())
 }
 
 /// Returns a catalog with a single field, which is a text.
@@ -124,8 +124,8 @@ fn rows_of(batch: &Batch, catalog: &Catalog) -> Vec<String> {
             for column in &table.columns {
                 let Values::Float(values) = &column.values else { panic!("{column:?}") };
                 let at = match &column.rows {
-                    Rows::All => Some(row),
-                    Rows::Some(rows) => rows.iter().position(|at| *at as usize == row),
+                    RowSet::All => Some(row),
+                    RowSet::Some(rows) => rows.iter().position(|at| *at as usize == row),
                 };
                 let name = &batch.fields[column.field as usize].name;
                 fields.extend(at.map(|at| format!("{name}={}", values[at])));
@@ -142,8 +142,8 @@ fn rows_of(batch: &Batch, catalog: &Catalog) -> Vec<String> {
 fn dropped(batch: &Batch) -> Vec<String> {
     let words = batch.dropped.iter().map(|fault| {
         let steps = fault.loc.iter().map(|step| match step {
-            Step::Index(index) => index.to_string(),
-            Step::Key(key) => key.clone(),
+            LocationStep::Index(index) => index.to_string(),
+            LocationStep::Key(key) => key.clone(),
         });
         format!("{} {}", steps.collect::<Vec<_>>().join("."), fault.code.as_str())
     });
@@ -151,5 +151,5 @@ fn dropped(batch: &Batch) -> Vec<String> {
 }
 
 fn is_malformed(result: &ParseResult) -> bool {
-    *result == Err(Refusal::InvalidInput { field: "payload" })
+    *result == Err(BatchRefusal::InvalidInput { field: "payload" })
 }

@@ -136,7 +136,7 @@ fn more_samples_than_allowed_are_refused_whole() {
     let labels = [("__name__", "load"), ("instance", "a")];
     let samples: Vec<_> = (0..7).map(|age| (age, 1.0)).collect();
     let refused = parse(&series(&labels, &samples));
-    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 7, max: 6 }));
+    assert_eq!(refused, Err(BatchRefusal::TooManyRecords { received: 7, max: 6 }));
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::{is_acceptable, parse_protobuf};
 use crate::model::batch::{Batch, ParseResult, Values};
-use crate::model::fault::Refusal;
+use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, write_rfc3339};
@@ -32,14 +32,14 @@ fn parse(body: &[u8]) -> ParseResult {
 fn refusal(records: &[Record]) -> Option<&'static str> {
     match parse(&encode(records)) {
         Ok(_) => None,
-        Err(Refusal::InvalidInput { field }) => Some(field),
-        Err(Refusal::TooManyRecords { .. }) => Some("too many"),
+        Err(BatchRefusal::InvalidInput { field }) => Some(field),
+        Err(BatchRefusal::TooManyRecords { .. }) => Some("too many"),
         Err(other) => panic!("{other:?}"),
     }
 }
 
 fn is_malformed(body: &[u8]) -> bool {
-    parse(body) == Err(Refusal::InvalidInput { field: "payload" })
+    parse(body) == Err(BatchRefusal::InvalidInput { field: "payload" })
 }
 
 fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

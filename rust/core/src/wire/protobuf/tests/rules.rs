@@ -90,7 +90,7 @@ fn times() {
     for time in [nanos(-1), nanos(1_000_000_000), integer(1, 253_402_300_800), integer(1, i64::MIN)]
     {
         let refused = parse(&timed(Some(&time)));
-        assert_eq!(refused, Err(Refusal::InvalidInput { field: "time" }), "L13: {time:?}");
+        assert_eq!(refused, Err(BatchRefusal::InvalidInput { field: "time" }), "L13: {time:?}");
     }
     let future = parse(&timed(Some(&nanos(1)))).unwrap();
     assert_eq!((future.tables[0].times_ns[0], future.clamped_count), (NOW_NS, 1), "D10");
@@ -157,7 +157,7 @@ fn the_last_one_wins() {
 fn a_value_of_no_kind_refuses_the_call() {
     for part in [entry(4, "v", b""), delimited(4, b""), delimited(4, &delimited(1, b"v"))] {
         let body = message(&[record().parts(), vec![part]].concat());
-        assert_eq!(parse(&body), Err(Refusal::InvalidInput { field: "fields" }), "L8");
+        assert_eq!(parse(&body), Err(BatchRefusal::InvalidInput { field: "fields" }), "L8");
     }
 }
 
@@ -253,9 +253,13 @@ fn tags_in_pieces_are_the_same_tags() {
 fn more_tags_than_can_be_right_are_read_but_not_kept() {
     let mut parts = record().parts();
     parts.extend((0..5_000).map(|tag| entry(3, &tag.to_string(), b"x")));
-    assert_eq!(parse(&message(&parts)), Err(Refusal::InvalidInput { field: "tags" }), "C20");
+    assert_eq!(parse(&message(&parts)), Err(BatchRefusal::InvalidInput { field: "tags" }), "C20");
     parts.push(entry(3, "entity_id", b""));
-    assert_eq!(parse(&message(&parts)), Err(Refusal::InvalidInput { field: "entity_id" }), "L10");
+    assert_eq!(
+        parse(&message(&parts)),
+        Err(BatchRefusal::InvalidInput { field: "entity_id" }),
+        "L10"
+    );
     parts.push(entry(3, "a", b"\xff"));
     assert!(is_malformed(&message(&parts)));
 }

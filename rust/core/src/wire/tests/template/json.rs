@@ -43,7 +43,7 @@ fn the_fields_of_json_records_come_in_any_order_and_some_are_absent() {
         twice.push(record(r#""c":1,"a":2,"b":true,"a":3"#, 99));
         let body: Vec<_> = twice.iter().map(String::as_bytes).collect();
         let refused = parse(Format::Json, &json_array(&body), &RawKeyCache::default());
-        assert!(matches!(refused, Err(Refusal::Faults(faults)) if faults.len() == 1));
+        assert!(matches!(refused, Err(BatchRefusal::Faults(faults)) if faults.len() == 1));
     }
 }
 

@@ -11,8 +11,8 @@ fn room(batch: &Batch) -> usize {
     columns
         .map(|column| {
             let rows = match &column.rows {
-                Rows::All => 0,
-                Rows::Some(rows) => rows.capacity(),
+                RowSet::All => 0,
+                RowSet::Some(rows) => rows.capacity(),
             };
             rows + match &column.values {
                 Values::Float(values) => values.capacity(),

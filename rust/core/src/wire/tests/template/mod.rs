@@ -9,8 +9,8 @@ mod lines;
 mod memory;
 mod protobuf;
 
-use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
-use crate::model::fault::{FaultCode, Refusal};
+use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, RowSet, Values};
+use crate::model::fault::{BatchRefusal, FaultCode};
 use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::raw_keys::RawKeyCache;
@@ -33,10 +33,10 @@ fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
 fn meaning(answer: ParseResult, known: &[SeriesName]) -> Vec<String> {
     let batch = match answer {
         Ok(batch) => batch,
-        Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid => {
+        Err(BatchRefusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid => {
             return vec!["no JSON".to_owned()];
         }
-        Err(Refusal::Faults(mut faults)) => {
+        Err(BatchRefusal::Faults(mut faults)) => {
             for fault in &mut faults {
                 fault.loc.remove(0);
             }
@@ -66,8 +66,8 @@ fn rows(batch: &Batch, known: &[SeriesName]) -> Vec<String> {
             };
             let cells = table.columns.iter().filter_map(|column| {
                 let at = match &column.rows {
-                    Rows::All => row,
-                    Rows::Some(rows) => rows.iter().position(|some| *some as usize == row)?,
+                    RowSet::All => row,
+                    RowSet::Some(rows) => rows.iter().position(|some| *some as usize == row)?,
                 };
                 let value = match &column.values {
                     Values::Float(values) => format!("{:?}", values[at]),

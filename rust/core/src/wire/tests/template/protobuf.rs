@@ -102,7 +102,7 @@ fn a_message_that_ends_anywhere_else_than_behind_a_record_is_malformed() {
         if end % one == 0 {
             assert_eq!(answer.map(|batch| batch.accepted_count as usize), Ok(end / one));
         } else {
-            assert_eq!(answer, Err(Refusal::InvalidInput { field: "payload" }), "L7");
+            assert_eq!(answer, Err(BatchRefusal::InvalidInput { field: "payload" }), "L7");
         }
     }
 }

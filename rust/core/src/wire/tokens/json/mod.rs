@@ -6,4 +6,4 @@ mod scan;
 mod number;
 mod string;
 
-pub(crate) use scan::{Scan, Scanner, Syntax};
+pub(crate) use scan::{JsonResult, Scanner, Syntax};

@@ -1,7 +1,7 @@
 //! Numbers of JSON as the nearest double.
 
 use super::power::nearest;
-use super::scan::{Scan, Scanner};
+use super::scan::{JsonResult, Scanner};
 use crate::model::swar::{digit_count, digits_and_others, eight_digits, few_digits, number, word};
 
 /// Powers of ten by exponent.
@@ -14,7 +14,7 @@ const EXPONENT_MAX: i64 = 1 << 32;
 
 /// A number as it is written: `mantissa * 10^exponent`, negated if `negative`. Example: `-1.25` is
 /// 125 * 10^-2, negated.
-struct Number {
+struct JsonNumber {
     mantissa: u64,
     exponent: i64,
     negative: bool,
@@ -25,7 +25,7 @@ struct Number {
 impl Scanner<'_> {
     /// Reads a number as the nearest double, ties to even. Infinite if it is too large.
     #[inline]
-    pub(crate) fn double(&mut self) -> Scan<f64> {
+    pub(crate) fn double(&mut self) -> JsonResult<f64> {
         if let Some((value, length)) = short_decimal(word(self.rest())) {
             self.at += length;
             return Ok(value);
@@ -70,7 +70,7 @@ impl Scanner<'_> {
     }
 
     /// Reads any number. Returns it with the offset after it.
-    fn any_double(mut self) -> Scan<(f64, usize)> {
+    fn any_double(mut self) -> JsonResult<(f64, usize)> {
         let start = self.at;
         let number = self.number()?;
         let magnitude = if number.exact { nearest(number.mantissa, number.exponent) } else { None };
@@ -82,18 +82,18 @@ impl Scanner<'_> {
     }
 
     /// Returns the offset after the number that begins here.
-    pub(crate) fn number_end(mut self) -> Scan<usize> {
+    pub(crate) fn number_end(mut self) -> JsonResult<usize> {
         self.number().map(|_| self.at)
     }
 
     /// Reads the number from `start` to here. The standard library rounds every form correctly.
     #[cold]
-    fn rare_double(self, start: usize) -> Scan<f64> {
+    fn rare_double(self, start: usize) -> JsonResult<f64> {
         Ok(self.span(start, self.at)?.parse().unwrap_or(f64::INFINITY))
     }
 
     #[inline]
-    fn number(&mut self) -> Scan<Number> {
+    fn number(&mut self) -> JsonResult<JsonNumber> {
         let negative = self.take(b'-');
         let whole_start = self.at;
         let mut mantissa = 0;
@@ -121,7 +121,7 @@ impl Scanner<'_> {
             (shift, self.at) = self.exponent()?;
             exponent += shift;
         }
-        Ok(Number { mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
+        Ok(JsonNumber { mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
     }
 
     /// Appends the digits from here on to `mantissa`. Returns it with the offset after them. The
@@ -145,7 +145,7 @@ impl Scanner<'_> {
 
     /// Reads an exponent from the letter on. Returns it with the offset after it.
     #[cold]
-    fn exponent(mut self) -> Scan<(i64, usize)> {
+    fn exponent(mut self) -> JsonResult<(i64, usize)> {
         self.at += 1;
         let negative = self.peek() == b'-';
         if matches!(self.peek(), b'+' | b'-') {

@@ -8,7 +8,7 @@ use crate::model::swar::equal_bytes;
 pub(crate) struct Syntax(pub(crate) usize);
 
 /// Result of a scan.
-pub(crate) type Scan<T> = Result<T, Syntax>;
+pub(crate) type JsonResult<T> = Result<T, Syntax>;
 
 /// A position in a document. `at` is a character boundary between tokens.
 ///
@@ -43,7 +43,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(crate) fn error<T>(&self) -> Scan<T> {
+    pub(crate) fn error<T>(&self) -> JsonResult<T> {
         Err(Syntax(self.at.min(self.text.len())))
     }
 
@@ -56,7 +56,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(crate) fn expect(&mut self, byte: u8) -> Scan<()> {
+    pub(crate) fn expect(&mut self, byte: u8) -> JsonResult<()> {
         if self.take(byte) { Ok(()) } else { self.error() }
     }
 
@@ -80,7 +80,7 @@ impl<'a> Scanner<'a> {
 
     /// Goes from after a key to before its value.
     #[inline]
-    pub(crate) fn colon(&mut self) -> Scan<()> {
+    pub(crate) fn colon(&mut self) -> JsonResult<()> {
         if !self.take(b':') {
             self.skip_space();
             self.expect(b':')?;
@@ -100,7 +100,7 @@ impl<'a> Scanner<'a> {
     /// Goes from after an element to before the next element. If there is no element, goes after
     /// `close` and returns false.
     #[inline]
-    pub(crate) fn next(&mut self, close: u8) -> Scan<bool> {
+    pub(crate) fn next(&mut self, close: u8) -> JsonResult<bool> {
         self.skip_space();
         if self.take(b',') {
             self.skip_space();
@@ -126,12 +126,12 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(crate) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
+    pub(crate) fn literal(&mut self, literal: &[u8]) -> JsonResult<()> {
         if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
     /// Returns the offset after the value that begins here, inside of `depth` arrays and objects.
-    pub(crate) fn value_end(mut self, depth: usize) -> Scan<usize> {
+    pub(crate) fn value_end(mut self, depth: usize) -> JsonResult<usize> {
         match self.peek() {
             b'"' => return self.string_end(),
             b'{' | b'[' if depth >= JSON_DEPTH_MAX => return self.error(),
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         Ok(self.at)
     }
 
-    fn object_end(mut self, depth: usize) -> Scan<usize> {
+    fn object_end(mut self, depth: usize) -> JsonResult<usize> {
         self.expect(b'{')?;
         let mut more = self.first(b'}');
         while more {
@@ -157,7 +157,7 @@ impl<'a> Scanner<'a> {
         Ok(self.at)
     }
 
-    fn array_end(mut self, depth: usize) -> Scan<usize> {
+    fn array_end(mut self, depth: usize) -> JsonResult<usize> {
         self.expect(b'[')?;
         let mut more = self.first(b']');
         while more {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Scan, Scanner, Syntax};
+use super::scan::{JsonResult, Scanner, Syntax};
 use crate::model::swar::{HIGH_BITS, ONES, equal_bytes};
 
 /// Finds, as [`equal_bytes`] does, the first byte that ends a run of plain string bytes.
@@ -32,7 +32,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads a string and unescapes it.
     #[inline]
-    pub(crate) fn string(&mut self) -> Scan<Cow<'a, str>> {
+    pub(crate) fn string(&mut self) -> JsonResult<Cow<'a, str>> {
         self.expect(b'"')?;
         let start = self.at;
         let end = self.plain_end(start);
@@ -46,20 +46,20 @@ impl<'a> Scanner<'a> {
     }
 
     /// Returns the offset after the string that begins here.
-    pub(crate) fn string_end(mut self) -> Scan<usize> {
+    pub(crate) fn string_end(mut self) -> JsonResult<usize> {
         self.string().map(|_| self.at)
     }
 
     /// Returns the text between two offsets that are ends of tokens or ASCII characters.
     #[inline]
-    pub(crate) fn span(&self, start: usize, end: usize) -> Scan<&'a str> {
+    pub(crate) fn span(&self, start: usize, end: usize) -> JsonResult<&'a str> {
         self.text.get(start..end).ok_or(Syntax(start))
     }
 
     /// Reads the string whose plain beginning reaches from `start` to `end`. Returns it with the
     /// offset after it.
     #[cold]
-    fn escaped_string(mut self, mut start: usize, mut end: usize) -> Scan<(String, usize)> {
+    fn escaped_string(mut self, mut start: usize, mut end: usize) -> JsonResult<(String, usize)> {
         let mut out = String::new();
         loop {
             out.push_str(self.span(start, end)?);
@@ -75,7 +75,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn escape(&mut self) -> Scan<char> {
+    fn escape(&mut self) -> JsonResult<char> {
         self.expect(b'\\')?;
         let plain = match self.peek() {
             byte @ (b'"' | b'\\' | b'/') => char::from(byte),
@@ -93,7 +93,7 @@ impl<'a> Scanner<'a> {
 
     /// Reads from the `u` on. A pair of surrogates is one character, and a lone surrogate is
     /// refused. Example: `\ud83d\ude80` is one rocket.
-    fn unicode_escape(&mut self) -> Scan<char> {
+    fn unicode_escape(&mut self) -> JsonResult<char> {
         let start = self.at;
         let unit = self.code_unit()?;
         if !(0xd800..0xdc00).contains(&unit) {
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
         char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00)).ok_or(Syntax(start))
     }
 
-    fn code_unit(&mut self) -> Scan<u32> {
+    fn code_unit(&mut self) -> JsonResult<u32> {
         self.expect(b'u')?;
         let mut unit = 0;
         for _ in 0..4 {

@@ -7,4 +7,4 @@ pub use text::Backslashes;
 pub(crate) use text::{
     MEASUREMENT, NAME, is_end, line_ends, line_length, skip_spaces, tag, tags_length,
 };
-pub(crate) use value::{Invalid, boolean, integer, is_unquoted_end, string, unquoted};
+pub(crate) use value::{IntegerFault, boolean, integer, is_unquoted_end, string, unquoted};

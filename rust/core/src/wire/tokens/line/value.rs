@@ -11,7 +11,7 @@ const DIGITS_MAX: usize = 19;
 
 /// Why a text is not an integer of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Invalid {
+pub(crate) enum IntegerFault {
     /// Not an integer.
     Syntax,
     /// An integer that needs more than 64 bits with a sign.
@@ -19,11 +19,11 @@ pub(crate) enum Invalid {
 }
 
 /// An integer and the number of its characters.
-pub(crate) type Number = (i64, usize);
+pub(crate) type ParsedInteger = (i64, usize);
 
 /// Reads the integer at the start of `rest`. Example: `-17i` gives -17 and 3.
 #[inline]
-pub(crate) fn integer(rest: &[u8]) -> Result<Number, Invalid> {
+pub(crate) fn integer(rest: &[u8]) -> Result<ParsedInteger, IntegerFault> {
     let negative = rest.first() == Some(&b'-');
     let start = usize::from(negative);
     let mut at = start;
@@ -43,7 +43,7 @@ pub(crate) fn integer(rest: &[u8]) -> Result<Number, Invalid> {
     }
     let digits = rest.get(start..at).unwrap_or_default();
     let value = match digits.len() {
-        0 => return Err(Invalid::Syntax),
+        0 => return Err(IntegerFault::Syntax),
         1..=DIGITS_MAX => 0_i64.checked_add_unsigned(magnitude).filter(|_| !negative),
         _ => None,
     };
@@ -54,9 +54,9 @@ pub(crate) fn integer(rest: &[u8]) -> Result<Number, Invalid> {
 }
 
 /// Reads the integer in the first `length` bytes, which is negative or has many digits.
-fn signed(rest: &[u8], length: usize) -> Result<Number, Invalid> {
+fn signed(rest: &[u8], length: usize) -> Result<ParsedInteger, IntegerFault> {
     let text = rest.get(..length).and_then(|text| std::str::from_utf8(text).ok());
-    let value = text.and_then(|text| text.parse().ok()).ok_or(Invalid::Size)?;
+    let value = text.and_then(|text| text.parse().ok()).ok_or(IntegerFault::Size)?;
     Ok((value, length))
 }
 
@@ -133,10 +133,10 @@ mod tests {
         assert_eq!(integer(b"0000000000000000000000007i"), Ok((7, 25)));
         assert_eq!(integer(b"-0"), Ok((0, 2)));
         for text in ["", "-", "+1", "i", "x1"] {
-            assert_eq!(integer(text.as_bytes()), Err(Invalid::Syntax), "{text}");
+            assert_eq!(integer(text.as_bytes()), Err(IntegerFault::Syntax), "{text}");
         }
         for text in ["9223372036854775808", "-9223372036854775809", "99999999999999999999999"] {
-            assert_eq!(integer(text.as_bytes()), Err(Invalid::Size), "{text}");
+            assert_eq!(integer(text.as_bytes()), Err(IntegerFault::Size), "{text}");
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Reader, Scan, delimited, fixed64, nearest, text, varint};
+use super::scan::{MessageReader, ProtobufResult, delimited, fixed64, nearest, text, varint};
 use crate::model::time::timestamp_ns;
-use crate::wire::value::Value;
+use crate::wire::value::CellValue;
 
 /// The field `tags` of `TelemetryRecord`.
 pub(crate) const TAGS: u32 = delimited(3);
@@ -19,7 +19,7 @@ const INT_VALUE: u32 = varint(4);
 
 /// Stands for a value that is not set before the record ends. It is not a number, so it is refused
 /// too.
-pub(crate) const UNSET: Value<'static> = Value::Float(f64::NAN);
+pub(crate) const UNSET: CellValue<'static> = CellValue::Float(f64::NAN);
 
 /// A `Timestamp`.
 #[derive(Default)]
@@ -31,8 +31,8 @@ pub(crate) struct Timestamp {
 impl Timestamp {
     /// Merges the message `bytes` into this message.
     #[inline]
-    pub(crate) fn merge(&mut self, bytes: &[u8]) -> Scan<()> {
-        let mut reader = Reader::new(bytes);
+    pub(crate) fn merge(&mut self, bytes: &[u8]) -> ProtobufResult<()> {
+        let mut reader = MessageReader::new(bytes);
         while !reader.is_empty() {
             match reader.tag()? {
                 SECONDS => self.seconds = reader.varint()?.cast_signed(),
@@ -53,14 +53,17 @@ impl Timestamp {
 /// Merges a `FieldValue` into `value`: the last field of a oneof counts. Integers become the
 /// nearest double.
 #[inline]
-pub(crate) fn merge_field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> Scan<()> {
-    let mut reader = Reader::new(bytes);
+pub(crate) fn merge_field_value<'a>(
+    bytes: &'a [u8],
+    value: &mut CellValue<'a>,
+) -> ProtobufResult<()> {
+    let mut reader = MessageReader::new(bytes);
     while !reader.is_empty() {
         *value = match reader.tag()? {
-            NUMBER_VALUE => Value::Float(reader.double()?),
-            BOOL_VALUE => Value::Bool(reader.varint()? != 0),
-            STRING_VALUE => Value::Text(Cow::Borrowed(text(reader.delimited()?)?)),
-            INT_VALUE => Value::Float(nearest(reader.varint()?.cast_signed())),
+            NUMBER_VALUE => CellValue::Float(reader.double()?),
+            BOOL_VALUE => CellValue::Bool(reader.varint()? != 0),
+            STRING_VALUE => CellValue::Text(Cow::Borrowed(text(reader.delimited()?)?)),
+            INT_VALUE => CellValue::Float(nearest(reader.varint()?.cast_signed())),
             other => {
                 reader.skip(other)?;
                 continue;
@@ -72,7 +75,7 @@ pub(crate) fn merge_field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> S
 
 /// Takes adjacent entries of `tags`. Reads only their lengths.
 #[inline]
-pub(crate) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
+pub(crate) fn tags_run<'a>(reader: &mut MessageReader<'a>) -> ProtobufResult<&'a [u8]> {
     let start = reader.rest;
     reader.tag()?;
     reader.delimited()?;

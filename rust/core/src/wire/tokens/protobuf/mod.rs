@@ -6,5 +6,6 @@ mod message;
 
 pub(crate) use message::{TAGS, Timestamp, UNSET, merge_field_value, tags_run};
 pub(crate) use scan::{
-    LAST_BYTE_MAX, Malformed, Reader, Scan, delimited, fixed64, nearest, text, varint,
+    LAST_BYTE_MAX, MalformedMessage, MessageReader, ProtobufResult, delimited, fixed64, nearest,
+    text, varint,
 };

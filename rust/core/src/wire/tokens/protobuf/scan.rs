@@ -4,9 +4,9 @@ use crate::model::swar::{HIGH_BITS, word};
 
 /// The bytes are not a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub(crate) struct MalformedMessage;
 
-pub(crate) type Scan<T> = Result<T, Malformed>;
+pub(crate) type ProtobufResult<T> = Result<T, MalformedMessage>;
 
 /// Bytes of the longest varint.
 const VARINT_BYTES_MAX: usize = 10;
@@ -14,7 +14,8 @@ const VARINT_BYTES_MAX: usize = 10;
 const TAG_BYTES_MAX: usize = 5;
 pub(crate) const LAST_BYTE_MAX: u8 = 0x7f;
 
-/// Returns a field's number and wire type, as [`Reader::tag`] reads it. Example: `varint(4)` is 32.
+/// Returns a field's number and wire type, as [`MessageReader::tag`] reads it. Example: `varint(4)`
+/// is 32.
 pub(crate) const fn varint(number: u32) -> u32 {
     number << 3
 }
@@ -31,11 +32,11 @@ pub(crate) const fn delimited(number: u32) -> u32 {
 
 /// The rest of a message.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct MessageReader<'a> {
     pub(crate) rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     pub(crate) const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
@@ -47,18 +48,18 @@ impl<'a> Reader<'a> {
 
     /// Reads number and wire type of the next field.
     #[inline]
-    pub(crate) fn tag(&mut self) -> Scan<u32> {
+    pub(crate) fn tag(&mut self) -> ProtobufResult<u32> {
         if let [byte, rest @ ..] = self.rest
             && *byte <= LAST_BYTE_MAX
         {
             self.rest = rest;
             return Ok(u32::from(*byte));
         }
-        u32::try_from(self.long_varint(TAG_BYTES_MAX)?).map_err(|_| Malformed)
+        u32::try_from(self.long_varint(TAG_BYTES_MAX)?).map_err(|_| MalformedMessage)
     }
 
     #[inline]
-    pub(crate) fn varint(&mut self) -> Scan<u64> {
+    pub(crate) fn varint(&mut self) -> ProtobufResult<u64> {
         if let [byte, rest @ ..] = self.rest
             && *byte <= LAST_BYTE_MAX
         {
@@ -78,7 +79,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bits beyond the 64th are lost, as in the reference implementations.
-    fn long_varint(&mut self, bytes_max: usize) -> Scan<u64> {
+    fn long_varint(&mut self, bytes_max: usize) -> ProtobufResult<u64> {
         let mut value = 0;
         for (at, byte) in self.rest.iter().take(bytes_max).enumerate() {
             value |= u64::from(byte & LAST_BYTE_MAX) << (7 * at);
@@ -87,53 +88,53 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(Malformed)
+        Err(MalformedMessage)
     }
 
     /// Reads the length of a string or message.
     #[inline]
-    pub(crate) fn length(&mut self) -> Scan<usize> {
-        usize::try_from(self.varint()?).map_err(|_| Malformed)
+    pub(crate) fn length(&mut self) -> ProtobufResult<usize> {
+        usize::try_from(self.varint()?).map_err(|_| MalformedMessage)
     }
 
     /// Reads the bytes of a string or message.
     #[inline]
-    pub(crate) fn delimited(&mut self) -> Scan<&'a [u8]> {
+    pub(crate) fn delimited(&mut self) -> ProtobufResult<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
     }
 
     /// Reads a double.
     #[inline]
-    pub(crate) fn double(&mut self) -> Scan<f64> {
-        let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(Malformed)?;
+    pub(crate) fn double(&mut self) -> ProtobufResult<f64> {
+        let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(MalformedMessage)?;
         self.rest = rest;
         Ok(f64::from_le_bytes(*bytes))
     }
 
     /// Reads eight bytes, lowest byte first.
     #[inline]
-    pub(crate) fn word(&mut self) -> Scan<u64> {
+    pub(crate) fn word(&mut self) -> ProtobufResult<u64> {
         Ok(self.double()?.to_bits())
     }
 
     /// Skips the value of an unknown field.
-    pub(crate) fn skip(&mut self, tag: u32) -> Scan<()> {
+    pub(crate) fn skip(&mut self, tag: u32) -> ProtobufResult<()> {
         if tag >> 3 == 0 {
-            return Err(Malformed);
+            return Err(MalformedMessage);
         }
         match tag & 7 {
             0 => self.varint().map(drop),
             1 => self.take(8).map(drop),
             2 => self.delimited().map(drop),
             5 => self.take(4).map(drop),
-            _ => Err(Malformed),
+            _ => Err(MalformedMessage),
         }
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
+    pub(crate) fn take(&mut self, length: usize) -> ProtobufResult<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(MalformedMessage)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -157,6 +158,6 @@ pub(crate) const fn nearest(value: i64) -> f64 {
 
 /// Returns a string, which must be UTF-8 in proto3.
 #[inline]
-pub(crate) fn text(bytes: &[u8]) -> Scan<&str> {
-    std::str::from_utf8(bytes).map_err(|_| Malformed)
+pub(crate) fn text(bytes: &[u8]) -> ProtobufResult<&str> {
+    std::str::from_utf8(bytes).map_err(|_| MalformedMessage)
 }

@@ -12,7 +12,7 @@ use super::opening::plane_path;
 use super::{LmdbStore, records};
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
-use crate::storage::store::{Counts, LogEntry, NewBlock, NewNames, Store};
+use crate::storage::store::{LogEntry, NewBlock, NewNames, Store, StoreCounts};
 
 mod child;
 
@@ -27,7 +27,7 @@ mod twin;
 mod writers;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
-    let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+    let counts = StoreCounts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
     NewBlock { sealed, counts, cursor: None }
 }
 

@@ -1,7 +1,7 @@
 //! Counts read from the files alone.
 
 use super::*;
-use crate::storage::store::peeked::Peeked;
+use crate::storage::store::peeked::PeekedCounts;
 
 #[test]
 fn counts_are_read_without_a_lock_while_commits_go_on() {
@@ -10,7 +10,7 @@ fn counts_are_read_without_a_lock_while_commits_go_on() {
     assert!(matches!(missing, Err(Error::Missing(_))), "{missing:?}");
     let store = LmdbStore::create(directory.path()).unwrap();
     let peek = || LmdbStore::peek(directory.path()).unwrap();
-    assert_eq!(peek().counts, Counts::default());
+    assert_eq!(peek().counts, StoreCounts::default());
     store.append_names(0, &names(3, &[])).unwrap();
     let mut segment = store.create_segment(&[7; 16]).unwrap();
     segment.append(&[1; 100]).unwrap();
@@ -35,8 +35,8 @@ fn counts_are_read_without_a_lock_while_commits_go_on() {
     assert_eq!((space.tables + space.free, space.segments), (file_bytes, 100));
     assert!(space.tables > 0 && space.log > 20_000);
     let counts = store.counts().unwrap();
-    let expected = Peeked { counts, generation: 1, series: 3, segments: 1, space };
-    let while_locked: Result<Peeked> = store.env.write("stand still", |_| Ok(peek()));
+    let expected = PeekedCounts { counts, generation: 1, series: 3, segments: 1, space };
+    let while_locked: Result<PeekedCounts> = store.env.write("stand still", |_| Ok(peek()));
     assert_eq!((peek(), while_locked.unwrap()), (expected, expected));
 }
 

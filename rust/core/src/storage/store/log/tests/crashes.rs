@@ -15,7 +15,7 @@ fn leave_frame(log: &Log, tail: &Tail, sealed: &[u8], kept: usize) -> Tail {
 }
 
 fn tail_of(log: &Log) -> Tail {
-    let mut writer = Writer::default();
+    let mut writer = LogWriter::default();
     log.settle(&mut writer).unwrap();
     writer.tail
 }

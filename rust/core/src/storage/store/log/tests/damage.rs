@@ -82,7 +82,7 @@ fn a_log_cut_short_under_an_open_handle_is_damaged_until_it_is_whole() {
         File::options().write(true).open(&path).unwrap().write_all_at(&whole, 0).unwrap();
         assert_eq!(read(&log).unwrap().len(), 4);
         // The next read begins at the beginning again.
-        *log.index() = Index::new(&log.files).unwrap();
+        *log.index() = LogIndex::new(&log.files).unwrap();
     }
 }
 
@@ -90,7 +90,7 @@ fn a_log_cut_short_under_an_open_handle_is_damaged_until_it_is_whole() {
 fn a_log_that_ends_before_what_was_compacted_is_damaged() {
     let directory = tempfile::tempdir().unwrap();
     let whole = filled(directory.path());
-    let taken = |compacted| Taken { compacted, cursors: 0 };
+    let taken = |compacted| CompactedLog { compacted, cursors: 0 };
     assert!(open_taken(directory.path(), taken(whole.len() as u64)).is_ok());
     let opened = open_taken(directory.path(), taken(1 + whole.len() as u64));
     assert!(matches!(opened, Err(Error::Corrupt { .. })));

@@ -19,7 +19,8 @@ fn two_handles_append_in_turn_and_see_all() {
         }
     }
     let bytes = expected.iter().map(|content| content.len() as u64).sum();
-    let counts = Counts { rows: 120, values: 200, rejected: 40, batches: 40, log_bytes: bytes };
+    let counts =
+        StoreCounts { rows: 120, values: 200, rejected: 40, batches: 40, log_bytes: bytes };
     assert!(handles.iter().all(|handle| handle.seen().2 == counts));
     drop(handles);
     let reopened = open(directory.path()).unwrap();
@@ -53,7 +54,7 @@ fn compacted_files_go_under_another_handle_that_has_not_read_them() {
         (0..10).for_each(|_| append(&log, &vec![1; 20_000]));
         last += 10;
         log.follow().unwrap();
-        let taken = Taken { compacted: last, cursors: log.seen().0 };
+        let taken = CompactedLog { compacted: last, cursors: log.seen().0 };
         log.trim(taken).unwrap();
         log.forget(taken);
     }
@@ -70,7 +71,7 @@ fn compacted_files_go_under_another_handle_that_has_not_read_them() {
     assert!(left <= 256 << 10, "{left} bytes");
     append(&idle, b"idle");
     drop([log, reader, idle]);
-    let taken = Taken { compacted: last, cursors: u64::MAX };
+    let taken = CompactedLog { compacted: last, cursors: u64::MAX };
     let log = open_taken(directory.path(), taken).unwrap();
     log.follow().unwrap();
     assert_eq!(log.between(last, u64::MAX).unwrap().unwrap().len(), 2);
@@ -86,7 +87,7 @@ fn cursors_are_kept_with_the_frames_they_came_with() {
         log.append(vec![block], || ()).unwrap();
     };
     with(b"a", b"block");
-    let taken = Taken {
+    let taken = CompactedLog {
         compacted: 1,
         cursors: {
             log.follow().unwrap();

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::file::{self, DIRECTORY, LogFile};
 use super::frame;
-use super::index::Index;
+use super::index::LogIndex;
 use super::shared::LOCK_FILE;
-use super::writer::Writer;
-use super::{Log, Opening, Taken};
+use super::writer::LogWriter;
+use super::{CompactedLog, Log, OpenPermit};
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
-use crate::storage::store::entries::{Counts, LogEntry, NewBlock};
+use crate::storage::store::entries::{LogEntry, NewBlock, StoreCounts};
 
 mod crashes;
 mod damage;
@@ -23,13 +23,13 @@ mod pending;
 const LOG: u64 = 0x0123_4567_89ab_cdef;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
-    let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+    let counts = StoreCounts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
     NewBlock { sealed, counts, cursor: None }
 }
 
 /// Makes a new log in `plane`.
 fn create(plane: &Path) -> Log {
-    let opening = Opening::begin(plane).unwrap();
+    let opening = OpenPermit::begin(plane).unwrap();
     assert!(opening.is_alone);
     opening.create(LOG).unwrap();
     drop(opening);
@@ -37,14 +37,14 @@ fn create(plane: &Path) -> Log {
 }
 
 fn open(plane: &Path) -> Result<Log> {
-    open_taken(plane, Taken::default())
+    open_taken(plane, CompactedLog::default())
 }
 
-fn open_taken(plane: &Path, taken: Taken) -> Result<Log> {
+fn open_taken(plane: &Path, taken: CompactedLog) -> Result<Log> {
     let mut options = File::options();
     let locks = options.create(true).truncate(false).read(true).write(true);
     let locks = locks.open(plane.join("marks")).unwrap();
-    Opening::begin(plane)?.finish(LOG, taken, &Arc::new(ByteLocks::on(locks)))
+    OpenPermit::begin(plane)?.finish(LOG, taken, &Arc::new(ByteLocks::on(locks)))
 }
 
 fn append(log: &Log, sealed: &[u8]) {

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::{Counters, Histogram, Served, Status, new_request_id};
+use super::{AnswerStatus, Counters, Histogram, ServedRequest, new_request_id};
 
 fn word(file: &File, index: u64) -> u64 {
     let mut bytes = [0; 8];
@@ -63,11 +63,11 @@ fn ids_are_hexadecimal_and_never_the_same() {
 
 #[test]
 fn a_line_has_all_that_was_found_out() {
-    let served = Served {
+    let served = ServedRequest {
         request_id: "abc",
         method: "GET",
         route: "/topology",
-        status: Status::Http(200),
+        status: AnswerStatus::Http(200),
         error: None,
         tenant: Some("acme"),
         key_id: Some("k\"1"),
@@ -77,7 +77,7 @@ fn a_line_has_all_that_was_found_out() {
         bytes_out: 89,
         process: "http",
     };
-    let of = |served: Served<'_>, at| String::from_utf8(served.line(at)).unwrap();
+    let of = |served: ServedRequest<'_>, at| String::from_utf8(served.line(at)).unwrap();
     assert_eq!(
         of(served, UNIX_EPOCH + Duration::new(1_709_251_199, 4_567)),
         concat!(
@@ -89,8 +89,8 @@ fn a_line_has_all_that_was_found_out() {
             "\n"
         )
     );
-    let refused = Served {
-        status: Status::Grpc("PERMISSION_DENIED"),
+    let refused = ServedRequest {
+        status: AnswerStatus::Grpc("PERMISSION_DENIED"),
         error: Some("tenant_disabled"),
         tenant: None,
         duration: Duration::from_micros(5),

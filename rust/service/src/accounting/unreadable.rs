@@ -7,7 +7,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use fleetcast_core::model::json::write_string;
-use fleetcast_core::plane::Written;
+use fleetcast_core::plane::WriteReport;
 
 use super::log_line::{write_line, write_timestamp};
 
@@ -16,12 +16,12 @@ const PAUSE: Duration = Duration::from_mins(1);
 const KNOWN_MAX: usize = 4_096;
 
 /// Instant of the last line about a key and a reason, and the count of records since then.
-type Known = HashMap<(String, &'static str), (Instant, u64)>;
+type LineCounts = HashMap<(String, &'static str), (Instant, u64)>;
 
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+static KNOWN: LazyLock<Mutex<LineCounts>> = LazyLock::new(Mutex::default);
 
 /// Writer of unreadable records.
-pub struct Source<'t> {
+pub struct RecordSource<'t> {
     /// The tenant.
     pub tenant: &'t str,
     /// The id of the key.
@@ -31,7 +31,7 @@ pub struct Source<'t> {
 }
 
 /// Logs the records of a batch that no read shows.
-pub fn note_unreadable(source: &Source<'_>, written: &Written) {
+pub fn note_unreadable(source: &RecordSource<'_>, written: &WriteReport) {
     let counts = [written.no_entity_count, written.other_measurement_count];
     let names = written.unseen_measurements.iter().flatten();
     let kinds =
@@ -65,7 +65,7 @@ fn due(key_id: &str, reason: &'static str, count: u32, now: Instant) -> Option<u
 }
 
 fn line(
-    source: &Source<'_>,
+    source: &RecordSource<'_>,
     reason: &str,
     records: u64,
     measurement: &str,

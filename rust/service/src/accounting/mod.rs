@@ -1,4 +1,4 @@
-//! Books on requests: counters, histograms, lines of the access log.
+//! Accounting of requests: counters, histograms, lines of the access log.
 //!
 //! The names and bounds of the counters come from the application, which counts in the same
 //! counters.
@@ -17,7 +17,9 @@ mod tests;
 
 pub use counters::{Counters, Histogram};
 pub use line_bound::{name_process, refusal_is_logged, tell_left_out, write_served};
-pub use log_line::{Served, Status};
+pub use log_line::{AnswerStatus, ServedRequest};
 pub use request_id::new_request_id;
-pub use requests::{Books, Entry, Indexes, RequestIndexes, RequestLabels, UnderWay, WriteIndexes};
-pub use unreadable::{Source, note_unreadable};
+pub use requests::{
+    Accounting, InFlightGuard, Indexes, RequestEntry, RequestIndexes, RequestLabels, WriteIndexes,
+};
+pub use unreadable::{RecordSource, note_unreadable};

@@ -1,4 +1,4 @@
-"""Stores of tenants as a surface uses them: opened, and opened again after a failure."""
+"""Planes of tenants as a surface uses them: opened, and opened again after a failure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class TenantStores:
-    """The stores behind one surface."""
+class TenantPlanes:
+    """The planes behind one surface."""
 
     def __init__(self, services: SurfaceServices) -> None:
         self._engine = services.engine

@@ -7,31 +7,31 @@ use std::time::Duration;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
-use fleetcast_service::books::{
-    self, Books, Counters, Histogram, Indexes, RequestIndexes, RequestLabels, Source, Status,
-    WriteIndexes,
+use fleetcast_service::accounting::{
+    self, Accounting, AnswerStatus, Counters, Histogram, Indexes, RecordSource, RequestIndexes,
+    RequestLabels, WriteIndexes,
 };
 
 use crate::arguments::at;
-use crate::door::asked;
+use crate::gil::asked;
 use crate::results::WriteResult;
 
-/// Opens the engine's books. `metrics.surfaces.Books` describes their members.
+/// Opens the engine's accounting. `metrics.surfaces.EngineAccounting` describes its members.
 #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
-pub(crate) fn open_books(books: &Bound<'_, PyAny>) -> PyResult<Arc<Books>> {
+pub(crate) fn open_accounting(accounting: &Bound<'_, PyAny>) -> PyResult<Arc<Accounting>> {
     // SAFETY: the descriptor is borrowed for this call only, and the call fails if it is not open.
     // If we duplicated the descriptor, closing the copy would release the process's locks on rows
     // of counters (POSIX).
-    let memory = unsafe { BorrowedFd::borrow_raw(at(books, "counters")?) };
-    let counters = Counters::map(memory, at(books, "counters_bytes")?)?;
+    let memory = unsafe { BorrowedFd::borrow_raw(at(accounting, "counters")?) };
+    let counters = Counters::map(memory, at(accounting, "counters_bytes")?)?;
     let indexes = PyIndexes {
-        of_requests: at(books, "requests")?,
-        of_writes: at(books, "writes")?,
-        of_cpu: at(books, "cpu")?,
-        bounds: at::<Vec<f64>>(books, "bounds_seconds")?.into(),
+        of_requests: at(accounting, "requests")?,
+        of_writes: at(accounting, "writes")?,
+        of_cpu: at(accounting, "cpu")?,
+        bounds: at::<Vec<f64>>(accounting, "bounds_seconds")?.into(),
     };
-    let (answered, process) = (at(books, "answered")?, at::<String>(books, "process")?);
-    Ok(Arc::new(Books::new(counters, Box::new(indexes), answered, &process)))
+    let (answered, process) = (at(accounting, "answered")?, at::<String>(accounting, "process")?);
+    Ok(Arc::new(Accounting::new(counters, Box::new(indexes), answered, &process)))
 }
 
 /// Methods of Python that return the indexes of counters, by the labels they count.
@@ -55,8 +55,8 @@ impl Indexes for PyIndexes {
     fn of_requests(&self, labels: &RequestLabels) -> Option<RequestIndexes> {
         asked(|py| {
             let status = match labels.status {
-                Status::Http(status) => status.into_py_any(py)?,
-                Status::Grpc(status) => status.into_py_any(py)?,
+                AnswerStatus::Http(status) => status.into_py_any(py)?,
+                AnswerStatus::Grpc(status) => status.into_py_any(py)?,
             };
             let RequestLabels { method, route, code, is_over_share, .. } = *labels;
             let labels = (method, route, status, labels.account.as_deref(), code, is_over_share);
@@ -113,11 +113,11 @@ pub(crate) fn write_served(
     process: &str,
 ) {
     let status = match &status {
-        PyStatus::Http(status) => Status::Http(*status),
-        PyStatus::Grpc(name) => Status::Grpc(name),
+        PyStatus::Http(status) => AnswerStatus::Http(*status),
+        PyStatus::Grpc(name) => AnswerStatus::Grpc(name),
     };
     let duration = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    let whose = books::Served {
+    let whose = accounting::ServedRequest {
         request_id,
         method,
         route,
@@ -131,28 +131,28 @@ pub(crate) fn write_served(
         bytes_out,
         process,
     };
-    books::write_served(&whose);
+    accounting::write_served(&whose);
 }
 
 #[pyfunction]
 #[pyo3(signature = (client, /))]
 pub(crate) fn refusal_is_logged(client: &str) -> bool {
-    books::refusal_is_logged(client)
+    accounting::refusal_is_logged(client)
 }
 
 #[pyfunction]
 #[pyo3(signature = (process, /))]
 pub(crate) fn name_process(process: &str) {
-    books::name_process(process);
+    accounting::name_process(process);
 }
 
 #[pyfunction]
 pub(crate) fn tell_left_out(py: Python<'_>) {
-    py.detach(books::tell_left_out);
+    py.detach(accounting::tell_left_out);
 }
 
 /// Logs the records of a batch that no read can show.
 #[pyfunction]
 pub(crate) fn note_unreadable(tenant: &str, key_id: &str, process: &str, result: &WriteResult) {
-    books::note_unreadable(&Source { tenant, key_id, process }, result.written());
+    accounting::note_unreadable(&RecordSource { tenant, key_id, process }, result.written());
 }

@@ -14,19 +14,19 @@ use crate::model::error::{Error, Result};
 /// Longest wait of an opening for calls in progress on the same store, which was closed before.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
-type Claims = BTreeMap<PathBuf, Arc<AtomicBool>>;
+type OpenPaths = BTreeMap<PathBuf, Arc<AtomicBool>>;
 
-static CLAIMS: Mutex<Claims> = Mutex::new(BTreeMap::new());
+static OPEN_PATHS: Mutex<OpenPaths> = Mutex::new(BTreeMap::new());
 static GIVEN_UP: Condvar = Condvar::new();
 
 /// The right to have a file open. Dropping it gives up the right.
-pub(in crate::storage) struct Claim {
+pub(in crate::storage) struct OpenGuard {
     path: PathBuf,
     is_closed: Arc<AtomicBool>,
 }
 
-impl Claim {
-    /// Claims `path`, a file in a directory that exists. If the file was closed while calls were in
+impl OpenGuard {
+    /// Takes `path`, a file in a directory that exists. If the file was closed while calls were in
     /// progress, waits a short time for these calls.
     ///
     /// # Errors
@@ -40,17 +40,17 @@ impl Claim {
         let (directory, name) = path.parent().zip(path.file_name()).unwrap_or((path, "".as_ref()));
         let directory = directory.canonicalize();
         let path = directory.map_err(|error| Error::io("find", path, error))?.join(name);
-        let is_closing = |claims: &mut Claims| {
-            claims.get(&path).is_some_and(|is_closed| is_closed.load(Ordering::Acquire))
+        let is_closing = |open_paths: &mut OpenPaths| {
+            open_paths.get(&path).is_some_and(|is_closed| is_closed.load(Ordering::Acquire))
         };
-        let waited = GIVEN_UP.wait_timeout_while(claims(), CLOSING_MAX, is_closing);
-        let (mut claims, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        if claims.contains_key(&path) {
+        let waited = GIVEN_UP.wait_timeout_while(open_paths(), CLOSING_MAX, is_closing);
+        let (mut open_paths, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if open_paths.contains_key(&path) {
             let closing = timeout.timed_out();
             return Err(refused(if closing { "is still being closed" } else { "is open already" }));
         }
         let is_closed = Arc::new(AtomicBool::new(false));
-        claims.insert(path.clone(), Arc::clone(&is_closed));
+        open_paths.insert(path.clone(), Arc::clone(&is_closed));
         Ok(Self { path, is_closed })
     }
 
@@ -64,13 +64,13 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
-        claims().remove(&self.path);
+        open_paths().remove(&self.path);
         GIVEN_UP.notify_all();
     }
 }
 
-fn claims() -> MutexGuard<'static, Claims> {
-    CLAIMS.lock().unwrap_or_else(PoisonError::into_inner)
+fn open_paths() -> MutexGuard<'static, OpenPaths> {
+    OPEN_PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }

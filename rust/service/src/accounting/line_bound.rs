@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use fleetcast_core::model::json::write_string;
 
-use super::log_line::{Served, write_line, write_timestamp};
+use super::log_line::{ServedRequest, write_line, write_timestamp};
 
 /// Lines of one client in a second.
 const CLIENT_LINES_MAX: usize = 10;
@@ -31,13 +31,13 @@ static REFUSALS: LazyLock<LineBound> = LazyLock::new(LineBound::default);
 /// Decides which lines are written, and counts the lines left out.
 #[derive(Default)]
 struct LineBound {
-    counts: Mutex<Counts>,
+    counts: Mutex<LineTally>,
     /// The name of the process. A thread that tells counts holds it, so that a flush waits.
     process: Mutex<String>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct LineTally {
     window_began: Option<Instant>,
     total: usize,
     written: HashMap<String, usize>,
@@ -46,7 +46,7 @@ struct Counts {
 
 /// Writes the line of a request. The lines of a client whose requests are refused, or need no key,
 /// are bounded.
-pub fn write_served(served: &Served<'_>) {
+pub fn write_served(served: &ServedRequest<'_>) {
     let is_tenants = served.error.is_none() && served.tenant.is_some();
     if is_tenants || refusal_is_logged(served.client) {
         write_line(&served.line(SystemTime::now()));
@@ -87,7 +87,7 @@ pub fn tell_left_out() {
     }
 }
 
-impl Counts {
+impl LineTally {
     /// Counts a line. Returns true if it is to be written, and if it is the first line left out.
     fn admit(&mut self, client: &str, now: Instant) -> (bool, bool) {
         if self.window_began.is_none_or(|began| began + WINDOW <= now) {
@@ -145,13 +145,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn admitted(counts: &mut Counts, client: &str, lines: usize, now: Instant) -> usize {
+    fn admitted(counts: &mut LineTally, client: &str, lines: usize, now: Instant) -> usize {
         (0..lines).map(|_| usize::from(counts.admit(client, now).0)).sum()
     }
 
     #[test]
     fn refused_clients_fill_no_log_and_the_others_are_heard() {
-        let (mut counts, now) = (Counts::default(), Instant::now());
+        let (mut counts, now) = (LineTally::default(), Instant::now());
         assert_eq!(admitted(&mut counts, "a", 1_000, now), CLIENT_LINES_MAX);
         assert_eq!(admitted(&mut counts, "b", 5, now), 5);
         assert_eq!(counts.take_left_out(), [("a".to_owned(), 1_000 - CLIENT_LINES_MAX)]);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn refused_clients_of_any_number_write_a_bounded_number_of_lines() {
-        let (mut counts, now) = (Counts::default(), Instant::now());
+        let (mut counts, now) = (LineTally::default(), Instant::now());
         let clients = (0..5_000).map(|number| format!("2001:db8::{number:x}"));
         let written: usize = clients.map(|client| admitted(&mut counts, &client, 1, now)).sum();
         assert_eq!(written, PROCESS_LINES_MAX);

@@ -5,13 +5,13 @@ use std::hash::Hash;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use fleetcast_core::plane::Written;
+use fleetcast_core::plane::WriteReport;
 use fleetcast_front::fair::Owner;
 
 use super::counters::{Counters, Histogram};
 use super::line_bound::write_served;
-use super::log_line::{Served, Status};
-use super::unreadable::{Source, note_unreadable};
+use super::log_line::{AnswerStatus, ServedRequest};
+use super::unreadable::{RecordSource, note_unreadable};
 
 /// Bound on the count of cached indexes: of accounts and routes, and of tenants.
 const KNOWN_MAX: usize = 65_536;
@@ -24,7 +24,7 @@ pub struct RequestLabels {
     /// The path, or the call.
     pub route: &'static str,
     /// The status of the answer.
-    pub status: Status<'static>,
+    pub status: AnswerStatus<'static>,
     /// The error code of the answer, if the answer is an error.
     pub code: Option<&'static str>,
     /// The account, if the key is known.
@@ -73,30 +73,30 @@ pub trait Indexes: Send + Sync {
     fn of_writes(&self, tenant: &str) -> Option<WriteIndexes>;
 }
 
-type Known<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
+type IndexCache<K, V> = RwLock<HashMap<K, Arc<V>, foldhash::fast::RandomState>>;
 
 /// Counts and logs requests of one process. Safe to share between threads.
-pub struct Books {
+pub struct Accounting {
     counters: Counters,
     indexes: Box<dyn Indexes>,
     /// The index of the counter of requests answered here; `None` if they are not counted.
     answered: Option<usize>,
     /// The name of the process.
     process: String,
-    requests: Known<RequestLabels, RequestIndexes>,
-    writes: Known<Owner, WriteIndexes>,
+    requests: IndexCache<RequestLabels, RequestIndexes>,
+    writes: IndexCache<Owner, WriteIndexes>,
     /// Counters of the CPU time of accounts.
-    cpu: Known<Owner, usize>,
+    cpu: IndexCache<Owner, usize>,
 }
 
 /// A request that is under way.
-pub struct Entry {
-    books: Arc<Books>,
+pub struct RequestEntry {
+    accounting: Arc<Accounting>,
     indexes: Option<Arc<RequestIndexes>>,
 }
 
-impl Books {
-    /// Makes books that count in `counters`, at the indexes that `indexes` knows.
+impl Accounting {
+    /// Makes an accounting that counts in `counters`, at the indexes that `indexes` knows.
     #[must_use]
     pub fn new(
         counters: Counters,
@@ -110,12 +110,12 @@ impl Books {
     }
 
     /// Counts a request as under way.
-    pub fn begin(self: &Arc<Self>, labels: &RequestLabels) -> Entry {
+    pub fn begin(self: &Arc<Self>, labels: &RequestLabels) -> RequestEntry {
         let indexes = known(&self.requests, labels, || self.indexes.of_requests(labels));
         if let Some(indexes) = &indexes {
             self.counters.add(indexes.in_flight, 1);
         }
-        Entry { books: Arc::clone(self), indexes }
+        RequestEntry { accounting: Arc::clone(self), indexes }
     }
 
     /// Learns the tenant of an account, for which CPU time is counted.
@@ -132,7 +132,7 @@ impl Books {
     }
 
     /// Counts a batch that was written by a key.
-    pub fn wrote(&self, account: &Owner, (tenant, key_id): (&str, &str), written: &Written) {
+    pub fn wrote(&self, account: &Owner, (tenant, key_id): (&str, &str), written: &WriteReport) {
         let indexes = known(&self.writes, account, || self.indexes.of_writes(tenant));
         let Some(indexes) = indexes else { return };
         let counters = &self.counters;
@@ -143,7 +143,7 @@ impl Books {
         if written.no_entity_count + written.other_measurement_count > 0 {
             counters.add(indexes.no_entity, written.no_entity_count.into());
             counters.add(indexes.other_measurement, written.other_measurement_count.into());
-            note_unreadable(&Source { tenant, key_id, process: &self.process }, written);
+            note_unreadable(&RecordSource { tenant, key_id, process: &self.process }, written);
         }
     }
 
@@ -154,60 +154,60 @@ impl Books {
     }
 }
 
-impl Entry {
+impl RequestEntry {
     /// Counts and logs the request when it has its answer.
-    pub fn end(self, served: &Served<'_>) {
-        let (counters, duration): (_, Duration) = (&self.books.counters, served.duration);
+    pub fn end(self, served: &ServedRequest<'_>) {
+        let (counters, duration): (_, Duration) = (&self.accounting.counters, served.duration);
         if let Some(indexes) = &self.indexes {
             indexes.counts.iter().for_each(|index| counters.add(*index, 1));
             indexes.seconds.observe(counters, duration);
         }
-        if let Some(answered) = self.books.answered {
+        if let Some(answered) = self.accounting.answered {
             counters.add(answered, 1);
         }
         write_served(served);
     }
 
-    /// The books that hold this entry.
+    /// The accounting that holds this entry.
     #[must_use]
-    pub fn books(&self) -> &Arc<Books> {
-        &self.books
+    pub fn accounting(&self) -> &Arc<Accounting> {
+        &self.accounting
     }
 }
 
-impl Drop for Entry {
+impl Drop for RequestEntry {
     /// The request is no longer under way: it is answered, or another part answers it.
     fn drop(&mut self) {
         if let Some(indexes) = &self.indexes {
-            self.books.counters.take(indexes.in_flight, 1);
+            self.accounting.counters.take(indexes.in_flight, 1);
         }
     }
 }
 
 /// Counts a request as under way until it is dropped.
-pub struct UnderWay {
-    books: Arc<Books>,
+pub struct InFlightGuard {
+    accounting: Arc<Accounting>,
     gauge: usize,
 }
 
-impl UnderWay {
+impl InFlightGuard {
     /// Adds one to the gauge at that index.
     #[must_use]
-    pub fn begin(books: &Arc<Books>, gauge: usize) -> Self {
-        books.counters.add(gauge, 1);
-        Self { books: Arc::clone(books), gauge }
+    pub fn begin(accounting: &Arc<Accounting>, gauge: usize) -> Self {
+        accounting.counters.add(gauge, 1);
+        Self { accounting: Arc::clone(accounting), gauge }
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.books.counters.take(self.gauge, 1);
+        self.accounting.counters.take(self.gauge, 1);
     }
 }
 
 /// Returns the value of a key. The first use of the key makes the value.
 fn known<K: Eq + Hash + Clone, V>(
-    all: &Known<K, V>,
+    all: &IndexCache<K, V>,
     key: &K,
     make: impl FnOnce() -> Option<V>,
 ) -> Option<Arc<V>> {

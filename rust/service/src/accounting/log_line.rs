@@ -17,7 +17,7 @@ thread_local! {
 
 /// The status of an answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Status<'t> {
+pub enum AnswerStatus<'t> {
     /// A status code of HTTP.
     Http(u16),
     /// A status name of gRPC.
@@ -26,7 +26,7 @@ pub enum Status<'t> {
 
 /// A request that has been answered.
 #[derive(Clone, Copy, Debug)]
-pub struct Served<'t> {
+pub struct ServedRequest<'t> {
     /// The id of the request.
     pub request_id: &'t str,
     /// The method, or the name of the surface.
@@ -34,7 +34,7 @@ pub struct Served<'t> {
     /// The path, or the call.
     pub route: &'t str,
     /// The status of the answer.
-    pub status: Status<'t>,
+    pub status: AnswerStatus<'t>,
     /// The error code of the answer, if the answer is an error.
     pub error: Option<&'t str>,
     /// The tenant, if the key is known.
@@ -53,7 +53,7 @@ pub struct Served<'t> {
     pub process: &'t str,
 }
 
-impl Served<'_> {
+impl ServedRequest<'_> {
     /// Returns the line of a request that ended at `now`, with its line break.
     #[must_use]
     pub fn line(&self, now: SystemTime) -> Vec<u8> {
@@ -64,8 +64,8 @@ impl Served<'_> {
         put(&mut line, "route", Some(self.route));
         // Writing to memory cannot fail.
         match self.status {
-            Status::Http(status) => _ = write!(line, r#","status":{status}"#),
-            Status::Grpc(name) => put(&mut line, "status", Some(name)),
+            AnswerStatus::Http(status) => _ = write!(line, r#","status":{status}"#),
+            AnswerStatus::Grpc(name) => put(&mut line, "status", Some(name)),
         }
         put(&mut line, "error", self.error);
         put(&mut line, "tenant", self.tenant);

@@ -1,4 +1,4 @@
-//! The door between the interpreter and the engine, in both directions.
+//! Calls of the engine without the GIL, the interpreter's lock, and calls back with it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,9 +25,9 @@ pub(crate) fn asked<T>(call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T
 }
 
 /// A value of the engine that a Python object holds until a caller takes it.
-pub(crate) struct Held<T>(Mutex<Option<T>>);
+pub(crate) struct TakeCell<T>(Mutex<Option<T>>);
 
-impl<T> Held<T> {
+impl<T> TakeCell<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self(Mutex::new(Some(value)))
     }
