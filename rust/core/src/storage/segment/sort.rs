@@ -85,7 +85,7 @@ fn scattered(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result
 }
 
 /// Sorts as [`sorted`] does, and hands the sorted rows to `take` in pieces. If few rows of a series
-/// lie next to each other, a piece has about [`PIECE_VALUES`] values.
+/// lie next to each other, a piece has about `PIECE_VALUES` values.
 ///
 /// # Errors
 /// Returns the errors of [`sorted`] and of `take`.
