@@ -107,6 +107,17 @@ def coverage(y, q):
     ]
 
 
+def missed_by(family, truth, answers):
+    """By how much each quantile's level misses the shares below and at or below it, at worst."""
+    known = ~np.isnan(truth)[..., None]
+    count = known.sum(0)
+    below, at_most = (
+        (known & side).sum(0) / count
+        for side in (truth[..., None] < answers, truth[..., None] <= answers)
+    )
+    return np.maximum(np.maximum(below - family.quantiles, family.quantiles - at_most), 0).max(0)
+
+
 def active(family, judged):
     """Loss where the level moved by more than 1 dB since it was last seen."""
     samples = judged.samples
@@ -205,12 +216,7 @@ def set_lines(family, judged, one, material):
     ]
     if one.learned:
         apart = answered(without(family, material, judged.name), samples, judged.rows)
-        score = Score(family.quantiles, 4)
-        score.add(samples.truth, apart)
-        worst = [
-            max(abs(score.coverage(h)[k] - level) for h in range(4))
-            for k, level in enumerate(family.quantiles)
-        ]
+        worst = missed_by(family, samples.truth, apart)
         lines.append("")
         lines.append(
             f"A model trained without this set:"

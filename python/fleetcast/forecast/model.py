@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fleetcast.forecast import series
-from fleetcast.forecast.families import DEMAND
+from fleetcast.forecast.families import DEMAND, SNR
 from fleetcast.forecast.features import features, view, without_error
 from fleetcast.forecast.features.demand import DAY, RECENT, windows_before
 from fleetcast.forecast.features.windows import STEP_NS, Intervals
+from fleetcast.forecast.levels import HOUR, on_levels
 from fleetcast.forecast.onnx import Model, shipped
 
 if TYPE_CHECKING:
@@ -65,11 +66,15 @@ class Forecaster:
         return self.family is DEMAND and self.metadata.context is None
 
     def _quantiles(self, features: Features, usable: NDArray[np.bool_]) -> Floats:
-        if self.metadata.context is None:
-            return self._model.quantiles(features.matrix[usable])
-        return self._model.quantiles_of_context(
-            features.context[usable][..., -self.metadata.context :]
-        )
+        if self.metadata.context is not None:
+            return self._model.quantiles_of_context(
+                features.context[usable][..., -self.metadata.context :]
+            )
+        quantiles = self._model.quantiles(features.matrix[usable])
+        if self.family is not SNR:
+            return quantiles
+        with np.errstate(over="ignore", invalid="ignore"):  # as for features
+            return on_levels(quantiles, features.context[..., -HOUR:][usable])
 
     def learned(self, entities: Sequence[Rows], days: NDArray[np.int64]) -> series.States:
         """States of pools on days since the epoch, ascending. Only rows before each day count.
