@@ -94,6 +94,16 @@ def test_with_seven_days_of_history_the_answer_is_that_of_the_model_for_all(fore
     assert np.isfinite(mixed).all()
 
 
+@pytest.mark.parametrize("days", [9, 11, 13, 14, 16])
+def test_a_pool_in_its_first_weeks_gets_a_small_share_and_none_a_day_ahead(days, forecasters):
+    rows = since(network(40), MIDNIGHT - days * DAY)
+    mixed, alone, weight = answers(forecasters["demand"], [rows])
+    *sooner, day_ahead = weight[0, 0]
+    assert all(0 < share <= (days - 6) / 8 for share in sooner)
+    assert (day_ahead > 0) == (days >= 14)
+    assert np.array_equal(mixed[..., -1, :], alone[..., -1, :]) == (days < 14)
+
+
 def test_rows_from_the_issue_time_on_change_nothing(forecasters):
     rows, dice = network(40), np.random.default_rng(3)
     values = rows.fields["offered_bytes"].copy()

@@ -37,7 +37,10 @@ _SHRINK = 0.01
 _CONSTANT_SHRINK = 1e-6
 _ROWS_MIN = 4 * DAY
 _ERRORS_MIN = DAY
-_WEIGHED_MIN = 16
+_WEIGHED_MIN = (16, 16, 16, 48)
+"""Fewest issue times at each horizon. A day ahead, 13 days of history give 43, and 14 give 52."""
+_WEIGHED_ENOUGH = _ORIGINS // 2
+"""Issue times from which a share counts whole: 14 days of history, 15 for a day ahead."""
 _USUAL = (0.005, 0.995)
 """Changes of a pool beyond these of its quantiles are clipped to them."""
 _SHARES = np.linspace(0.0, 1.0, 11)
@@ -99,6 +102,7 @@ def _learn(histories: Histories, some: slice, states: States) -> None:
     for column, values in enumerate(shared):
         columns[:, column] = values
     curves = np.full((len(days), len(DEMAND.horizons_minutes), len(_SHARES)), np.nan)
+    weighed = np.zeros(curves.shape[:2])
     for h, horizon in enumerate(DEMAND.horizons_minutes):
         steps = horizon // DEMAND.step_minutes
         for column, values in enumerate(of_target(at, last, steps), len(shared)):
@@ -111,8 +115,8 @@ def _learn(histories: Histories, some: slice, states: States) -> None:
         enough = (~np.isnan(recent)).sum(1) >= _ERRORS_MIN
         quantiles = reduce.quantiles(recent, DEMAND.quantiles)
         states["errors"][:, h] = np.where(enough[:, None], quantiles, np.nan)
-        curves[:, h] = _losses(histories, some, middle, steps, h, states)
-    states["weight"] = _weights(curves)
+        curves[:, h], weighed[:, h] = _losses(histories, some, middle, steps, h, states)
+    states["weight"] = _weights(curves) * np.minimum(weighed / _WEIGHED_ENOUGH, 1.0)
 
 
 def _fit(columns: Floats, last: Floats, states: States, h: int) -> Floats:
@@ -159,8 +163,11 @@ def _solved(products: Floats) -> Floats:
 
 def _losses(
     histories: Histories, some: slice, middle: Floats, steps: int, h: int, states: States
-) -> Floats:
-    """Losses of mixtures on the days held, by share [lines, shares], relative to the first."""
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Losses of mixtures on the days held, by share [lines, shares], relative to the first.
+
+    Also returns the number of issue times that they are taken at [lines].
+    """
     answers = histories.answers[some, :, h]
     offered = histories.offered[some]
     line = np.arange(len(answers))[:, None]
@@ -175,8 +182,9 @@ def _losses(
     losses = pinball(truth[:, None], mixtures, DEMAND.quantiles) @ np.ones(len(DEMAND.quantiles))
     total = reduce.mean(np.where(used[:, None], losses, np.nan))
     curve = total / total[:, :1]
-    enough = (used.sum(1) >= _WEIGHED_MIN)[:, None] & np.isfinite(curve)
-    return np.where(enough, curve, np.nan)
+    weighed = used.sum(1)
+    enough = (weighed >= _WEIGHED_MIN[h])[:, None] & np.isfinite(curve)
+    return np.where(enough, curve, np.nan), weighed
 
 
 def _weights(curves: Floats) -> Floats:
