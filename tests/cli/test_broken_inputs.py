@@ -123,6 +123,7 @@ VALID = {
     "forecast release list": {},
     "forecast release promote": {"family": "snr", "model": "model.onnx", "percent": "5"},
     "forecast release rollback": {"family": "snr"},
+    "forecast risk": {"name": "snr", "source": "rows.csv", "at_ns": "2026-01-02", "low": "9"},
     "import": {"files": "rows.csv", "tenant": "acme", "form": "csv", **COLUMNS, "time_unit": "s"},
     "init": {"key_file": "master.key"},
     "key create": {"tenant": "acme", "scopes": "topology:read", "expires": "1d"},

@@ -86,6 +86,7 @@ def test_the_program_without_its_extra_is_one_line():
 
 SPAN = ["--start", "2026-01-01", "--end", "2026-01-02"]
 BACKTEST = ["--family", "snr", "--input", "rows.csv", *SPAN, "--every", "60m", "--output", "x"]
+RISK = ["--family", "snr", "--input", "rows.csv", "--at", "2026-01-01", "--below", "9"]
 
 
 @pytest.mark.usefixtures("data")
@@ -96,6 +97,7 @@ BACKTEST = ["--family", "snr", "--input", "rows.csv", *SPAN, "--every", "60m", "
         ("frames", ["export", "rows", "--tenant", "acme", "--format", "csv", *SPAN]),
         ("frames", ["import", "rows.csv", "--tenant", "acme", "--format", "parquet"]),
         ("forecast", ["forecast", "backtest", *BACKTEST]),
+        ("forecast", ["forecast", "risk", *RISK]),
         ("forecast", ["forecast", "release", "promote", "--family", "snr"]),
         ("forecast", ["serve", "--set", 'forecast.families=["snr"]']),
         ("forecast", ["serve", "--set", "topology.simulate=true"]),

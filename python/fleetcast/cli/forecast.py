@@ -12,6 +12,7 @@ import click
 
 from fleetcast.cli.common import DURATION, INSTANT, Run, table, with_run
 from fleetcast.cli.release import release
+from fleetcast.cli.risk import risk
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES, SNR
 from fleetcast.output_file import output_file
@@ -41,6 +42,7 @@ def forecast() -> None:
 
 
 forecast.add_command(release)
+forecast.add_command(risk)
 
 
 @forecast.command("backtest")
