@@ -156,7 +156,7 @@ impl<'n> NameRef<'n> {
 
     /// Returns key and value of each tag, ascending by key. No key is empty.
     pub fn tags(self) -> impl Iterator<Item = (&'n str, &'n str)> {
-        self.pairs().filter(|(key, _)| *key != REMOTE)
+        self.pairs().skip(usize::from(self.remote_entity().is_some()))
     }
 
     /// Returns the label that became the tag `entity_id` if the series came by remote write of

@@ -20,7 +20,9 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut fields = Vec::new();
     put_field(&mut fields, Some("link"), "snr_db");
     put_field(&mut fields, None, "note");
-    vec![series.view().as_bytes().to_vec(), fields, Manifest::default().encode()]
+    let remote = series.clone().of_remote_write("instance");
+    let names = [series, remote].map(|name| name.view().as_bytes().to_vec());
+    [&names[..], &[fields, Manifest::default().encode()]].concat()
 }
 
 fn run(bytes: &[u8]) {
@@ -28,7 +30,11 @@ fn run(bytes: &[u8]) {
     while !names.is_empty() {
         let Ok(name) = names.series() else { break };
         let tags: Vec<_> = name.tags().collect();
-        assert_eq!(SeriesName::new(name.measurement(), &tags).view(), name);
+        let mut again = SeriesName::new(name.measurement(), &tags);
+        if let Some(entity) = name.remote_entity() {
+            again = again.of_remote_write(entity);
+        }
+        assert_eq!(again.view(), name);
     }
     let mut fields = NameReader::new(bytes);
     while !fields.is_empty() {
