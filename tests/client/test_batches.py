@@ -11,7 +11,9 @@ import pytest
 from fleetcast.client import ApiError, Client, GatewayWriter
 from fleetcast.client.batches import bodies
 
-START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(
+    minutes=10
+)  # the test may take long, and a read of an hour needs an interval
 
 
 def record(number, **changed):

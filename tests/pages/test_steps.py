@@ -30,6 +30,7 @@ SHOWN = {
     "run.md": ["acme-yesterday", "restored"],
     "trouble.md": ["running"],
     "console.md": ["fto_"],
+    "adapters.md": ["shape: (0, "],
     "operations.md": ["limits.tags_max", "Tags of a record."],
 }
 # Databases, object stores and measurements, which other tests have.

@@ -115,5 +115,5 @@ impl Cluster {
 }
 
 /// Said to operators.
-pub(crate) const ANOTHER: &str = "store.objects names another object store than the \
-    installation's: give the bucket and prefix of its other nodes";
+pub(crate) const ANOTHER: &str = "store.objects \
+    names another object store than the installation's: give the bucket and prefix of its other nodes";
