@@ -11,9 +11,8 @@ import pytest
 from fleetcast.client import ApiError, Client, GatewayWriter
 from fleetcast.client.batches import bodies
 
-START = datetime.now(UTC).replace(microsecond=0) - timedelta(
-    minutes=10
-)  # the test may take long, and a read of an hour needs an interval
+# Far from an hour ago: a read of an hour needs an interval.
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=10)
 
 
 def record(number, **changed):
