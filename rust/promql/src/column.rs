@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use fleetcast_core::query::labelled::Labels;
 use foldhash::fast::RandomState;
 
+use crate::labels::without_metric;
 use crate::refusal::{EvaluationResult, execution};
 
 /// Stands for no value at a step. It is the NaN with which Prometheus marks the end of a series, so
@@ -81,3 +82,15 @@ pub(crate) fn joined(columns: Vec<StepColumn>, message: &str) -> EvaluationResul
 
 /// Message for a vector in which labels occur twice.
 pub(crate) const SAME_LABELS: &str = "vector cannot contain metrics with the same labelset";
+
+/// Changes each value. The results do not have the name of the metric.
+pub(crate) fn changed(
+    columns: Vec<StepColumn>,
+    change: impl Fn(usize, f64) -> f64,
+) -> EvaluationResult<ExpressionValue> {
+    let change = |mut column: StepColumn| {
+        column.map(&change);
+        StepColumn { labels: without_metric(column.labels), values: column.values }
+    };
+    joined(columns.into_iter().map(change).collect(), SAME_LABELS).map(ExpressionValue::Vector)
+}

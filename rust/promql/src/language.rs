@@ -7,7 +7,7 @@ use promql_parser::util::visitor::{ExprVisitor, walk_expr};
 use fleetcast_core::model::error::catching;
 
 use crate::aggregation::Aggregator;
-use crate::evaluator::is_known;
+use crate::evaluator::calls::is_known;
 use crate::refusal::{EvaluationResult, QuestionError, bad_data};
 
 /// Bytes of a question. Bounds the depth of expressions, which are read and evaluated by recursion.

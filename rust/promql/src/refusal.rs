@@ -84,3 +84,8 @@ pub(crate) fn internal(message: impl fmt::Display) -> QuestionError {
 fn refused(kind: RefusalKind, message: impl Into<String>) -> QuestionError {
     Failure::Refused(QuestionRefusal { kind, message: message.into() })
 }
+
+/// Refuses a name that is not in the language.
+pub(crate) fn unknown(name: &str) -> QuestionError {
+    bad_data(format!("{name} is not supported"))
+}
