@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -47,6 +48,16 @@ def until_well(probe: Callable[[], A]) -> A:
     answer = until(look)
     assert answer.status in (200, "OK"), answer
     return answer
+
+
+def is_readable(descriptor: int, seconds: float = PATIENCE_SECONDS) -> bool:
+    """Waits until a descriptor can be read; that of a process can once the process has ended.
+
+    `select.select` would refuse a number above 1,023.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1_000))
 
 
 def until_refused(address: str) -> None:

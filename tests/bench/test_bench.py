@@ -1,11 +1,16 @@
 """`fleetcast bench`: the same seed gives the same rows, and what is lost or wrong is found."""
 
+import contextlib
 import itertools
 import json
 import os
 import re
+import resource
+import signal
 import socket
 import stat
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -14,6 +19,7 @@ import pytest
 from fleetcast.bench.drivers import DRIVERS, driver
 from fleetcast.bench.load import load
 from fleetcast.bench.measuring import Workload, interval_of, is_known, latency_of, measure
+from fleetcast.bench.processes import kill_below
 from fleetcast.bench.report import page
 from fleetcast.bench.trucks import START, STEP_SECONDS, Trucks
 from fleetcast.bench.truth import Truth
@@ -64,6 +70,16 @@ def test_a_database_that_keeps_its_word_is_right_and_loses_nothing(name, tmp_pat
 def test_one_batch_in_a_hundred_is_above_p99(seconds, p50, p99):
     found = latency_of(seconds)
     assert (found["p50"], found["p99"], found["max"]) == (p50, p99, max(seconds))
+
+
+def test_each_latency_is_in_the_bucket_of_the_first_bound_that_it_does_not_exceed():
+    found = latency_of([20.0, 0.0001, 0.5])
+    counted = [
+        bound for bound, count in zip(found["bounds"], found["counts"][:-1], strict=True) if count
+    ]
+    assert counted[0] == 0.0001
+    assert counted[1] >= 0.5 > max(bound for bound in found["bounds"] if bound < counted[1])
+    assert (len(counted), found["counts"][-1], sum(found["counts"])) == (2, 1, 3)
 
 
 def test_what_is_lost_or_altered_is_counted(tmp_path):
@@ -229,6 +245,17 @@ def test_a_database_that_is_none_is_one_line(given, said, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("fleetcast: ")
     assert said in line
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1_200, reason="few files")
+def test_a_database_is_killed_by_a_program_with_many_files():
+    """`select.select` took no descriptor above 1,023, so the process was killed and not awaited."""
+    database = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with contextlib.ExitStack() as files, database:
+        for _ in range(1_100):
+            files.callback(os.close, os.dup(0))
+        kill_below(database.pid)
+        assert database.poll() == -signal.SIGKILL
 
 
 def test_every_driver_is_there(tmp_path):

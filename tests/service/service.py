@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import secrets
-import select
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
 from tests.service.wires import wires_to
-from tests.waiting import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, is_readable, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +75,7 @@ def kill(pid: int) -> None:
         process = os.pidfd_open(pid)
         try:
             signal.pidfd_send_signal(process, signal.SIGKILL)
-            assert select.select([process], [], [], PATIENCE_SECONDS)[0]
+            assert is_readable(process)
         finally:
             os.close(process)
 

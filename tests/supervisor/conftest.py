@@ -2,7 +2,6 @@ import contextlib
 import http.client
 import json
 import os
-import select
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.cli.conftest import call, data, fail  # noqa: F401 - fixtures
-from tests.waiting import PATIENCE_SECONDS, until
+from tests.waiting import PATIENCE_SECONDS, is_readable, until
 
 OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
@@ -91,7 +90,7 @@ def wait_for_end():
             with contextlib.suppress(ProcessLookupError):
                 watched.append(os.pidfd_open(pid))
         try:
-            return all(select.select([process], [], [], seconds)[0] for process in watched)
+            return all(is_readable(process, seconds) for process in watched)
         finally:
             for process in watched:
                 os.close(process)

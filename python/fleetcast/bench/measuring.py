@@ -6,8 +6,9 @@ import math
 import random
 import statistics
 import time
+from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.faults import DatabaseFault
@@ -203,11 +204,7 @@ def latency_of(seconds: list[float]) -> dict[str, Any]:
     Example: with bounds 1 and 2, latencies of 0.5, 1.5 and 3 s give the counts 1, 1, 1.
     """
     ordered = sorted(seconds)
-    counts, seen = [], 0
-    for bound in _BUCKETS:
-        upto = sum(each <= bound for each in ordered)
-        counts.append(upto - seen)
-        seen = upto
+    ends = [0, *(bisect_right(ordered, bound) for bound in _BUCKETS), len(ordered)]
     return {
         "p50": statistics.median(ordered),
         "p90": ordered[math.ceil(0.9 * len(ordered)) - 1],
@@ -215,7 +212,7 @@ def latency_of(seconds: list[float]) -> dict[str, Any]:
         "p999": ordered[math.ceil(0.999 * len(ordered)) - 1],
         "max": ordered[-1],
         "bounds": _BUCKETS,
-        "counts": [*counts, len(ordered) - seen],
+        "counts": [upper - lower for lower, upper in pairwise(ends)],
     }
 
 

@@ -68,7 +68,9 @@ def kill_below(process: int) -> None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         for descriptor in descriptors:
-            select.select([descriptor], [], [], _END_SECONDS)
+            ended = select.poll()  # `select.select` takes no descriptor above 1,023
+            ended.register(descriptor, select.POLLIN)
+            ended.poll(_END_SECONDS * 1_000)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
