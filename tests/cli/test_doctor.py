@@ -39,6 +39,16 @@ def clock(monkeypatch):
     return state
 
 
+@pytest.fixture(autouse=True)
+def disk(monkeypatch):
+    """A disk that is half empty, so that no finding is about the disk of the machine."""
+    told = SimpleNamespace(
+        f_bavail=1 << 39, f_frsize=1, f_blocks=1 << 40, f_files=10**7, f_favail=10**6, f_flag=0
+    )
+    monkeypatch.setattr(os, "statvfs", lambda _path: told)
+    return told
+
+
 @pytest.fixture
 def doctor(call, capsys):
     """Findings that are not good, by check; the exit status follows from them."""
@@ -141,11 +151,8 @@ def test_names_of_other_protocols(doctor, data, capsys):
 @pytest.mark.parametrize(
     ("free", "files", "ok"), [(1 << 27, 10**6, False), (1 << 32, 9, False), (1 << 32, 10**6, True)]
 )
-def test_a_disk_that_fills(doctor, monkeypatch, free, files, ok):
-    told = SimpleNamespace(
-        f_bavail=free, f_frsize=1, f_blocks=1 << 40, f_files=10**7, f_favail=files, f_flag=0
-    )
-    monkeypatch.setattr(os, "statvfs", lambda _path: told)
+def test_a_disk_that_fills(doctor, disk, free, files, ok):
+    disk.f_bavail, disk.f_favail = free, files
     found = doctor()
     assert set(found) == {"disk space"}
     assert found["disk space"]["ok"] is ok

@@ -150,6 +150,7 @@ def test_only_one_way_leads_to_the_application(both):
     assert by_application.answered_by_front == 0
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # it would hide the difference
 @settings(
     max_examples=min(settings().max_examples, 1_500),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
