@@ -74,6 +74,10 @@ class Ask:
     """Content-Length, -1 for that of the body and `None` for none."""
     version: str | None = None
 
+    @property
+    def is_chunked(self) -> bool:
+        return any(name == "Transfer-Encoding" for name, _ in self.fields)
+
 
 @dataclass(frozen=True)
 class Send:
@@ -327,8 +331,13 @@ class Way:
         has_body = ask.method != "HEAD" and code >= 200
         length = int(dict(fields).get("Content-Length", 0)) if has_body else 0
         content = self._masked(self._input.read(length).decode(errors="replace"))
-        known = [(name, "" if name.lower() in _VARYING_FIELDS else value) for name, value in fields]
-        if ("Connection", "close") in fields:
+        varying = _VARYING_FIELDS
+        is_refused_early = ask.is_chunked and code >= 400
+        if is_refused_early:
+            # The connection goes on only if the last chunk was there when the head was refused.
+            varying = varying | {"connection"}
+        known = [(name, "" if name.lower() in varying else value) for name, value in fields]
+        if is_refused_early or ("Connection", "close") in fields:
             self._hang_up()
         return code, (status, known), content
 
