@@ -26,7 +26,8 @@ _SCORED = re.compile(
 
 def overview(services: ConsoleServices) -> Answer:
     """Returns what an operator looks at first; every list is bounded."""
-    stats = {name: found for name, found in services.stats().items() if found is not None}
+    looked_at = services.stats()
+    stats = {name: found for name, found in looked_at.items() if found is not None}
     largest = sorted(stats.items(), key=lambda item: -item[1].stored_bytes)
     rows = sum(found.stored_rows for found in stats.values())
     stored_bytes = sum(found.stored_bytes for found in stats.values())
@@ -42,8 +43,8 @@ def overview(services: ConsoleServices) -> Answer:
             "step_seconds": day.step_seconds,
             "records": {kind: day.steps(kind) for kind in ("accepted", "rejected")},
             "rate": _accepted(latest, earlier) / rate_seconds if rate_seconds >= 1 else None,
-            "tenants": len(services.stats()),
-            "unreadable": len(services.stats()) - len(stats),
+            "tenants": len(looked_at),
+            "unreadable": len(looked_at) - len(stats),
             "stored_bytes": stored_bytes,
             "largest": [
                 {"tenant": name, "bytes": found.stored_bytes, "rows": found.stored_rows}
