@@ -111,11 +111,11 @@ def bench(
 
 def _runs(files: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Reads the figures of two runs. Raises `OperatorError`."""
-    if len(files) != 2:  # noqa: PLR2004 - a pair
-        message = "bench compare takes the figures of two runs: FIRST.json SECOND.json"
-        raise OperatorError(message)
-    first, second = map(_run, files)
-    return first, second
+    match files:
+        case (first, second):
+            return _run(first), _run(second)
+    message = "bench compare takes the figures of two runs: FIRST.json SECOND.json"
+    raise OperatorError(message)
 
 
 def _run(file: str) -> dict[str, Any]:
