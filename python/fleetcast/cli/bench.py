@@ -16,24 +16,22 @@ from fleetcast.output_file import output_file
 
 @click.command()
 @click.argument("databases", nargs=-1, required=True, metavar="DATABASE...")
-@click.option("--rows", type=click.IntRange(min=1_000), default=200_000, show_default=True)
-@click.option("--batch", type=click.IntRange(1, 1_000), default=1_000, show_default=True)
-@click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True)
-@click.option("--trucks", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option("--rows", type=click.IntRange(min=1_000), default=200_000)
+@click.option("--batch", type=click.IntRange(1, 1_000), default=1_000)
+@click.option("--connections", type=click.IntRange(1, 64), default=4)
+@click.option("--trucks", type=click.IntRange(min=1), default=500)
 @click.option(
     "--joining",
     type=click.FloatRange(0, 1),
     default=0.01,
-    show_default=True,
     help="Share of the trucks that are new every ten seconds.",
 )
-@click.option("--seed", type=int, default=42, show_default=True)
+@click.option("--seed", type=int, default=42)
 @click.option(
     "--warm-up",
     "warm_up_rows",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Rows that are written before the clock starts.",
 )
 @click.option(
@@ -41,14 +39,12 @@ from fleetcast.output_file import output_file
     "repeats_max",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="How often --rows are loaded at most; fewer if --precision is reached.",
 )
 @click.option(
     "--precision",
     type=click.FloatRange(min=0.1),
     default=5.0,
-    show_default=True,
     help="Percent to which the median of the rate is to be known, for --repeats.",
 )
 @click.option(
@@ -65,7 +61,6 @@ from fleetcast.output_file import output_file
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     default="bench.json",
-    show_default=True,
     help="File for the figures; next to it a page (.html) shows them, and a table (.csv) has them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")

@@ -60,7 +60,6 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
         type=click.Path(path_type=Path, file_okay=False),
         envvar="FLEETCAST_DATA",
         default="./fleetcast-data",
-        show_default=True,
         metavar="DIR",
         help="Data directory (or FLEETCAST_DATA).",
     )

@@ -149,11 +149,10 @@ def _refuse_no_folder(output: Path) -> None:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
-    show_default=True,
     metavar="DIR",
     help="Folder for FAMILY.onnx and its card FAMILY.md.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None:
     """Train a model. The same data and seed give the same file."""

@@ -57,7 +57,7 @@ class Pair(click.ParamType[tuple[str, str]]):
     type=click.Choice(["jsonl", "csv", "line-protocol", "parquet"]),
     required=True,
 )
-@click.option("--time-column", default="time", show_default=True, help="Column of the times.")
+@click.option("--time-column", default="time", help="Column of the times.")
 @click.option(
     "--time-unit",
     type=click.Choice(_UNITS),
@@ -86,7 +86,6 @@ class Pair(click.ParamType[tuple[str, str]]):
     "--max-rejects",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Exit with status 1 if more records are rejected.",
 )
 @click.option(

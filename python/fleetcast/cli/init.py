@@ -14,7 +14,7 @@ from fleetcast.installation.making import make_data_directory
 
 
 @click.command()
-@click.option("--environment", default="sandbox", show_default=True, help="Environment served.")
+@click.option("--environment", default="sandbox", help="Environment served.")
 @click.option(
     "--host",
     "hosts",
@@ -26,7 +26,6 @@ from fleetcast.installation.making import make_data_directory
     "--backend",
     type=click.Choice(BACKENDS),
     default=EMBEDDED,
-    show_default=True,
     help="Store of telemetry, tenants and forecasts: on this machine, or shared by many nodes.",
 )
 @click.option("--database", metavar="URL", help="PostgreSQL, with all hosts (store.database).")

@@ -26,7 +26,9 @@ def key() -> None:
     "--scope", "scopes", multiple=True, required=True, help=f"One of {', '.join(SCOPES)}."
 )
 @click.option("--expires", type=DURATION, help="Lifetime, such as 90d; unlimited by default.")
-@click.option("--name", default="", help="Name that tells the purpose of the key.")
+@click.option(
+    "--name", default="", show_default=False, help="Name that tells the purpose of the key."
+)
 @click.option("--environment", help="Environment of the key; by default this installation's.")
 @with_run
 def create(
@@ -80,7 +82,6 @@ def revoke(run: Run, key_id: str) -> None:
     "--overlap",
     type=DURATION,
     default="24h",
-    show_default=True,
     help="How long the old key stays good.",
 )
 @with_run

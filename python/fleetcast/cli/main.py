@@ -64,7 +64,9 @@ class _Commands(click.Group):
         return cast("click.Command", getattr(import_module(f"fleetcast.cli.{file}"), command))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(package_name="fleetcast", message="%(prog)s %(version)s")
 def fleetcast() -> None:
     """Store fleet telemetry and serve it."""

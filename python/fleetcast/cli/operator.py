@@ -21,10 +21,10 @@ def operator() -> None:
 
 
 @operator.command()
-@click.option("--name", default="", help="Name of the person who gets the token.")
 @click.option(
-    "--expires", type=DURATION, default="30d", show_default=True, help="Lifetime, such as 8h."
+    "--name", default="", show_default=False, help="Name of the person who gets the token."
 )
+@click.option("--expires", type=DURATION, default="30d", help="Lifetime, such as 8h.")
 @with_run
 def token(run: Run, name: str, expires: int) -> None:
     """Issue a token for the console; its text is shown only now.

@@ -57,14 +57,12 @@ def list_(run: Run, family: str | None) -> None:
     "--role",
     type=click.Choice(["primary", "canary", "shadow"]),
     default="primary",
-    show_default=True,
     help="canary answers for some entities, shadow is only scored.",
 )
 @click.option(
     "--percent",
     type=click.IntRange(1, 99),
     default=10,
-    show_default=True,
     help="Share of the entities that a canary answers for.",
 )
 @with_run

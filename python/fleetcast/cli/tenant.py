@@ -33,7 +33,7 @@ def tenant() -> None:
 
 @tenant.command()
 @click.argument("name")
-@click.option("--plan", type=click.Choice(PLANS), default=PLAN_DEFAULT, show_default=True)
+@click.option("--plan", type=click.Choice(PLANS), default=PLAN_DEFAULT)
 @click.option("--no-live-ingest", is_flag=True, help="Refuse writes over the network.")
 @click.option("--retention", type=DURATION, help="Keep rows this long, such as 400d.")
 @with_run
