@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from fleetcast.cli.common import DURATION, INSTANT, Run, table, with_run
+from fleetcast.cli.family_options import FAMILY, HISTORY
 from fleetcast.cli.release import release
 from fleetcast.cli.risk import risk
 from fleetcast.errors import OperatorError
@@ -46,14 +47,8 @@ forecast.add_command(risk)
 
 
 @forecast.command("backtest")
-@click.option("--family", "name", type=click.Choice(list(FAMILIES)), required=True)
-@click.option(
-    "--input",
-    "source",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    required=True,
-    help="Parquet or CSV: entity_id, time (UTC) and the family's input fields.",
-)
+@FAMILY
+@HISTORY
 @click.option("--start", type=INSTANT, required=True, help="First origin, ISO 8601.")
 @click.option("--end", type=INSTANT, required=True, help="Last origin, itself included.")
 @click.option("--every", type=DURATION, required=True, help="Time between origins, such as 60m.")
@@ -137,7 +132,7 @@ def _refuse_no_folder(output: Path) -> None:
 
 
 @forecast.command("train")
-@click.option("--family", "name", type=click.Choice(list(FAMILIES)), required=True)
+@FAMILY
 @click.option(
     "--data",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

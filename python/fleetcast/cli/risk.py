@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleetcast.cli.common import INSTANT, Run, table, with_run
+from fleetcast.cli.family_options import FAMILY, HISTORY
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 @click.command("risk")
-@click.option("--family", "name", type=click.Choice(list(FAMILIES)), required=True)
-@click.option(
-    "--input",
-    "source",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    required=True,
-    help="Parquet or CSV: entity_id, time (UTC) and the family's input fields.",
-)
+@FAMILY
+@HISTORY
 @click.option("--at", "at_ns", type=INSTANT, required=True, help="Issue time, ISO 8601.")
 @click.option("--below", "low", type=float, metavar="VALUE", help="Threshold in dB or bytes.")
 @click.option("--above", "high", type=float, metavar="VALUE", help="The same, for values above it.")
