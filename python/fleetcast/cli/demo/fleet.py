@@ -39,7 +39,7 @@ _CAPACITY_BYTES = 13_000_000_000
 
 def generated_fleet(now: datetime) -> Iterator[Record]:
     """Yields three hours of links, satellites, stations and weather, and eight days of pools."""
-    noise = random.Random(_SEED)  # noqa: S311 - repeatable, not secret
+    noise = _noise(_SEED)
     newest = now.replace(second=0, microsecond=0)
     window = newest - timedelta(minutes=newest.minute % 15)
     for step in range(_POOL_STEPS):
@@ -54,7 +54,11 @@ def generated_fleet(now: datetime) -> Iterator[Record]:
 def fleet_at(now: datetime, newest: datetime) -> Iterator[Record]:
     """Yields the records of an instant after `newest`, the end of the generated fleet."""
     minute = _LINK_MINUTES - 1 + (now - newest).total_seconds() / 60
-    yield from _moment(now, minute, random.Random(minute), slow=True)  # noqa: S311 - see above
+    yield from _moment(now, minute, _noise(minute), slow=True)
+
+
+def _noise(seed: float) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - repeatable, not secret
 
 
 def _moment(time: datetime, minute: float, noise: random.Random, *, slow: bool) -> Iterator[Record]:
