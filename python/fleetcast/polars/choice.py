@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 import polars as pl
 
@@ -40,15 +39,15 @@ class Choice:
             return  # polars cannot write a function of Python as text
         self._narrow(node, predicate)
 
-    def _narrow(self, node: Any, expression: pl.Expr) -> None:  # noqa: ANN401 - of JSON
+    def _narrow(self, node: object, expression: pl.Expr) -> None:
         operands = expression.meta.pop()[::-1]
         match node:
             case {"BinaryExpr": {"op": "And", "left": left, "right": right}}:
                 self._narrow(left, operands[0])
                 self._narrow(right, operands[1])
-            case {"BinaryExpr": {"op": op, "left": left}} if op in _COMPARISONS:
+            case {"BinaryExpr": {"op": op, "left": left, "right": right}} if op in _COMPARISONS:
                 if operands[1].meta.is_literal():
-                    self._compare(left, op, _values(node["BinaryExpr"]["right"], operands[1]))
+                    self._compare(left, op, _values(right, operands[1]))
             case {"Function": {"function": {"Boolean": {"IsIn": _}}, "input": [left, _]}}:
                 if operands[1].meta.is_literal():
                     values = pl.select(operands[1].explode()).to_series()
@@ -58,7 +57,7 @@ class Choice:
                     if bound.meta.is_literal():
                         self._compare(left, op, pl.select(bound).to_series())
 
-    def _compare(self, left: Any, op: str, values: pl.Series) -> None:  # noqa: ANN401 - of JSON
+    def _compare(self, left: object, op: str, values: pl.Series) -> None:
         if left == {"Column": "time"}:
             self._bound(op, values)
             return
@@ -83,14 +82,14 @@ class Choice:
         """Bounds the times. A bound that leaves a nanosecond too much does no harm."""
         if not isinstance(values.dtype, pl.Datetime) or values.null_count() or not len(values):
             return
-        times_ns = values.dt.timestamp("ns")
+        times_ns = values.dt.timestamp("ns").to_list()
         if op in ("Eq", "Gt", "GtEq"):
-            self.start_ns = max(self.start_ns, int(times_ns.min()))  # type: ignore[arg-type] # not empty
+            self.start_ns = max(self.start_ns, min(times_ns))
         if op in ("Eq", "Lt", "LtEq"):
-            self.end_ns = min(self.end_ns, int(times_ns.max()) + 1)  # type: ignore[arg-type] # not empty
+            self.end_ns = min(self.end_ns, max(times_ns) + 1)
 
 
-def _values(node: Any, literal: pl.Expr) -> pl.Series:  # noqa: ANN401 - of JSON
+def _values(node: object, literal: pl.Expr) -> pl.Series:
     """Returns a literal as a series. A text is read at once; the rest is made by a query."""
     match node:
         case {"Literal": {"Scalar": {"String": str() as text}}}:
