@@ -140,9 +140,7 @@ def test_behind_a_database_that_hangs_nobody_waits_but_who_was_on_the_way(tenant
 @pytest.mark.usefixtures("no_answer")
 def test_o9_a_write_that_a_database_that_hangs_may_have_taken_is_unknown(tenant):
     def outcome(version):
-        wire = tenant.service.connect()
-        wire._http_vsn, wire._http_vsn_str = version, f"HTTP/{version / 10}"
-        with closing(wire):
+        with closing(tenant.service.connect(version)) as wire:
             answer = tenant.post([record(at(100), n=100)], connection=wire)
         assert refusal(answer) == (503, UNAVAILABLE)
         return answer.headers["X-Write-Outcome"]

@@ -274,11 +274,9 @@ def is_degraded_by_the_control_store_alone(service):
 
 def outcomes(tenant):
     """Outcomes of refused writes: by the front, and by the application."""
-    for version in (11, 10):  # the application answers HTTP/1.0
-        wire = tenant.service.connect()
-        wire._http_vsn, wire._http_vsn_str = version, f"HTTP/{version / 10}"
+    for version in (11, 10):
         batch = [record(at(3000), noise=random.random()) for _ in range(1000)]
-        with contextlib.closing(wire):
+        with contextlib.closing(tenant.service.connect(version)) as wire:
             answer = tenant.post(batch, connection=wire)
         assert answer.status == 503
         yield answer.headers["X-Write-Outcome"]

@@ -104,8 +104,11 @@ class Service:
     def __post_init__(self) -> None:
         self.address = urlsplit(self.ready["http"]).netloc
 
-    def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
+    def connect(self, version: int = 11) -> http.client.HTTPConnection:
+        """Connects. The front answers version 11, HTTP/1.1; the application answers version 10."""
+        wire = http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
+        wire._http_vsn, wire._http_vsn_str = version, f"HTTP/{version / 10}"
+        return wire
 
     def request(
         self,
