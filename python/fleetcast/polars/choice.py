@@ -13,7 +13,10 @@ _COMPARISONS = {"Eq", "Lt", "LtEq", "Gt", "GtEq"}
 
 @dataclass
 class Choice:
-    """Times, measurements, entities and tags of rows; `None` leaves no row out."""
+    """Times, measurements, entities and tags of rows; `None` leaves no row out.
+
+    No more than the first `rows_max` rows of the choice are needed.
+    """
 
     start_ns: int
     end_ns: int
@@ -21,6 +24,7 @@ class Choice:
     measurements: set[str] | None = field(init=False)
     entities: set[str] | None = None
     tags: dict[str, set[str]] = field(default_factory=dict)
+    rows_max: int | None = None
 
     def __post_init__(self) -> None:
         first_ns, last_ns = _ENGINE_NS

@@ -49,13 +49,14 @@ class StoredRows:
         wanted = list(self.schema) if with_columns is None else with_columns
         needed = set(wanted)
         choice = self._choice()
+        choice.rows_max = n_rows
         if predicate is not None:
             needed |= {*predicate.meta.root_names()}
             if n_rows is None:  # else the rows are counted before they are chosen
                 choice.narrow(predicate)
         fields = {field for (field, _), name in self._columns.items() if name in needed}
         rows_left = n_rows
-        for batch in self._source.frames(choice, [*fields], n_rows):
+        for batch in self._source.frames(choice, [*fields]):
             frame = batch.lazy().select(self._in_form(batch, needed))
             if rows_left is not None:
                 frame = frame.head(rows_left)

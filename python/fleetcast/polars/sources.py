@@ -27,10 +27,8 @@ class RowSource(Protocol):
     def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
         """Returns name and type of each field that rows of the choice may have."""
 
-    def frames(
-        self, choice: Choice, fields: list[str], rows_max: int | None
-    ) -> Iterator[pl.DataFrame]:
-        """Yields at least the first `rows_max` rows of the choice, with the columns of a scan."""
+    def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
+        """Yields at least the needed rows of the choice, with the columns of a scan."""
 
 
 class PlaneSource:
@@ -43,12 +41,7 @@ class PlaneSource:
         """See `RowSource`."""
         return {*self._plane.fields(choice.measurement)}
 
-    def frames(
-        self,
-        choice: Choice,
-        fields: list[str],
-        rows_max: int | None,  # noqa: ARG002 - the caller stops
-    ) -> Iterator[pl.DataFrame]:
+    def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
         """See `RowSource`."""
         rows = self._plane.scan(
             choice.start_ns,
@@ -79,9 +72,7 @@ class ServiceSource:
             if name not in COLUMNS
         }
 
-    def frames(
-        self, choice: Choice, fields: list[str], rows_max: int | None
-    ) -> Iterator[pl.DataFrame]:
+    def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
         """See `RowSource`."""
         if choice.measurements == set() or choice.entities == set():
             return
@@ -92,7 +83,7 @@ class ServiceSource:
             entity_ids=_listed(choice.entities),
             fields=fields,
             every_row=True,
-            limit=rows_max,
+            limit=choice.rows_max,
         )
 
 
