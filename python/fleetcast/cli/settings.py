@@ -43,17 +43,11 @@ def print_(run: Run, assignments: tuple[str, ...], *, explain: bool) -> None:
     Example: fleetcast config print --set http.workers=4
     """
     resolved = run.data.settings(os.environ, read_assignments(assignments))
-    texts = {each.name: {"explanation": each.explanation} for each in declarations()}
-    document = {
-        name: {"value": value, "source": source, **(texts[name] if explain else {})}
-        for name, value, source in resolved.rows()
-    }
-    header = ("setting", "value", "source", *(["explanation"] if explain else []))
-    cells = [
-        (name, json.dumps(value), *rest)
-        for name, row in document.items()
-        for value, *rest in [row.values()]
-    ]
+    texts = {each.name: each.explanation for each in declarations()} if explain else {}
+    header = ["setting", "value", "source", *(["explanation"] if explain else [])]
+    rows = [(*row, *([texts[row[0]]] if explain else [])) for row in resolved.rows()]
+    document = {name: dict(zip(header[1:], rest, strict=True)) for name, *rest in rows}
+    cells = [(name, json.dumps(value), *rest) for name, value, *rest in rows]
     run.answer(document, table(header, cells))
 
 
