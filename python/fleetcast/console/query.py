@@ -71,13 +71,15 @@ class ConsoleQuery:
         return int(text)
 
     def number(self, name: str, default: float) -> float:
-        """Returns a finite number."""
+        """Returns a finite number, or `default`, which need not be finite."""
         text = self.text(name)
+        if not text:
+            return default
         try:
-            found = float(text) if text else default
+            found = float(text)
         except ValueError:
             found = math.nan
-        if math.isnan(found) or (text and math.isinf(found)):
+        if not math.isfinite(found):
             raise _bad(name, f"{name} must be a number.")
         return found
 

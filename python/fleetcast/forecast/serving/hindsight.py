@@ -71,8 +71,10 @@ class Hindsight:
         Raises as `band`.
         """
         found = self._forecaster(family)
-        if found is None or not entity_ids:
-            return None if found is None else []
+        if found is None:
+            return None
+        if not entity_ids:
+            return []
         _, forecaster = found
         issued_ns = np.array([family.issued(self._releases.clock.now_ns())], dtype=np.int64)
         last_ns = int(issued_ns[0])
