@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::plane::{Failure, LabelReadError};
+use fleetcast_core::plane::Failure;
 use fleetcast_core::query::labelled::LabelRefusal;
 
 /// The kind of a refusal.
@@ -44,6 +44,23 @@ impl RefusalKind {
     }
 }
 
+impl From<LabelRefusal> for QuestionRefusal {
+    fn from(bound: LabelRefusal) -> Self {
+        let (kind, message) = match bound {
+            LabelRefusal::TooManySamples => (
+                RefusalKind::Execution,
+                "query processing would load too many samples into memory in query execution \
+                 (adapters.query_samples_max)",
+            ),
+            LabelRefusal::TooLate => (
+                RefusalKind::Timeout,
+                "query timed out in expression evaluation (adapters.query_seconds_max)",
+            ),
+        };
+        Self { kind, message: message.to_owned() }
+    }
+}
+
 /// Makes a refusal of a malformed question.
 pub(crate) fn bad_data(message: impl Into<String>) -> QuestionError {
     refused(RefusalKind::BadData, message)
@@ -56,24 +73,7 @@ pub(crate) fn execution(message: impl Into<String>) -> QuestionError {
 
 /// Makes the refusal of a question that passed a bound.
 pub(crate) fn passed(bound: LabelRefusal) -> QuestionError {
-    match bound {
-        LabelRefusal::TooManySamples => execution(
-            "query processing would load too many samples into memory in query execution \
-             (adapters.query_samples_max)",
-        ),
-        LabelRefusal::TooLate => refused(
-            RefusalKind::Timeout,
-            "query timed out in expression evaluation (adapters.query_seconds_max)",
-        ),
-    }
-}
-
-/// Makes the error of a read that failed.
-pub(crate) fn of_read(error: LabelReadError) -> QuestionError {
-    match error {
-        Failure::Refused(bound) => passed(bound),
-        Failure::Failed(error) => Failure::Failed(error),
-    }
+    Failure::Refused(bound.into())
 }
 
 /// Makes the error of a fault of the machine.

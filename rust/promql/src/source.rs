@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use fleetcast_core::model::clock::CallTime;
-use fleetcast_core::plane::Plane;
-use fleetcast_core::query::labelled::{LabelBounds, LabelMatcher, LabelQuery, Labels};
+use fleetcast_core::plane::{Failure, Plane};
+use fleetcast_core::query::labelled::{
+    LabelBounds, LabelMatcher, LabelQuery, LabelledSeries, Labels,
+};
 
-use crate::refusal::{EvaluationResult, of_read};
+use crate::refusal::EvaluationResult;
 
 const NS_PER_MS: i64 = 1_000_000;
 
@@ -58,8 +60,7 @@ impl PlaneSource<'_> {
         end_ms: i64,
         bounds: LabelBounds,
     ) -> EvaluationResult<Vec<Labels>> {
-        let query = query(matchers, start_ms, end_ms, false);
-        let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
+        let found = self.read(matchers, (start_ms, end_ms), bounds, false)?;
         Ok(found.into_iter().map(|series| series.labels).collect())
     }
 
@@ -71,14 +72,21 @@ impl PlaneSource<'_> {
     pub(crate) fn texts(&self, label: Option<&str>) -> EvaluationResult<BTreeSet<String>> {
         Ok(self.plane.label_texts(label)?)
     }
-}
 
-fn query(matchers: &[LabelMatcher], start_ms: i64, end_ms: i64, keeps_samples: bool) -> LabelQuery {
-    LabelQuery {
-        matchers: matchers.to_vec(),
-        start_ns: start_ms.saturating_mul(NS_PER_MS),
-        end_ns: end_ms.saturating_add(1).saturating_mul(NS_PER_MS),
-        keeps_samples,
+    fn read(
+        &self,
+        matchers: &[LabelMatcher],
+        (start_ms, end_ms): (i64, i64),
+        bounds: LabelBounds,
+        keeps_samples: bool,
+    ) -> EvaluationResult<Vec<LabelledSeries>> {
+        let query = LabelQuery {
+            matchers: matchers.to_vec(),
+            start_ns: start_ms.saturating_mul(NS_PER_MS),
+            end_ns: end_ms.saturating_add(1).saturating_mul(NS_PER_MS),
+            keeps_samples,
+        };
+        self.plane.labelled(&query, bounds, self.now).map_err(Failure::refused_as)
     }
 }
 
@@ -90,8 +98,7 @@ impl Source for PlaneSource<'_> {
         end_ms: i64,
         bounds: LabelBounds,
     ) -> EvaluationResult<Vec<SampledSeries>> {
-        let query = query(matchers, start_ms, end_ms, true);
-        let found = self.plane.labelled(&query, bounds, self.now).map_err(of_read)?;
+        let found = self.read(matchers, (start_ms, end_ms), bounds, true)?;
         let mut all: Vec<SampledSeries> = Vec::with_capacity(found.len());
         for series in found {
             let labels = series.labels;
