@@ -24,7 +24,8 @@ const MAKE: &str = "DO $$ BEGIN \
     END IF; END $$";
 const HOLD: &str = "WITH moved AS (DELETE FROM log WHERE slot = $1 AND plane = ANY ($2::uuid[]) RETURNING *) \
     INSERT INTO log SELECT -1, plane, seq, id, sealed FROM moved";
-const HELD: &str = "SELECT DISTINCT plane FROM log WHERE slot = -1";
+/// The planes that have entries here.
+pub(crate) const HELD: &str = "SELECT DISTINCT plane FROM log WHERE slot = -1";
 const SEGMENTS: &str = "SELECT plane, id, bytes FROM segment \
     WHERE plane = ANY ($1::uuid[]) AND removed_at IS NULL AND bytes IS NOT NULL";
 const RELEASE: &str = "DELETE FROM log WHERE slot = -1 AND plane = ANY ($1::uuid[])";

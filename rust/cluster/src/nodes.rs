@@ -5,6 +5,7 @@ use tokio::time::timeout;
 
 use crate::cluster::{Cluster, READ_TIMEOUT};
 use crate::failure::StatementFailure;
+use crate::held::HELD;
 use crate::identity::Id;
 use crate::watch::timelines;
 
@@ -32,7 +33,6 @@ const FACTS: &str = "SELECT current_setting('server_version'), current_setting('
     (SELECT datcollversion IS NOT DISTINCT FROM pg_database_collation_actual_version(oid) \
         FROM pg_database WHERE datname = current_database()), \
     (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('log'))";
-const DAMAGED: &str = "SELECT DISTINCT plane FROM log WHERE slot = -1";
 
 /// A node that served within the last day.
 pub struct Node {
@@ -176,7 +176,7 @@ impl Cluster {
     /// # Errors
     /// Returns the errors of [`Self::beat`].
     pub fn damaged(&self) -> Result<Vec<String>> {
-        let rows = self.read("find damaged planes", DAMAGED, &[])?;
+        let rows = self.read("find damaged planes", HELD, &[])?;
         Ok(rows.iter().map(|row| row.get::<_, Id>(0).hyphenated()).collect())
     }
 
