@@ -77,6 +77,13 @@ export function pairs(entries, title = null) {
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown)))));
 }
 
+/** A table with the titles of its columns; the first column names the rows. */
+export function plain(caption, heads, rows) {
+  return el("table", { class: "plain" }, el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "number" : null }, head)))),
+    el("tbody", {}, ...rows));
+}
+
 /** A table with its own scroll bar, so that a wide table does not move the page. */
 export function movable(label, table) {
   return el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": label }, table);

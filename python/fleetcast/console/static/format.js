@@ -1,6 +1,6 @@
 // Numbers, sizes and times as people read them. The caller shows the unit.
 
-import { prefixOf } from "./scale.js";
+import { prefixOf, two } from "./scale.js";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const places = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", {
@@ -45,8 +45,6 @@ export function bytes(of) {
   return `${unit ? figure(rest) : whole.format(rest)} ${UNITS[unit]}`;
 }
 
-const two = (number) => String(number).padStart(2, "0");
-
 /** A time in UTC, of seconds since 1970; today's times have no day. */
 export function moment(seconds) {
   if (seconds === null || seconds === undefined) return NOTHING;
@@ -55,6 +53,9 @@ export function moment(seconds) {
   const day = at.toISOString().slice(0, 10);
   return day === new Date().toISOString().slice(0, 10) ? `${clock} UTC` : `${day} ${clock} UTC`;
 }
+
+/** A length of time in whole minutes, or in hours. */
+export const minutes = (of) => (of < 60 ? `${of} min` : `${of / 60} h`);
 
 /** A span of time in its two largest units. */
 export function span(seconds) {

@@ -4,7 +4,8 @@ const PREFIXES = [[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"],
   [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
 const DIGITS_MAX = 6;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const two = (number) => String(number).padStart(2, "0");
+/** A number of a clock, with two digits. */
+export const two = (number) => String(number).padStart(2, "0");
 
 /** The prefix for a size: from 10,000 on, and below 0.01. Example: 4.2e9 has `[1e9, "G"]`. */
 export function prefixOf(size) {

@@ -4,7 +4,7 @@
 import { ask, ofTenant } from "../api.js";
 import { Chart, ChartGroup } from "../chart.js";
 import { el, labelled, notice, select } from "../dom.js";
-import { span } from "../format.js";
+import { minutes, span } from "../format.js";
 import { entityOf, entityPicker, tenantPicker } from "../pickers.js";
 import { togetherOrNot } from "../series.js";
 
@@ -14,7 +14,6 @@ const FAMILIES = {
   demand: { text: "Demand of pools", measurement: "pool_interval", target: "offered_bytes", unit: "bytes in 15 min",
     horizons: ["15", "60", "360", "1440"], needs: "offered_bytes of the last 7 days" },
 };
-const minutes = (of) => (of < 60 ? `${of} min` : `${of / 60} h`);
 const familyOf = (measurement) => (measurement === "pool_interval" ? "demand" : "snr");
 
 /** The lines of the chart: measured, forecast at one horizon, and the fan from now on. */

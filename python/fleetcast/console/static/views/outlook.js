@@ -2,7 +2,7 @@
 // capacity within the day.
 
 import { ask, ofTenant } from "../api.js";
-import { el, labelled, movable, notice, searchBox } from "../dom.js";
+import { el, labelled, movable, notice, plain, searchBox } from "../dom.js";
 import { bytes, count, figure } from "../format.js";
 import { tenantPicker } from "../pickers.js";
 
@@ -14,11 +14,8 @@ const chance = (of) => (of === null ? "no forecast" : of <= LEVELS[0] ? "10 % or
 const decibels = (of) => (of === null ? "–" : `${figure(of)} dB`);
 const load = (row) => (row.capacity ? (row.high ?? 0) / row.capacity : 0);
 
-function table(caption, heads, rows) {
-  return movable(caption, el("table", { class: "plain" }, el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "number" : null }, head)))),
-    el("tbody", {}, ...rows)));
-}
+const table = (caption, heads, rows) => movable(caption, plain(caption, heads, rows));
+const left = ({ rows, total }) => (total > rows.length ? `; ${count(total - rows.length)} more were not looked at` : "");
 
 export const outlook = {
   title: "Outlook",
@@ -36,18 +33,20 @@ export const outlook = {
     }, id));
     const cells = (kind, ...texts) => texts.map((text) => el("td", { class: `number ${kind}` }, text));
 
-    function links({ rows, total }) {
+    function links(answer) {
+      const { rows } = answer;
       if (!rows.length) return notice("No link wrote in the last quarter of an hour.", "Send link records with snr_db: their outlook is here a minute later.");
       rows.sort((a, b) => (b.below ?? -1) - (a.below ?? -1) || (a.low ?? Infinity) - (b.low ?? Infinity));
-      return table(`Links by the chance of less than ${asked.threshold} dB within the hour${total > rows.length ? `; ${count(total - rows.length)} more were not looked at` : ""}`,
+      return table(`Links by the chance of less than ${asked.threshold} dB within the hour${left(answer)}`,
         ["Link", "Chance", "Now", "Median in an hour", "Low (p10)"], rows.map((row) => el("tr", {}, name("link", row.entity_id),
           ...cells(row.below >= RISKY ? "bad" : "", chance(row.below), decibels(row.now), decibels(row.course.at(-1) ?? null), decibels(row.low)))));
     }
 
-    function pools({ rows, total }) {
+    function pools(answer) {
+      const { rows } = answer;
       if (!rows.length) return notice("No pool wrote in the last seven days.", "Send pool_interval records with offered_bytes and capacity_bytes.");
       rows.sort((a, b) => load(b) - load(a));
-      return table(`Pools by their highest demand (p99) within the day${total > rows.length ? `; ${count(total - rows.length)} more were not looked at` : ""}`,
+      return table(`Pools by their highest demand (p99) within the day${left(answer)}`,
         ["Pool", "Of capacity", "Capacity", "Highest (p99)", "Now"], rows.map((row) => el("tr", {}, name("pool_interval", row.entity_id),
           ...cells(load(row) >= 1 ? "bad" : "", row.capacity ? `${(100 * load(row)).toFixed(0)} %` : "sends no capacity_bytes",
             bytes(row.capacity), bytes(row.high), bytes(row.now)))));

@@ -2,8 +2,8 @@
 
 import { ask, ofTenant } from "../api.js";
 import { Chart, ChartGroup } from "../chart.js";
-import { el, figures } from "../dom.js";
-import { bytes, count, figure, span } from "../format.js";
+import { el, figures, plain } from "../dom.js";
+import { bytes, count, figure, minutes, span } from "../format.js";
 
 const DAY_SECONDS = 86_400;
 const SPAN_SHOWN_MIN = 3600;
@@ -12,7 +12,6 @@ const SILENT_AGE_MS = 60_000; // so long counts of silent entities are shown
 const SPAN_SHOWN_MAX = 10 * 365 * DAY_SECONDS;
 const FAMILIES = { snr: "SNR", demand: "demand" };
 const BAND = { snr: "80 %", demand: "89 %" };
-const minutes = (of) => (of < 60 ? `${of} min` : `${of / 60} h`);
 
 /** A card with a title that leads to a view. */
 function card(title, address, ...content) {
@@ -20,10 +19,8 @@ function card(title, address, ...content) {
 }
 
 function table(caption, heads, rows) {
-  return el("table", { class: "plain" }, el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "number" : null }, head)))),
-    el("tbody", {}, ...rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row", class: "name" }, name),
-      ...cells.map((cell) => el("td", { class: "number" }, cell))))));
+  return plain(caption, heads, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row", class: "name" }, name),
+    ...cells.map((cell) => el("td", { class: "number" }, cell)))));
 }
 
 const say = (text) => el("p", { class: "help" }, text);
