@@ -13,9 +13,9 @@ const FONT = "11px system-ui, sans-serif";
 
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-/** The colour of the line of an index. From the ninth on, colours come again with dashes. */
-export const colourOf = (index) => `--line-${(index % COLOURS) + 1}`;
-const dashOf = (index) => (index < COLOURS ? undefined : [6, 4]);
+/** The name of a line's colour. From the ninth line on, colours come again with dashes. */
+const colourOf = (line) => `line-${(line.colour % COLOURS) + 1}`;
+const isDashed = (line) => line.dashed || line.colour >= COLOURS;
 
 let groups = 0;
 
@@ -69,17 +69,17 @@ export class Chart {
     const { times, columns } = aligned(data.lines);
     this.columns = columns;
     this.table = [times, ...columns.flatMap((of) => (of.low ? [of.values, of.high, of.low] : [of.values]))];
-    if (!same) this.name_lines();
+    if (!same) this.nameLines();
     if (same && this.drawn) this.drawn.setData(this.table);
     else this.draw();
     this.read(this.drawn?.cursor.idx ?? null);
   }
 
-  name_lines() {
+  nameLines() {
     this.readings = this.data.lines.map(() => el("span", { class: "value" }));
     const lone = this.data.lines.length === 1;
     this.legend.replaceChildren(...this.data.lines.map((line, at) => {
-      const swatch = el("span", { class: `swatch line-${(line.colour % COLOURS) + 1}${line.dashed || line.colour >= COLOURS ? " dashed" : ""}`,
+      const swatch = el("span", { class: `swatch ${colourOf(line)}${isDashed(line) ? " dashed" : ""}`,
         "aria-hidden": "true" });
       const button = el("button", { type: "button", "aria-pressed": String(!this.hidden.has(line.label)), disabled: lone,
         title: line.label, click: () => this.toggle(line.label, button) }, swatch, el("span", { class: "label" }, line.label));
@@ -108,11 +108,11 @@ export class Chart {
     const series = [{}];
     const bands = [];
     this.data.lines.forEach((line, at) => {
-      const colour = style(colourOf(line.colour));
+      const colour = style(`--${colourOf(line)}`);
       const show = !this.hidden.has(line.label);
       const columns = () => this.columns[at];
       const few = () => (columns().values.filter((value) => (value ?? null) !== null).length <= FEW ? null : columns().lone);
-      series.push({ show, stroke: colour, width: 1.5, dash: line.dashed ? [6, 4] : dashOf(line.colour),
+      series.push({ show, stroke: colour, width: 1.5, dash: isDashed(line) ? [6, 4] : undefined,
         points: { show: () => few() === null, filter: few, size: 5, fill: colour } });
       if (!line.low) return;
       const edge = { show, stroke: "transparent", width: 0, points: { show: false } };

@@ -85,10 +85,7 @@ export function channelPicker(change) {
     list.replaceChildren(...names.map((name) => {
       const box = el("input", { type: "checkbox", checked: ticked.includes(name),
         disabled: !ticked.includes(name) && ticked.length >= CHANNELS_MAX,
-        change: () => {
-          const now = names.filter((each) => (each === name ? box.checked : ticked.includes(each)));
-          change(now.length ? now : []);
-        } });
+        change: () => change(names.filter((each) => (each === name ? box.checked : ticked.includes(each)))) });
       return el("label", {}, box, " ", name);
     }));
   };
