@@ -4,8 +4,9 @@
 const LONGEST_SECONDS = 60;
 
 /**
- * Runs `refresh(signal)` every `every()` seconds until `stop`; with `Infinity` only when asked. After each turn it calls `state` with
- * `{at, error, due}`: the time of the newest answer, the error since then, the next refresh.
+ * Runs `refresh(signal)` every `every()` seconds until `stop`; with `Infinity` only when asked. After
+ * each turn it calls `state` with `{at, error, due, seconds}`: the time of the newest answer, the
+ * error since then, the next refresh, the seconds between two refreshes.
  */
 export function poll(refresh, every, state) {
   let timer = 0;
