@@ -71,7 +71,7 @@ def console_application(
     services = ConsoleServices(
         control=stores.control,
         sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
-        stores=TenantPlanes(surface),
+        planes=TenantPlanes(surface),
         reads=TenantReads(),
         stats=gauges.stats,
         records=records,

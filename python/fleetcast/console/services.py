@@ -25,7 +25,7 @@ class ConsoleServices:
 
     control: ControlStore
     sessions: Sessions
-    stores: TenantPlanes
+    planes: TenantPlanes
     reads: TenantReads
     stats: Callable[[], Mapping[str, Stats | None]]
     """Counts of each tenant's store by name; `None` for a store that cannot be read."""

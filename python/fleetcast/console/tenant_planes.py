@@ -1,4 +1,4 @@
-"""Reads of a tenant's store for the console, through the surfaces' stores and with a time limit."""
+"""Reads of a tenant's plane for the console, as other surfaces open it, and with a time limit."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def read_plane(services: ConsoleServices, name: str, read: Callable[[Plane], T])
     def run() -> T:
         plane: Plane | None = None
         try:
-            plane = services.stores.open(tenant, request_id="console")
+            plane = services.planes.open(tenant, request_id="console")
             return read(plane)
         except StoreError as error:
-            services.stores.release(tenant, plane, error)
+            services.planes.release(tenant, plane, error)
             raise
 
     try:

@@ -29,7 +29,7 @@ def put_json(response: falcon.Response, _route: Route, answer: ErrorResponse) ->
 def handle_errors(
     app: App,
     middleware: Middleware,
-    stores: TenantPlanes,
+    planes: TenantPlanes,
     backend: str,
     put_body: Callable[[falcon.Response, Route, ErrorResponse], None] = put_json,
 ) -> None:
@@ -43,7 +43,7 @@ def handle_errors(
     ) -> None:
         state: RequestState = request.context.state
         if isinstance(error, StoreError):
-            stores.release(state.identity.tenant, getattr(state, "plane", None), error)
+            planes.release(state.identity.tenant, getattr(state, "plane", None), error)
         answer = error_response(
             error, backend=backend, request_id=state.request_id, ingest=state.route.ingest
         )
