@@ -159,3 +159,49 @@ fn with_metric(mut labels: Labels, metric: &str) -> Labels {
     labels.insert(at, (METRIC.into(), metric.into()));
     labels
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::model::limits::WriteLimits;
+    use crate::model::time::SECOND_NS;
+    use crate::plane::{Acknowledgement, CompactionTrigger, Plane};
+    use crate::wire::Format;
+
+    /// 2026-09-21T14:13:20Z.
+    const TIME_NS: i64 = 1_790_000_000 * SECOND_NS;
+
+    /// Returns the metrics with a sample within `seconds` of the time, and their values.
+    fn metrics(plane: &Plane, seconds: i64) -> Vec<(String, Vec<f64>)> {
+        let query = LabelQuery {
+            matchers: Vec::new(),
+            start_ns: TIME_NS - seconds * SECOND_NS,
+            end_ns: TIME_NS + seconds * SECOND_NS,
+            keeps_samples: true,
+        };
+        let until = Instant::now() + Duration::from_hours(1);
+        let found = plane.labelled(&query, LabelBounds { samples_max: 100, until }, TIME_NS);
+        let named = |series: LabelledSeries| (series.labels[0].1.to_string(), series.values);
+        found.unwrap().into_iter().map(named).collect()
+    }
+
+    #[test]
+    fn a_boolean_is_0_or_1_in_reads_of_a_minute_and_of_a_day_before_and_after_compaction() {
+        let plane = Plane::in_memory("acme").unwrap();
+        let body = br#"[{"measurement":"link","time":"2026-09-21T14:13:20Z",
+            "tags":{"entity_id":"a"},"fields":{"is_up":true,"is_far":false,"snr_db":7.5}}]"#;
+        let limits = WriteLimits::default();
+        plane.write(Format::Json, body, &limits, TIME_NS, Acknowledgement::Durable).unwrap();
+        let expected = [("is_far", 0.0), ("is_up", 1.0), ("snr_db", 7.5)];
+        let expected = expected.map(|(metric, value)| (metric.to_owned(), vec![value]));
+        for is_compacted in [false, true] {
+            if is_compacted {
+                plane.compact(CompactionTrigger::Now, TIME_NS).unwrap().unwrap();
+            }
+            assert_eq!(metrics(&plane, 60), expected, "{is_compacted}");
+            assert_eq!(metrics(&plane, 86_400), expected, "{is_compacted}");
+        }
+    }
+}

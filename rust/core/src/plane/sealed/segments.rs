@@ -196,15 +196,15 @@ impl SealedStore {
     }
 }
 
-/// Returns the table of a block with only its numeric columns. Returns `None` if the block does not
-/// have exactly one table.
+/// Returns the table of a block with its columns of numbers and booleans. Returns `None` if the
+/// block does not have exactly one table.
 fn numbers(block: &BlockReader<'_>) -> Result<Option<Table>> {
     if block.tables().len() != 1 {
         return Ok(None);
     }
     let table = block.table(0)?;
     let heads = table.head().columns.iter().enumerate();
-    let numeric = heads.filter(|(_, head)| head.field_type == FieldType::Float);
+    let numeric = heads.filter(|(_, head)| head.field_type != FieldType::Text);
     let columns = numeric.map(|(at, _)| table.column(at)).collect::<Result<_>>()?;
     Ok(Some(Table { series: table.series(), times_ns: table.times_ns()?, columns }))
 }
