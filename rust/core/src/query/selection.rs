@@ -19,7 +19,7 @@ use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
 /// Fields of the measurement that a query wants.
 enum FieldSelection {
     AllNumeric,
-    /// Only these fields, ascending.
+    /// Only these fields, ascending. None of them is a text.
     Some(Vec<FieldId>),
 }
 
@@ -261,8 +261,9 @@ impl Selection {
         let mut left_out = Vec::new();
         for (index, head) in block.tables().iter().enumerate() {
             if head.row_count == 0 {
-                let fields = head.columns.iter().map(|column| column.field);
-                left_out.extend(fields.filter(|field| self.wants(*field)));
+                let wanted =
+                    head.columns.iter().filter(|each| self.wants(each.field, each.field_type));
+                left_out.extend(wanted.map(|column| column.field));
                 continue;
             }
             let table = block.table(index)?;
@@ -305,7 +306,8 @@ impl Selection {
     ) -> Vec<(FieldId, Statistic, usize)> {
         let columns = head.columns.iter().enumerate().filter_map(|(at, column)| {
             let (field, statistic) = statistics::of_column(column.field)?;
-            let wanted = Statistic::of(aggregation).contains(&statistic) && self.wants(field);
+            let wanted = Statistic::of(aggregation).contains(&statistic)
+                && self.wants(field, column.field_type);
             wanted.then_some((field, statistic, at))
         });
         let mut columns: Vec<_> = columns.collect();
@@ -320,7 +322,8 @@ impl Selection {
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        if self.needs_values && !table.head().columns.iter().any(|each| self.wants(each.field)) {
+        let mut columns = table.head().columns.iter();
+        if self.needs_values && !columns.any(|each| self.wants(each.field, each.field_type)) {
             return Ok(());
         }
         let wanted: Vec<RowRun> = table
@@ -340,15 +343,10 @@ impl Selection {
             });
         }
         let targets = collector.records(&selected);
-        let is_asked = |field: &FieldId| {
-            self.wants(*field) && fields.is_none_or(|fields| fields.binary_search(field).is_ok())
-        };
+        let is_asked =
+            |field: &FieldId| fields.is_none_or(|fields| fields.binary_search(field).is_ok());
         for (index, head) in table.head().columns.iter().enumerate() {
-            let has_numbers = match self.fields {
-                FieldSelection::AllNumeric => head.field_type == FieldType::Float,
-                FieldSelection::Some(_) => head.field_type != FieldType::Text,
-            };
-            if has_numbers && is_asked(&head.field) {
+            if self.wants(head.field, head.field_type) && is_asked(&head.field) {
                 hand_over(&table.column(index)?, &selected, &targets, collector);
             }
         }
@@ -363,7 +361,8 @@ impl Selection {
         times_ns: &Range<i64>,
         collector: &mut impl Collector,
     ) {
-        if self.needs_values && !table.columns.iter().any(|column| self.wants(column.field)) {
+        let wants = |column: &Column| self.wants(column.field, column.values.field_type());
+        if self.needs_values && !table.columns.iter().any(wants) {
             return;
         }
         let mut wanted: Vec<RowRun> = Vec::new();
@@ -391,19 +390,15 @@ impl Selection {
         }
         let selected = SelectedRows::new(&wanted, &table.times_ns, times_ns);
         let targets = collector.records(&selected);
-        for column in &table.columns {
-            let is_numeric = matches!(column.values, Values::Float(_));
-            if self.wants(column.field)
-                && (is_numeric || matches!(self.fields, FieldSelection::Some(_)))
-            {
-                hand_over(column, &selected, &targets, collector);
-            }
+        for column in table.columns.iter().filter(|column| wants(column)) {
+            hand_over(column, &selected, &targets, collector);
         }
     }
 
-    fn wants(&self, field: FieldId) -> bool {
+    /// Returns true if values of this type in this field are wanted.
+    fn wants(&self, field: FieldId, field_type: FieldType) -> bool {
         match &self.fields {
-            FieldSelection::AllNumeric => true,
+            FieldSelection::AllNumeric => field_type == FieldType::Float,
             FieldSelection::Some(fields) => fields.binary_search(&field).is_ok(),
         }
     }
