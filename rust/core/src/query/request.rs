@@ -3,8 +3,8 @@
 use super::budget;
 use super::limits::SeriesLimits;
 use crate::model::aggregate::{Aggregation, Interval};
+use crate::model::time::SECOND_NS;
 
-const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Nanoseconds that a client may lose between reading its clock and being served.

@@ -211,9 +211,8 @@ fn rows_of(fields: FieldMap<Windows>, interval_ns: i64, aggregation: Aggregation
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::time::SECOND_NS;
     use crate::query::collector::offer;
-
-    const SECOND_NS: i64 = 1_000_000_000;
 
     fn rows(aggregation: Aggregation, samples: &[(i64, f64)]) -> EntityRows {
         let mut windows = WindowRows::new(1, Interval::OneMinute, aggregation, usize::MAX);

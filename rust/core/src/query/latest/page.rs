@@ -10,8 +10,7 @@ use super::entity::EntityWriter;
 use super::table::LatestTable;
 use super::view::LatestView;
 use crate::model::json;
-
-const NS_PER_SECOND: i64 = 1_000_000_000;
+use crate::model::time::SECOND_NS;
 
 /// A part of the entities of a choice, from index `first` on.
 pub struct LatestPage<'a> {
@@ -77,7 +76,7 @@ impl LatestView<'_> {
             out.push(b',');
             json::write_string(out, self.catalog.entity_id(table.entity(chosen.slot)));
             out.push(b',');
-            json::write_i64(out, table.time_ns(chosen.slot).div_euclid(NS_PER_SECOND));
+            json::write_i64(out, table.time_ns(chosen.slot).div_euclid(SECOND_NS));
             for column in columns {
                 out.push(b',');
                 match column.iter().find_map(|field| table.number(chosen.slot, *field)) {
