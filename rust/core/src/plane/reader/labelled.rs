@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::resume_unwind;
+use std::sync::atomic::AtomicUsize;
 use std::thread;
 
 use super::Reader;
@@ -43,24 +44,18 @@ impl Reader {
             // Look at the names after the rows, so that they include the names of all rows.
             let matched = query.matched(&self.registry.names().catalog);
             let mut found: Vec<FieldSamples> = Vec::new();
-            let mut left = bounds;
+            let samples = AtomicUsize::new(0);
             for of_measurement in matched {
                 match self.collected(
                     query,
                     &of_measurement,
                     (&snapshot, &times_ns),
-                    left,
+                    (&samples, bounds),
                     reading.processors(),
                 )? {
                     Ok(more) => found.extend(more),
                     Err(refusal) => return Ok(Err(refusal)),
                 }
-                let samples: usize = found
-                    .iter()
-                    .flat_map(|(_, fields)| fields)
-                    .map(|(_, column)| column.values.len())
-                    .sum();
-                left.samples_max = bounds.samples_max.saturating_sub(samples);
             }
             Ok(Ok(found))
         })?;
@@ -68,13 +63,14 @@ impl Reader {
         self.named(found, bounds).map_err(Failure::Refused)
     }
 
-    /// Returns the samples of the matched series, which threads read that share the series.
+    /// Returns the samples of the matched series, which threads read that share the series. `bounds`
+    /// has the number of samples that the whole read has found, and the bounds of the read.
     fn collected(
         &self,
         query: &LabelQuery,
         matched: &MatchedSeries,
         (snapshot, times_ns): (&PlaneSnapshot, &Range<i64>),
-        bounds: LabelBounds,
+        bounds: (&AtomicUsize, LabelBounds),
         processors: usize,
     ) -> Result<Result<Vec<FieldSamples>, LabelRefusal>> {
         let days = snapshot.segments_in(times_ns).count();

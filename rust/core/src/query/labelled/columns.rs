@@ -1,5 +1,6 @@
 //! Collects samples of series as columns of times and values.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::query::{LabelBounds, LabelRefusal};
@@ -15,22 +16,27 @@ pub(crate) struct SampleColumn {
 }
 
 /// Samples of some series. The "entity" of a row is the index of its series.
-pub(crate) struct SampleColumns {
+pub(crate) struct SampleColumns<'r> {
     series: Vec<FieldMap<SampleColumn>>,
-    samples: usize,
+    /// Samples of the whole read, which all its threads count.
+    samples: &'r AtomicUsize,
     keeps_samples: bool,
     bounds: LabelBounds,
 }
 
-impl SampleColumns {
-    pub(crate) fn new(series: usize, keeps_samples: bool, bounds: LabelBounds) -> Self {
+impl<'r> SampleColumns<'r> {
+    pub(crate) fn new(
+        series: usize,
+        keeps_samples: bool,
+        (samples, bounds): (&'r AtomicUsize, LabelBounds),
+    ) -> Self {
         let series = std::iter::repeat_with(FieldMap::default).take(series).collect();
-        Self { series, samples: 0, keeps_samples, bounds }
+        Self { series, samples, keeps_samples, bounds }
     }
 
     /// Returns the columns of each series, or the bound that was passed.
     pub(crate) fn finish(self) -> Result<Vec<Vec<(FieldId, SampleColumn)>>, LabelRefusal> {
-        if self.samples > self.bounds.samples_max {
+        if self.has_too_many() {
             return Err(LabelRefusal::TooManySamples);
         }
         if Instant::now() > self.bounds.until {
@@ -42,9 +48,13 @@ impl SampleColumns {
         };
         Ok(self.series.into_iter().map(in_order).collect())
     }
+
+    fn has_too_many(&self) -> bool {
+        self.samples.load(Ordering::Relaxed) > self.bounds.samples_max
+    }
 }
 
-impl Collector for SampleColumns {
+impl Collector for SampleColumns<'_> {
     type Targets = ();
 
     fn records(&mut self, _selected: &SelectedRows<'_>) -> Self::Targets {}
@@ -56,20 +66,22 @@ impl Collector for SampleColumns {
         field: FieldId,
         cells: &ColumnValues<'_>,
     ) {
+        let mut added = 0;
         cells.for_each_run(&selected.runs, |_, RowRun { entity, .. }, indices| {
             let column = self.series[*entity as usize].get(field);
             if !self.keeps_samples {
                 return;
             }
-            self.samples += indices.len();
+            added += indices.len();
             let times_ns = indices.clone().map(|index| selected.times_ns[cells.row_at(index)]);
             column.times_ns.extend(times_ns);
             column.values.extend_from_slice(cells.values(indices));
         });
+        self.samples.fetch_add(added, Ordering::Relaxed);
     }
 
     fn is_full(&self) -> bool {
-        self.samples > self.bounds.samples_max || Instant::now() > self.bounds.until
+        self.has_too_many() || Instant::now() > self.bounds.until
     }
 }
 
