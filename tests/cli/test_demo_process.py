@@ -3,9 +3,13 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from fleetcast.cli.demo.fleet import FADING_LINK, SILENT_LINK, fleet_at, generated_fleet
+from fleetcast.cli.demo.service import running_service
 from fleetcast.cli.demo.summary import line_of, sparkline
 from fleetcast.cli.demo.tour import Reply
+from fleetcast.errors import OperatorError
 from tests.waiting import PATIENCE_SECONDS
 
 NOW = datetime(2026, 1, 31, 12, 34, 56, tzinfo=UTC)
@@ -51,6 +55,16 @@ def test_an_answer_is_a_line():
     assert line_of(shown).endswith("link-1 by 15m ▁█ 1.0 to 2.0 dB")
     refused = Reply("GET /predictions", 404, {"error": "predictions_not_enabled"})
     assert line_of(refused).endswith("predictions_not_enabled")
+
+
+def test_if_the_service_does_not_start_the_end_of_its_log_is_shown(tmp_path, capsys):
+    log = tmp_path / "service.log"
+    with (
+        pytest.raises(OperatorError, match="the service did not start"),
+        running_service(tmp_path / "none", log),
+    ):
+        pass
+    assert capsys.readouterr().err.splitlines() == log.read_text().splitlines()[-20:] != []
 
 
 def tour(*options):

@@ -22,7 +22,7 @@ from fleetcast.cli.demo.fleet import (
     generated_fleet,
 )
 from fleetcast.cli.demo.sample import sampled_fleet
-from fleetcast.cli.demo.service import running_service
+from fleetcast.cli.demo.service import running_service, show_end
 from fleetcast.cli.demo.summary import documents, line_of
 from fleetcast.cli.demo.tour import Gateway, HttpSession, Reply, load, read_paths
 from fleetcast.errors import OperatorError
@@ -75,7 +75,8 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None, verbose: bool) -> 
                 if not once:
                     click.echo(_invitation(ready, key, token, log, moves=sample is None), err=True)
                     _keep_moving(process, HttpSession(base, key), now if sample is None else None)
-                    message = f"the service ended with status {process.wait()}: see {log}"
+                    show_end(log)
+                    message = f"the service ended with status {process.wait()}: see above"
                     raise OperatorError(message)
         except KeyboardInterrupt:
             click.echo("Stopped.", err=True)

@@ -9,6 +9,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ _STOP_SECONDS = 60.0
 _LINES_SHOWN = 20
 _OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 _UNLIMITED = ("--set", "limits.requests_per_minute=0")
+
+
+def show_end(log: Path) -> None:
+    """Prints the last lines of the service's log, which the demo removes at its end."""
+    last = log.read_text(errors="replace").splitlines()[-_LINES_SHOWN:]
+    click.echo("\n".join(last), err=True)
 
 
 @contextmanager
@@ -46,8 +54,8 @@ def running_service(
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         line = process.stdout.readline()
         if not line:
-            last = log.read_text(errors="replace").splitlines()[-_LINES_SHOWN:]
-            message = "\n".join(["the service did not start:", *last])
+            show_end(log)
+            message = "the service did not start: see above"
             raise OperatorError(message)
         yield process, json.loads(line)
     finally:
