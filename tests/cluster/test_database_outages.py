@@ -137,7 +137,14 @@ def test_behind_a_database_that_hangs_nobody_waits_but_who_was_on_the_way(tenant
     assert ask(tenant.service, "/readyz").status == 503
 
 
-@pytest.mark.usefixtures("no_answer")
+@pytest.fixture
+def written(tenant):
+    """Each worker has written, so it has a session for the next write."""
+    for one in tenant.at_each_worker():
+        one.write(record(at(20), n=20))
+
+
+@pytest.mark.usefixtures("written", "no_answer")
 def test_o9_a_write_that_a_database_that_hangs_may_have_taken_is_unknown(tenant):
     def outcome(version):
         with closing(tenant.service.connect(version)) as wire:
@@ -145,7 +152,7 @@ def test_o9_a_write_that_a_database_that_hangs_may_have_taken_is_unknown(tenant)
         assert refusal(answer) == (503, UNAVAILABLE)
         return answer.headers["X-Write-Outcome"]
 
-    # By the front and by the application. Each worker has a session that was open before.
+    # By the front and by the application, on any worker: each has a session.
     with ThreadPoolExecutor(2 * WORKERS) as pool:
         under_way = list(pool.map(outcome, [11, 10] * WORKERS))
     assert "unknown" in under_way
