@@ -213,9 +213,10 @@ impl Session {
 const CONNECTING: &str = "connect";
 
 /// Answers of a host.
-struct HostFacts {
+pub(crate) struct HostFacts {
     is_standby: bool,
-    timeline: u32,
+    /// The timeline of a primary, or 0 of a standby.
+    pub(crate) timeline: u32,
     /// Values of [`CHECKED`].
     settings: [String; 2],
     has_standbys: bool,
@@ -226,7 +227,7 @@ struct HostFacts {
 const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
 
 impl HostFacts {
-    async fn ask(client: &Client) -> Result<Self, StatementFailure> {
+    pub(crate) async fn ask(client: &Client) -> Result<Self, StatementFailure> {
         let before_us = now_us();
         let row = client.query_one(FACTS, &[]).await;
         let row = row.map_err(|error| failure::of(CONNECTING, &error))?;

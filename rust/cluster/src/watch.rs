@@ -12,16 +12,13 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
 use crate::address::DatabaseAddress;
-use crate::connection::CONNECT_TIMEOUT;
+use crate::connection::{CONNECT_TIMEOUT, HostFacts};
 use crate::pool::Pool;
 use crate::seen::ClusterFacts;
 
 /// Time between two questions to a host. What a process acknowledges or reads on a primary that was
 /// replaced is bounded by this time and a round trip.
 const ROUND: Duration = Duration::from_millis(250);
-
-const TIMELINE: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() \
-    THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
 
 /// Asks all hosts for their timelines until the runtime ends. A host that does not answer keeps no
 /// other host waiting.
@@ -83,9 +80,7 @@ async fn ask(
 
 /// Returns the timeline of a primary, or 0 of a standby.
 async fn timeline_of(client: &Client) -> Option<u32> {
-    let row = client.query_one(TIMELINE, &[]).await.ok()?;
-    let timeline = row.get::<_, Option<&str>>(0);
-    Some(timeline.and_then(|text| u32::from_str_radix(text, 16).ok()).unwrap_or(0))
+    Some(HostFacts::ask(client).await.ok()?.timeline)
 }
 
 async fn opened(address: &DatabaseAddress, host: &Config) -> Option<Client> {
