@@ -193,14 +193,21 @@ impl Arrays {
     }
 
     fn buffer(&mut self, bytes: &[u8]) {
-        self.numbers(bytes.iter().map(|byte| [*byte]));
+        self.put(|body| body.extend_from_slice(bytes));
     }
 
     /// Adds a buffer of numbers, each as its bytes.
     fn numbers<const N: usize>(&mut self, numbers: impl ExactSizeIterator<Item = [u8; N]>) {
+        self.put(|body| {
+            body.reserve(N * numbers.len());
+            numbers.for_each(|number| body.extend_from_slice(&number));
+        });
+    }
+
+    /// Adds the buffer that `write` appends to the body.
+    fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.body.len();
-        self.body.reserve(N * numbers.len());
-        numbers.for_each(|number| self.body.extend_from_slice(&number));
+        write(&mut self.body);
         self.buffers.push((long(start), long(self.body.len() - start)));
         align(&mut self.body, ALIGNMENT);
     }
