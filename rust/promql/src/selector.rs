@@ -20,9 +20,9 @@ pub(crate) const LOOKBACK_MS: i64 = 300_000;
 /// Place of a selector in time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimePlacement {
-    pub(crate) offset_ms: i64,
+    offset_ms: i64,
     /// The instant of `@`, in place of each step.
-    pub(crate) at_ms: Option<i64>,
+    at_ms: Option<i64>,
 }
 
 impl TimePlacement {
@@ -45,10 +45,14 @@ impl TimePlacement {
         Self { offset_ms, at_ms }
     }
 
+    /// Returns the instant that a step refers to, the last instant of its range.
+    pub(crate) fn end_ms(&self, step_ms: i64) -> i64 {
+        self.at_ms.unwrap_or(step_ms).saturating_sub(self.offset_ms)
+    }
+
     /// Returns the first and the last instant that `steps` refer to.
     pub(crate) fn reach(&self, steps: &Steps) -> (i64, i64) {
-        let place = |time_ms: i64| self.at_ms.unwrap_or(time_ms).saturating_sub(self.offset_ms);
-        (place(steps.start_ms), place(steps.end_ms()))
+        (self.end_ms(steps.start_ms), self.end_ms(steps.end_ms()))
     }
 }
 
@@ -111,7 +115,7 @@ pub(crate) fn newest(
     for SampledSeries { labels, times_ms, values } in series {
         let mut at = 0;
         let newest = |step_ms: i64| {
-            let end_ms = placed.at_ms.unwrap_or(step_ms).saturating_sub(placed.offset_ms);
+            let end_ms = placed.end_ms(step_ms);
             while times_ms.get(at).is_some_and(|time_ms| *time_ms <= end_ms) {
                 at += 1;
             }

@@ -3,6 +3,7 @@
 use crate::budget::SampleBudget;
 use crate::column::{ABSENT, StepColumn, is_absent};
 use crate::refusal::EvaluationResult;
+use crate::selector::TimePlacement;
 use crate::source::SampledSeries;
 use crate::steps::Steps;
 
@@ -28,20 +29,13 @@ pub(crate) type RangeFunction = fn(&Window<'_>) -> Option<f64>;
 pub(crate) struct Ranges {
     pub(crate) series: Vec<SampledSeries>,
     pub(crate) range_ms: i64,
-    pub(crate) offset_ms: i64,
-    /// The instant of `@`, in place of each step.
-    pub(crate) at_ms: Option<i64>,
+    pub(crate) placed: TimePlacement,
 }
 
 /// Steps between two looks at the clock.
 const STEPS_PER_LOOK: usize = 64;
 
 impl Ranges {
-    /// Returns the end of the window of a step.
-    pub(crate) fn end_ms(&self, step_ms: i64) -> i64 {
-        self.at_ms.unwrap_or(step_ms).saturating_sub(self.offset_ms)
-    }
-
     /// Evaluates a function at each step of each series. `parameters` has a number for each step,
     /// or is empty.
     pub(crate) fn evaluated(
@@ -53,7 +47,6 @@ impl Ranges {
     ) -> EvaluationResult<Vec<StepColumn>> {
         budget.take(self.series.len().saturating_mul(steps.count))?;
         let mut columns = Vec::with_capacity(self.series.len());
-        let (range_ms, offset_ms, at_ms) = (self.range_ms, self.offset_ms, self.at_ms);
         for series in self.series {
             let series = live(series);
             let resets = Resets::of(&series.values);
@@ -64,8 +57,8 @@ impl Ranges {
                     budget.check_time()?;
                 }
                 let step_ms = steps.time_ms(step);
-                let end_ms = at_ms.unwrap_or(step_ms).saturating_sub(offset_ms);
-                let start_ms = end_ms.saturating_sub(range_ms);
+                let end_ms = self.placed.end_ms(step_ms);
+                let start_ms = end_ms.saturating_sub(self.range_ms);
                 let times_ms = &series.times_ms;
                 while times_ms.get(first).is_some_and(|time_ms| *time_ms < start_ms) {
                     first += 1;

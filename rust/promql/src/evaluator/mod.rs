@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         time_ms: i64,
     ) -> EvaluationResult<Vec<SampledSeries>> {
         let ranges = self.ranges(expression, Steps::at(time_ms))?;
-        let end_ms = ranges.end_ms(time_ms);
+        let end_ms = ranges.placed.end_ms(time_ms);
         let range_ms = end_ms.saturating_sub(ranges.range_ms)..=end_ms;
         let within = |series: SampledSeries| {
             let mut series = live(series);
@@ -210,8 +210,7 @@ impl Evaluator<'_> {
                 let range_ms = milliseconds(matrix.range);
                 let reading = (self.source, self.budget);
                 let series = selected(selector, placed, range_ms, &steps, reading)?;
-                let TimePlacement { offset_ms, at_ms } = placed;
-                Ok(Ranges { series, range_ms, offset_ms, at_ms })
+                Ok(Ranges { series, range_ms, placed })
             }
             Expr::Subquery(subquery) => self.subquery(subquery, steps),
             _ => Err(bad_data("expected type range vector")),
@@ -240,8 +239,7 @@ impl Evaluator<'_> {
             SampledSeries { labels: column.labels, times_ms, values }
         };
         let series = columns.into_iter().map(samples).collect();
-        let TimePlacement { offset_ms, at_ms } = placed;
-        Ok(Ranges { series, range_ms, offset_ms, at_ms })
+        Ok(Ranges { series, range_ms, placed })
     }
 }
 
