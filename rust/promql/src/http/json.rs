@@ -1,8 +1,8 @@
 //! Answers as JSON, as Prometheus writes it.
 
-use std::fmt::Write;
+use std::io::Write;
 
-use fleetcast_core::model::json::write_string;
+use fleetcast_core::model::json::{write_object_of_strings, write_string};
 use fleetcast_core::query::labelled::Labels;
 
 use crate::functions::numbers::in_digits;
@@ -12,71 +12,62 @@ const WITHOUT_EXPONENT: std::ops::Range<f64> = 1e-6..1e21;
 
 /// Writes labels as an object.
 pub(super) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
-    out.push(b'{');
-    for (at, (label, value)) in labels.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        write_string(out, label);
-        out.push(b':');
-        write_string(out, value);
-    }
-    out.push(b'}');
+    write_object_of_strings(out, labels.iter().map(|(label, value)| (&**label, &**value)));
 }
 
 /// Writes a sample as its time in seconds and its value as a text. Example: `[1.5,"0.25"]`.
 pub(super) fn put_point(out: &mut Vec<u8>, time_ms: i64, value: f64) {
-    let mut text = String::with_capacity(40);
-    text.push('[');
-    put_time(&mut text, time_ms);
-    text.push_str(",\"");
-    put_number(&mut text, value);
-    text.push_str("\"]");
-    out.extend_from_slice(text.as_bytes());
+    out.push(b'[');
+    put_time(out, time_ms);
+    out.extend_from_slice(b",\"");
+    put_number(out, value);
+    out.extend_from_slice(b"\"]");
 }
 
 /// Writes a time in seconds, with three digits of a fraction if there is one.
-pub(super) fn put_time(text: &mut String, time_ms: i64) {
+pub(super) fn put_time(out: &mut Vec<u8>, time_ms: i64) {
     let sign = if time_ms < 0 { "-" } else { "" };
     let size = time_ms.unsigned_abs();
     let (seconds, fraction) = (size / 1_000, size % 1_000);
-    let written = if fraction == 0 {
-        write!(text, "{sign}{seconds}")
+    // Writing to memory cannot fail.
+    let _ = if fraction == 0 {
+        write!(out, "{sign}{seconds}")
     } else {
-        write!(text, "{sign}{seconds}.{fraction:03}")
+        write!(out, "{sign}{seconds}.{fraction:03}")
     };
-    written.expect("a text takes all");
 }
 
-fn put_number(text: &mut String, value: f64) {
+fn put_number(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() && value != 0.0 && !WITHOUT_EXPONENT.contains(&value.abs()) {
         let short = format!("{value:e}");
         let (digits, exponent) = short.split_once('e').unwrap_or((&short, "0"));
         let exponent: i32 = exponent.parse().unwrap_or(0);
         let sign = if exponent < 0 { '-' } else { '+' };
-        write!(text, "{digits}e{sign}{:02}", exponent.abs()).expect("a text takes all");
+        let _ = write!(out, "{digits}e{sign}{:02}", exponent.abs());
     } else {
-        text.push_str(&in_digits(value));
+        out.extend_from_slice(in_digits(value).as_bytes());
     }
 }
 
-/// Writes texts as an array.
-pub(super) fn put_texts<T: AsRef<str>>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = T>) {
+/// Writes items as an array.
+pub(super) fn put_array<T>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    put: impl Fn(&mut Vec<u8>, T),
+) {
     out.push(b'[');
-    for (at, text) in texts.into_iter().enumerate() {
+    for (at, item) in items.into_iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        write_string(out, text.as_ref());
+        put(out, item);
     }
     out.push(b']');
 }
 
-/// Writes a member of an object, without a comma.
-pub(super) fn put_member(out: &mut Vec<u8>, name: &str, value: &str) {
-    write_string(out, name);
-    out.push(b':');
-    write_string(out, value);
+/// Writes texts as an array.
+pub(super) fn put_texts<T: AsRef<str>>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = T>) {
+    put_array(out, texts, |out, text| write_string(out, text.as_ref()));
 }
 
 #[cfg(test)]

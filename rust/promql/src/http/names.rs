@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use fleetcast_core::model::json::write_string;
 use fleetcast_core::query::labelled::{LabelMatcher, Labels, METRIC};
 
-use super::json::{put_labels, put_member, put_texts};
+use super::json::{put_array, put_labels, put_texts};
 use super::parameters::ApiParameters;
 use crate::budget::SampleBudget;
 use crate::labels;
@@ -12,7 +13,6 @@ use crate::language::{self, invalid};
 use crate::refusal::{EvaluationResult, bad_data};
 use crate::selector::matchers;
 use crate::source::PlaneSource;
-use fleetcast_core::model::json::write_string;
 
 /// Answers `series`: the labels of all series that meet the conditions of a selector.
 pub(super) fn series(
@@ -22,14 +22,8 @@ pub(super) fn series(
 ) -> EvaluationResult<Vec<u8>> {
     let found = matching(given, source, budget)?;
     let found = found.ok_or_else(|| bad_data("no match[] parameter provided"))?;
-    let mut out = vec![b'['];
-    for (at, labels) in found.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        put_labels(&mut out, labels);
-    }
-    out.push(b']');
+    let mut out = Vec::new();
+    put_array(&mut out, &found, put_labels);
     Ok(out)
 }
 
@@ -81,16 +75,7 @@ pub(super) fn metadata(
             out.push(b',');
         }
         write_string(&mut out, name);
-        out.extend_from_slice(b":[{");
-        for (at, (member, value)) in
-            [("type", "unknown"), ("help", ""), ("unit", "")].iter().enumerate()
-        {
-            if at > 0 {
-                out.push(b',');
-            }
-            put_member(&mut out, member, value);
-        }
-        out.extend_from_slice(b"}]");
+        out.extend_from_slice(br#":[{"type":"unknown","help":"","unit":""}]"#);
     }
     out.push(b'}');
     Ok(out)

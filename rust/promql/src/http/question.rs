@@ -3,7 +3,10 @@
 use promql_parser::parser::Expr;
 use promql_parser::parser::value::ValueType;
 
-use super::json::{put_labels, put_point, put_time};
+use fleetcast_core::model::json::write_string;
+use fleetcast_core::query::labelled::Labels;
+
+use super::json::{put_array, put_labels, put_point, put_time};
 use super::parameters::ApiParameters;
 use crate::budget::SampleBudget;
 use crate::column::{ExpressionValue, StepColumn, is_absent};
@@ -12,7 +15,6 @@ use crate::language::{self, invalid};
 use crate::refusal::{EvaluationResult, bad_data};
 use crate::source::{SampledSeries, Source};
 use crate::steps::Steps;
-use fleetcast_core::model::json::write_string;
 
 /// Points of a series in one answer.
 const POINTS_MAX: usize = 11_000;
@@ -45,27 +47,21 @@ pub(super) fn query(
         }
         ExpressionValue::Text(text) => {
             put_head(&mut out, "string");
-            let mut time = String::from("[");
-            put_time(&mut time, time_ms);
-            out.extend_from_slice(time.as_bytes());
+            out.push(b'[');
+            put_time(&mut out, time_ms);
             out.push(b',');
             write_string(&mut out, &text);
             out.push(b']');
         }
         ExpressionValue::Vector(columns) => {
             put_head(&mut out, "vector");
-            out.push(b'[');
-            for (at, StepColumn { labels, values }) in columns.iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
+            put_array(&mut out, &columns, |out, StepColumn { labels, values }| {
                 out.extend_from_slice(br#"{"metric":"#);
-                put_labels(&mut out, labels);
+                put_labels(out, labels);
                 out.extend_from_slice(br#","value":"#);
-                put_point(&mut out, time_ms, values.first().copied().unwrap_or(f64::NAN));
+                put_point(out, time_ms, values.first().copied().unwrap_or(f64::NAN));
                 out.push(b'}');
-            }
-            out.push(b']');
+            });
         }
     }
     out.push(b'}');
@@ -152,23 +148,13 @@ fn put_head(out: &mut Vec<u8>, kind: &str) {
 
 fn put_matrix<'c, P: Iterator<Item = (i64, f64)>>(
     out: &mut Vec<u8>,
-    series: impl Iterator<Item = (&'c fleetcast_core::query::labelled::Labels, P)>,
+    series: impl Iterator<Item = (&'c Labels, P)>,
 ) {
-    out.push(b'[');
-    for (at, (labels, points)) in series.enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
+    put_array(out, series, |out, (labels, points)| {
         out.extend_from_slice(br#"{"metric":"#);
         put_labels(out, labels);
-        out.extend_from_slice(br#","values":["#);
-        for (at, (time_ms, value)) in points.enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            put_point(out, time_ms, value);
-        }
-        out.extend_from_slice(b"]}");
-    }
-    out.push(b']');
+        out.extend_from_slice(br#","values":"#);
+        put_array(out, points, |out, (time_ms, value)| put_point(out, time_ms, value));
+        out.push(b'}');
+    });
 }
