@@ -7,7 +7,11 @@ use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal};
 
 use crate::refusal::{EvaluationResult, passed};
 
-/// Samples and time that a question has left. Samples of the store and values at steps count.
+/// Bytes of labels that count as one sample, as in [`LabelBounds`].
+const SAMPLE_BYTES: usize = 16;
+
+/// Samples and time that a question has left. Samples of the store, values at steps and labels that
+/// the question makes count.
 pub(crate) struct SampleBudget {
     samples: Cell<usize>,
     until: Instant,
@@ -31,6 +35,14 @@ impl SampleBudget {
         let left = self.samples.get().checked_sub(samples);
         self.samples.set(left.ok_or_else(|| passed(LabelRefusal::TooManySamples))?);
         self.check_time()
+    }
+
+    /// Takes the samples as which labels of this size count. Call it before they are made.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::take`].
+    pub(crate) fn take_labels(&self, bytes: usize) -> EvaluationResult<()> {
+        self.take(bytes / SAMPLE_BYTES)
     }
 
     /// Returns an error if the time is over.

@@ -127,7 +127,7 @@ impl Evaluator<'_> {
                 let columns = histogram_quantile(&numbers(0)?, vector(1)?);
                 joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
             }
-            "label_join" | "label_replace" => relabelled(name, vector(0)?, arguments),
+            "label_join" | "label_replace" => self.relabelled(name, vector(0)?, arguments),
             other => Err(unknown(other)),
         }
     }
@@ -166,6 +166,25 @@ impl Evaluator<'_> {
             }
             other => Err(unknown(other)),
         }
+    }
+
+    /// Evaluates `label_replace` and `label_join`.
+    fn relabelled(
+        &self,
+        name: &str,
+        mut columns: Vec<StepColumn>,
+        arguments: &[&Expr],
+    ) -> EvaluationResult<ExpressionValue> {
+        let text = |at| text(arguments, at);
+        if name == "label_replace" {
+            let texts = [text(1)?, text(2)?, text(3)?, text(4)?];
+            relabel::label_replace(&mut columns, texts, self.budget)?;
+        } else {
+            let sources =
+                (3..arguments.len()).map(text).collect::<EvaluationResult<Vec<&str>>>()?;
+            relabel::label_join(&mut columns, text(1)?, text(2)?, &sources, self.budget)?;
+        }
+        joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
     }
 
     /// Returns the time of each step as a series without labels.
@@ -222,22 +241,6 @@ fn text<'e>(arguments: &[&'e Expr], at: usize) -> EvaluationResult<&'e str> {
         Expr::StringLiteral(text) => Ok(&text.val),
         _ => Err(bad_data("expected type string")),
     }
-}
-
-/// Evaluates `label_replace` and `label_join`.
-fn relabelled(
-    name: &str,
-    mut columns: Vec<StepColumn>,
-    arguments: &[&Expr],
-) -> EvaluationResult<ExpressionValue> {
-    let text = |at| text(arguments, at);
-    if name == "label_replace" {
-        relabel::label_replace(&mut columns, [text(1)?, text(2)?, text(3)?, text(4)?])?;
-    } else {
-        let sources = (3..arguments.len()).map(text).collect::<EvaluationResult<Vec<&str>>>()?;
-        relabel::label_join(&mut columns, text(1)?, text(2)?, &sources)?;
-    }
-    joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
 }
 
 /// Returns the value of the only series at each step, or NaN if there is no series or several.

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::budget::SampleBudget;
 use crate::column::StepColumn;
 use crate::labels;
 use crate::refusal::{EvaluationResult, execution};
@@ -10,15 +11,18 @@ use crate::refusal::{EvaluationResult, execution};
 pub(crate) fn label_replace(
     columns: &mut [StepColumn],
     [target, replacement, source, expression]: [&str; 4],
+    budget: &SampleBudget,
 ) -> EvaluationResult<()> {
     let anchored = Regex::new(&format!("^(?:{expression})$"));
     let anchored = anchored.map_err(|_| {
         execution(format!("invalid regular expression in label_replace(): {expression}"))
     })?;
     check_target("label_replace", target)?;
+    let groups_max = replacement.matches('$').count();
     for StepColumn { labels, .. } in columns {
         let value = labels::value(labels, source).to_owned();
         if let Some(found) = anchored.captures(&value) {
+            budget.take_labels(replacement.len() + groups_max * value.len())?;
             let mut text = String::new();
             found.expand(replacement, &mut text);
             labels::set(labels, target, &text);
@@ -33,6 +37,7 @@ pub(crate) fn label_join(
     target: &str,
     separator: &str,
     sources: &[&str],
+    budget: &SampleBudget,
 ) -> EvaluationResult<()> {
     if let Some(source) = sources.iter().find(|source| !labels::is_name(source)) {
         return Err(execution(format!("invalid source label name in label_join(): {source}")));
@@ -40,6 +45,8 @@ pub(crate) fn label_join(
     check_target("label_join", target)?;
     for StepColumn { labels, .. } in columns {
         let values: Vec<&str> = sources.iter().map(|name| labels::value(labels, name)).collect();
+        let bytes: usize = values.iter().map(|value| value.len() + separator.len()).sum();
+        budget.take_labels(bytes)?;
         let text = values.join(separator);
         labels::set(labels, target, &text);
     }

@@ -166,3 +166,20 @@ fn matches_beyond_the_cardinality_are_refused() {
         assert!(answer.contains(words), "{question}: {answer}");
     }
 }
+
+#[test]
+fn labels_that_a_question_makes_count_as_samples() {
+    let tenfold = |inner: String| {
+        format!(r#"label_replace({inner}, "room", "{}", "room", "(.*)")"#, "$1".repeat(10))
+    };
+    let doubled = |inner: String| format!(r#"label_join({inner}, "room", "-", "room", "room")"#);
+    // The budget is a million samples of 16 bytes each.
+    for question in [
+        (0..7).fold("temp".to_owned(), |inner, _| tenfold(inner)),
+        (0..24).fold("temp".to_owned(), |inner, _| doubled(inner)),
+    ] {
+        let answer = at_the_end(&question);
+        let shown: String = answer.chars().take(100).collect();
+        assert!(answer.contains("too many samples"), "{question}: {shown}");
+    }
+}
