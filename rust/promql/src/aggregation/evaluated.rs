@@ -71,7 +71,7 @@ impl Aggregator {
                 }))
             }
             (Self::CountValues, AggregationParameter::Text(label)) => {
-                count_values(&columns, label, choice, steps)
+                count_values(&columns, label, choice, steps, budget)
             }
             (Self::TopK | Self::BottomK, AggregationParameter::Numbers(counts)) => {
                 extremes(columns, choice, counts, self == Self::TopK)

@@ -1,5 +1,6 @@
 //! `count_values`: a series for each distinct value of a group.
 
+use crate::budget::SampleBudget;
 use crate::column::{ABSENT, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::functions::numbers::in_digits;
 use crate::labels::{self, Choice};
@@ -11,6 +12,7 @@ pub(super) fn count_values(
     name: &str,
     choice: &Choice,
     steps: usize,
+    budget: &SampleBudget,
 ) -> EvaluationResult<Vec<StepColumn>> {
     if !labels::is_name(name) {
         return Err(execution(format!("invalid label name {name:?}")));
@@ -28,6 +30,7 @@ pub(super) fn count_values(
             let labels = choice.of(&labels);
             let at = *index_of.entry(labels.clone()).or_insert(counted.len());
             if at == counted.len() {
+                budget.take(steps)?;
                 counted.push(StepColumn { labels, values: vec![ABSENT; steps] });
             }
             let count = &mut counted[at].values[step];

@@ -185,11 +185,11 @@ impl Evaluator<'_> {
                 })
             }
             (ExpressionValue::Vector(left), ExpressionValue::Vector(right)) => {
-                self.budget.take(steps.count.saturating_mul(left.len().max(right.len())))?;
                 let (cardinality, included) = cardinality(binary);
                 let matching =
                     VectorMatch { operator, returns_bool, cardinality, choice, included };
-                matching.evaluated(left, right).map(ExpressionValue::Vector)
+                let columns = matching.evaluated(left, right, steps.count, self.budget)?;
+                Ok(ExpressionValue::Vector(columns))
             }
             _ => {
                 Err(bad_data("binary expression must contain only scalar and instant vector types"))

@@ -1,11 +1,10 @@
 //! Arithmetic and comparisons between the series of two vectors that match.
 
-use std::collections::HashSet;
-
 use fleetcast_core::query::labelled::{Labels, METRIC};
 
 use super::numbers::Operator;
 use super::signatures::Signatures;
+use crate::budget::SampleBudget;
 use crate::column::{ABSENT, SAME_LABELS, StepColumn, is_absent, joined};
 use crate::labels::{self, Choice};
 use crate::refusal::{EvaluationResult, execution};
@@ -38,15 +37,19 @@ impl VectorMatch {
         &self,
         left: Vec<StepColumn>,
         right: Vec<StepColumn>,
+        steps: usize,
+        budget: &SampleBudget,
     ) -> EvaluationResult<Vec<StepColumn>> {
         let is_swapped = self.cardinality == Cardinality::OneToMany;
         let (many, one) = if is_swapped { (right, left) } else { (left, right) };
         let signatures = Signatures::new(&self.choice, &many, &one);
-        self.check_one(&one, &many, &signatures)?;
         let mut ones: Vec<Vec<usize>> = vec![Vec::new(); signatures.count];
         for (at, signature) in signatures.right.iter().enumerate() {
             ones[*signature].push(at);
         }
+        let pairs: usize = signatures.left.iter().map(|signature| ones[*signature].len()).sum();
+        budget.take(steps.saturating_mul(pairs.max(many.len()).max(one.len())))?;
+        self.check_one(&one, &many, &signatures, &ones)?;
         let mut results: Vec<(usize, StepColumn)> = Vec::new();
         for (column, signature) in many.iter().zip(&signatures.left) {
             for at in &ones[*signature] {
@@ -75,15 +78,9 @@ impl VectorMatch {
         one: &[StepColumn],
         many: &[StepColumn],
         signatures: &Signatures,
+        ones: &[Vec<usize>],
     ) -> EvaluationResult<()> {
-        let mut members: Vec<Option<usize>> = vec![None; signatures.count];
-        let mut shared: HashSet<usize> = HashSet::new();
-        for (at, signature) in signatures.right.iter().enumerate() {
-            if members[*signature].replace(at).is_some() {
-                shared.insert(*signature);
-            }
-        }
-        if shared.is_empty() {
+        if ones.iter().all(|members| members.len() < 2) {
             return Ok(());
         }
         let steps = one.first().map_or(0, |column| column.values.len());
@@ -93,7 +90,7 @@ impl VectorMatch {
             }
             let mut seen: Vec<Option<usize>> = vec![None; signatures.count];
             for (at, signature) in signatures.right.iter().enumerate() {
-                if !shared.contains(signature) || is_absent(one[at].values[step]) {
+                if ones[*signature].len() < 2 || is_absent(one[at].values[step]) {
                     continue;
                 }
                 if let Some(other) = seen[*signature].replace(at) {
