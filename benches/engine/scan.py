@@ -55,8 +55,7 @@ def rows(entities: int, steps: int) -> pl.DataFrame:
 
 def scan_lines(folder: Path) -> list[str]:
     plane = Plane.in_memory("bench")
-    for _ in plane.write_arrow(rows(ENTITIES, STEPS), mapping=MAPPING, now_ns=NOW_NS):
-        pass
+    plane.write_arrow(rows(ENTITIES, STEPS), mapping=MAPPING, now_ns=NOW_NS)
     plane.compact(whole=True, now_ns=NOW_NS)
     frame = pl.DataFrame(plane.scan(0, 2**62, now_ns=NOW_NS)).rechunk()
     parquet = folder / "rows.parquet"

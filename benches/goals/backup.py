@@ -64,9 +64,9 @@ def saved(target: Path, planes: Path = DATA, name: str = NAME) -> SavedPlane:
     return done.plane
 
 
-def restored(backup: Path, plane: SavedPlane, target: Path) -> None:
+def restored(backup: Path, name: str, plane: SavedPlane, target: Path) -> None:
     """The plane of a backup in a new folder, compared."""
-    Engine(target, MASTER_KEY).restore_plane(NAME, backup / "plane", plane)
+    Engine(target, MASTER_KEY).restore_plane(name, backup / "plane", plane)
 
 
 def save_for_ever(folder: str, started: Event) -> None:
@@ -98,7 +98,7 @@ def copy_lines(effort: Effort, name: str, planes: Path, backups: Path, where: st
         {
             "save": lambda: timed(lambda new: saved(new, planes, name)),
             "copy": lambda: timed(lambda new: copied(planes / name, new)),
-            "restore": lambda: timed(lambda new: restored(first, plane, new)),
+            "restore": lambda: timed(lambda new: restored(first, name, plane, new)),
             "back": lambda: timed(lambda new: copied(first, new)),
         },
     )
@@ -194,8 +194,7 @@ def write_noise(length: int) -> None:
         mapping = {
             "time": "time", "time_unit": "ns", "measurement": "link", "entity": "entity",
         }  # fmt: skip
-        for _ in plane.write_arrow(frame, mapping=mapping):
-            pass
+        plane.write_arrow(frame, mapping=mapping)
         plane.compact(whole=True)
     plane.close()
 

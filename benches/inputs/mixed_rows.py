@@ -44,7 +44,6 @@ def frames(start_ns: int) -> Iterator[pl.DataFrame]:
 def fill(plane: Plane, start_ns: int) -> int:
     """Writes and compacts them all, and gives the number of values."""
     for frame in frames(start_ns):
-        for _ in plane.write_arrow(frame, mapping=MAPPING):
-            pass
+        plane.write_arrow(frame, mapping=MAPPING)
     plane.compact(whole=True)
     return plane.stats().values

@@ -45,8 +45,7 @@ def fill(data):
             times = START_NS + (piece * ROWS + np.arange(ROWS)) * 1_000_000_000
             fields = {f"f{of}": dice.normal(size=ROWS) for of in range(FIELDS)}
             frame = pl.DataFrame({"time": times, "id": [f"e{at % 40}" for at in range(ROWS)]})
-            for _ in plane.write_arrow(frame.with_columns(**fields), mapping=MAPPING):
-                pass
+            plane.write_arrow(frame.with_columns(**fields), mapping=MAPPING)
 
 
 @pytest.fixture

@@ -49,8 +49,7 @@ def store(tmp_path_factory):
         times = pl.int_range(ROWS, eager=True) * 1_000_000_000 + first_ns
         frame = pl.DataFrame({"time": times, "id": ["a"] * ROWS})
         fields = {f"f{of:04}": pl.lit(float(of + piece)) for of in range(FIELDS)}
-        for _ in plane.write_arrow(frame.with_columns(**fields), mapping=MAPPING):
-            pass
+        plane.write_arrow(frame.with_columns(**fields), mapping=MAPPING)
     plane.compact(whole=True)
     plane.close()
     return path

@@ -183,8 +183,7 @@ def test_parquet_of_many_row_groups_is_read_whole_and_by_its_statistics(tmp_path
         note=pl.format("note {}", pl.col("t") % 1_000),
     )
     mapping = {"time": "t", "time_unit": "ns", "measurement": "link", "entity": "id"}
-    for _ in plane.write_arrow(frame, mapping=mapping):
-        pass
+    plane.write_arrow(frame, mapping=mapping)
     path = tmp_path / "file.parquet"
     assert export(plane, "parquet", path) == count
     scanned = pl.DataFrame(plane.scan(*ALL))
