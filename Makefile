@@ -154,7 +154,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
-	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train peers fracast cluster adapters console docs wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train peers fracast cluster adapters console docs grafana wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock

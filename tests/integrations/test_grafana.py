@@ -38,9 +38,8 @@ def expression(name):
 
 
 def test_files_name_the_same_source():
-    (source,) = yaml.safe_load((FOLDER / "provisioning/datasources/fleetcast.yml").read_text())[
-        "datasources"
-    ]
+    file = FOLDER / "provisioning/datasources/fleetcast.yml"
+    source = yaml.safe_load(file.read_text())["datasources"][0]
     provider = yaml.safe_load((FOLDER / "provisioning/dashboards/fleetcast.yml").read_text())
     assert provider["providers"][0]["type"] == "file"
     assert source["url"] in source["jsonData"]["allowedHosts"]
