@@ -699,6 +699,14 @@ class Service:
         The bounds are `adapters.query_samples_max` and `adapters.query_seconds_max`. Raises
         `StoreError`.
         """
+    def read(
+        self, plane: Plane, message: bytes | RequestBody
+    ) -> tuple[int, str | None, list[memoryview]]:
+        """Answers remote read of Prometheus, a `ReadRequest` that is not compressed.
+
+        Returns as `ask`. The body of an answer that is no error is a `ReadResponse` in snappy.
+        Raises `StoreError`.
+        """
 
 @final
 class Serving:

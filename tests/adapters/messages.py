@@ -49,6 +49,33 @@ def snappy(content: bytes) -> bytes:
     return out
 
 
+def unsnapped(block: bytes) -> bytes:
+    """The content of a block of snappy."""
+    at = next(at for at, byte in enumerate(block) if byte < 0x80) + 1  # behind the length
+    out = bytearray()
+    while at < len(block):
+        tag, at = block[at], at + 1
+        match tag & 3:
+            case 0:
+                more = max(0, (tag >> 2) - 59)
+                length = int.from_bytes(block[at : at + more], "little") if more else tag >> 2
+                at += more
+                out += block[at : at + length + 1]
+                at += length + 1
+                continue
+            case 1:
+                length, bytes_of_offset, high = (tag >> 2 & 7) + 4, 1, tag >> 5 << 8
+            case 2:
+                length, bytes_of_offset, high = (tag >> 2) + 1, 2, 0
+            case _:
+                length, bytes_of_offset, high = (tag >> 2) + 1, 4, 0
+        offset = high | int.from_bytes(block[at : at + bytes_of_offset], "little")
+        at += bytes_of_offset
+        for _ in range(length):
+            out.append(out[-offset])
+    return bytes(out)
+
+
 def attributes(at: int, texts: dict[str, str]) -> bytes:
     return b"".join(field(at, field(1, name) + field(2, field(1, t))) for name, t in texts.items())
 

@@ -10,7 +10,7 @@ import pytest
 from fleetcast.config import Settings
 from fleetcast.config.sections import Adapters
 
-from .messages import snappy, time_series
+from .messages import field, number, snappy, time_series, unsnapped
 from .serving import NOW_NS, NOW_S, Served, time_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -140,3 +140,54 @@ def test_a_question_beyond_a_bound_says_which():
     answer = ask(served, "query_range", query="vector(1)", start=0, end=10, step=1)
     assert (answer.status_code, answer.json["errorType"]) == (422, "execution")
     assert "query_samples_max" in answer.json["error"]
+
+
+def read(served, message, name="reader", **fields):
+    headers = {"x-api-key": served.stores.text(name), **PROTOBUF, **fields}
+    return served.client.simulate_post("/api/v1/read", headers=headers, body=message)
+
+
+def query_of(metric, start_s, end_s):
+    """`ReadRequest.queries` with one condition."""
+    condition = field(2, "__name__") + field(3, metric)
+    return field(1, number(1, start_s * 1000) + number(2, end_s * 1000) + field(3, condition))
+
+
+def test_remote_read_answers_a_message_in_snappy(served):
+    answer = read(served, snappy(query_of("up", NOW_S - 60, NOW_S - 1)))
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/x-protobuf"
+    assert answer.headers["content-encoding"] == "snappy"
+    labels = {"__name__": "up", "instance": "n:9100", "job": "node"}
+    expected = time_series(labels, [(1.0, (NOW_S - 30) * 1000)])
+    assert unsnapped(answer.content) == field(1, expected)
+
+
+def test_a_remote_read_without_samples_has_a_result_for_each_query(served):
+    answer = read(served, snappy(query_of("none", 0, NOW_S) * 2))
+    assert unsnapped(answer.content) == field(1, "") * 2
+
+
+@pytest.mark.parametrize(
+    ("message", "fields", "status", "words"),
+    [
+        (snappy(b"\x0a\x05"), {}, 400, "not a message of remote read"),
+        (b"\xff", {}, 400, ""),
+        (snappy(query_of("up", 1, 0)), {}, 400, "before start"),
+        (b"", {"content-encoding": "identity"}, 415, ""),
+        (snappy(b""), {"content-type": "application/json"}, 415, ""),
+    ],
+    ids=["message", "snappy", "times", "coding", "type"],
+)
+def test_a_remote_read_that_is_refused_says_why_as_questions_do(
+    served, message, fields, status, words
+):
+    answer = read(served, message, **fields)
+    assert (answer.status_code, answer.json["errorType"]) == (status, "bad_data")
+    assert words in answer.json["error"]
+
+
+def test_a_remote_read_needs_a_key_that_may_read(served):
+    assert read(served, snappy(b""), "writer").status_code == 403
+    answer = served.client.simulate_get("/api/v1/read", headers={})
+    assert answer.status_code == 405

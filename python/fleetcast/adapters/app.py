@@ -17,7 +17,12 @@ from fleetcast.adapters.influx import (
 )
 from fleetcast.adapters.otlp import MetricsResource
 from fleetcast.adapters.prometheus import RemoteWriteResource
-from fleetcast.adapters.questions import PATHS, QuestionResource
+from fleetcast.adapters.questions import (
+    PATHS,
+    READ_PATH,
+    QuestionResource,
+    RemoteReadResource,
+)
 from fleetcast.adapters.routes import ERRORS
 from fleetcast.http.admission import Admission
 from fleetcast.http.error_handling import handle_errors, put_json
@@ -64,6 +69,7 @@ def _resources(services: HttpServices) -> Mapping[str, object]:
         "/v1/metrics": MetricsResource(writing),
         "/arrow/v1/scan": ScanResource(),
         **dict.fromkeys(PATHS, QuestionResource(services.service)),
+        READ_PATH: RemoteReadResource(services.service),
     }
 
 

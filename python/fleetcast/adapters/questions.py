@@ -25,7 +25,9 @@ PATHS = (
     "/api/v1/metadata",
     "/api/v1/status/buildinfo",
 )
+READ_PATH = "/api/v1/read"
 _JSON = "application/json"
+_MESSAGE = "application/x-protobuf"
 _KINDS = {404: "not_found", 500: "internal", 503: "unavailable"}
 
 
@@ -58,3 +60,23 @@ class QuestionResource:
 
     on_head = on_get
     on_post = on_get
+
+
+class RemoteReadResource:
+    """Samples for another Prometheus, as one message in snappy."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        state: RequestState = request.context.state
+        message = self._service.content(state.body, request.get_header("Content-Encoding"))
+        status, state.code, pieces = self._service.read(state.plane, message)
+        response.status = status
+        response.content_type = _JSON
+        if state.code is None:
+            response.content_type = _MESSAGE
+            response.set_header("Content-Encoding", "snappy")
+        response.stream = cast("Iterable[bytes]", pieces)
+        response.content_length = sum(map(len, pieces))

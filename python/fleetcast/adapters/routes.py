@@ -19,6 +19,6 @@ ERRORS: Mapping[str, Callable[[ErrorResponse], tuple[str, bytes]]] = {
     "/api/v3/write_lp": influx.error_v3,
     "/api/v1/write": prometheus.error,
     "/v1/metrics": otlp.error,
-    **dict.fromkeys(questions.PATHS, questions.error),
+    **dict.fromkeys((*questions.PATHS, questions.READ_PATH), questions.error),
 }
 """Path to the function that makes the content type and the body of an error."""

@@ -7,7 +7,7 @@ use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal};
 
 use crate::refusal::{EvaluationResult, passed};
 
-/// Bytes of labels that count as one sample, as in [`LabelBounds`].
+/// Bytes of labels and of messages that count as one sample, as in [`LabelBounds`].
 const SAMPLE_BYTES: usize = 16;
 
 /// Samples and time that a question has left. Samples of the store, values at steps and labels that
@@ -37,11 +37,12 @@ impl SampleBudget {
         self.check_time()
     }
 
-    /// Takes the samples as which labels of this size count. Call it before they are made.
+    /// Takes the samples as which so many bytes of labels or of a message count. Call it before they
+    /// are made.
     ///
     /// # Errors
     /// Returns the errors of [`Self::take`].
-    pub(crate) fn take_labels(&self, bytes: usize) -> EvaluationResult<()> {
+    pub(crate) fn take_bytes(&self, bytes: usize) -> EvaluationResult<()> {
         self.take(bytes / SAMPLE_BYTES)
     }
 

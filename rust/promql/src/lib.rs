@@ -31,4 +31,4 @@ mod http;
 #[cfg(test)]
 mod tests;
 
-pub use http::{ApiAnswer, ApiRequest, QuestionBounds, answer, error_body};
+pub use http::{ApiAnswer, ApiRequest, QuestionBounds, answer, answer_read, error_body};

@@ -77,7 +77,8 @@ pub(crate) fn matchers(selector: &VectorSelector) -> Vec<LabelMatcher> {
     name.into_iter().chain(selector.matchers.matchers.iter().map(matcher)).collect()
 }
 
-fn matcher(matcher: &Matcher) -> LabelMatcher {
+/// Returns a condition of a selector.
+pub(crate) fn matcher(matcher: &Matcher) -> LabelMatcher {
     let test = match &matcher.op {
         MatchOp::Equal => LabelTest::Equal(matcher.value.clone()),
         MatchOp::NotEqual => LabelTest::NotEqual(matcher.value.clone()),

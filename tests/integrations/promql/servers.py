@@ -53,9 +53,9 @@ class Server:
 
 
 @contextmanager
-def prometheus(program: str, folder: Path) -> Iterator[Server]:
+def prometheus(program: str, folder: Path, config: str = "global: {}\n") -> Iterator[Server]:
     """Prometheus without targets that takes remote write."""
-    (folder / "prometheus.yml").write_text("global: {}\n")
+    (folder / "prometheus.yml").write_text(config)
     port = free_port()
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

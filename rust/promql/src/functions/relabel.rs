@@ -22,7 +22,7 @@ pub(crate) fn label_replace(
     for StepColumn { labels, .. } in columns {
         let value = labels::value(labels, source).to_owned();
         if let Some(found) = anchored.captures(&value) {
-            budget.take_labels(replacement.len() + groups_max * value.len())?;
+            budget.take_bytes(replacement.len() + groups_max * value.len())?;
             let mut text = String::new();
             found.expand(replacement, &mut text);
             labels::set(labels, target, &text);
@@ -46,7 +46,7 @@ pub(crate) fn label_join(
     for StepColumn { labels, .. } in columns {
         let values: Vec<&str> = sources.iter().map(|name| labels::value(labels, name)).collect();
         let bytes: usize = values.iter().map(|value| value.len() + separator.len()).sum();
-        budget.take_labels(bytes)?;
+        budget.take_bytes(bytes)?;
         let text = values.join(separator);
         labels::set(labels, target, &text);
     }

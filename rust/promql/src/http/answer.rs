@@ -11,6 +11,7 @@ use fleetcast_core::plane::{Failure, Plane};
 use super::names;
 use super::parameters::ApiParameters;
 use super::question::{query, query_range};
+use super::remote_read;
 use crate::budget::SampleBudget;
 use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data, internal};
 use crate::source::PlaneSource;
@@ -49,7 +50,7 @@ pub struct ApiAnswer {
     pub status: u16,
     /// Word of the error, if the answer is an error.
     pub error: Option<&'static str>,
-    /// JSON.
+    /// JSON, or the message of a remote read.
     pub body: Vec<u8>,
 }
 
@@ -69,13 +70,32 @@ pub fn answer(
         let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
+    answered(made.map(|data| {
+        let mut body = br#"{"status":"success","data":"#.to_vec();
+        body.extend_from_slice(&data);
+        body.push(b'}');
+        body
+    }))
+}
+
+/// Answers a remote read from the samples of a plane. The body of the answer is a message in
+/// snappy, unless the request is refused.
+///
+/// # Errors
+/// Returns the errors of the store. A request that is refused has an answer.
+pub fn answer_read(
+    plane: &Plane,
+    message: &[u8],
+    bounds: QuestionBounds,
+    now: CallTime,
+) -> std::result::Result<ApiAnswer, Error> {
+    let budget = SampleBudget::new(bounds.samples_max, bounds.time_max);
+    answered(remote_read::read(message, &PlaneSource { plane, now }, &budget))
+}
+
+fn answered(made: EvaluationResult<Vec<u8>>) -> std::result::Result<ApiAnswer, Error> {
     match made {
-        Ok(data) => {
-            let mut body = br#"{"status":"success","data":"#.to_vec();
-            body.extend_from_slice(&data);
-            body.push(b'}');
-            Ok(ApiAnswer { status: 200, error: None, body })
-        }
+        Ok(body) => Ok(ApiAnswer { status: 200, error: None, body }),
         Err(Failure::Refused(QuestionRefusal { kind, message })) => {
             let (status, word) = kind.status();
             Ok(ApiAnswer { status, error: Some(word), body: error_body(word, &message) })

@@ -6,7 +6,8 @@ mod json;
 
 mod names;
 mod question;
+pub(crate) mod remote_read;
 
 mod answer;
 
-pub use answer::{ApiAnswer, ApiRequest, QuestionBounds, answer, error_body};
+pub use answer::{ApiAnswer, ApiRequest, QuestionBounds, answer, answer_read, error_body};

@@ -1,5 +1,6 @@
 //! Questions over samples in memory.
 
 mod model;
+mod reads;
 mod samples;
 mod table;

@@ -177,6 +177,20 @@ impl Service {
         })?;
         Ok((answer.status, answer.error, views(py, vec![answer.body])?))
     }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        plane: &Plane,
+        message: AnyBody<'_>,
+    ) -> PyResult<ApiAnswerParts<'py>> {
+        let message = message.as_slice();
+        let answer = plane.detached(py, |plane| {
+            promql::answer_read(plane, message, self.1, CallTime::by_wall_clock())
+        })?;
+        Ok((answer.status, answer.error, views(py, vec![answer.body])?))
+    }
 }
 
 /// Status, error type, and pieces of the body.

@@ -1,6 +1,6 @@
 //! The paths of each listener, and the needs of a request for each path.
 
-/// The language of the body of a write, or of a question.
+/// The language of the body of a write, of a question or of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// JSON of this service.
@@ -13,6 +13,8 @@ pub enum Language {
     Otlp,
     /// Parameters of a question, as a form of a web page sends them.
     Form,
+    /// Remote read of Prometheus.
+    RemoteRead,
 }
 
 impl Language {
@@ -23,14 +25,14 @@ impl Language {
         match self {
             Self::Json | Self::Form => &["identity"],
             Self::Lines(_) | Self::Otlp => &["identity", "gzip"],
-            Self::RemoteWrite => &["snappy"],
+            Self::RemoteWrite | Self::RemoteRead => &["snappy"],
         }
     }
 
     /// Returns the content type that a body of another protocol must have, if it must have one.
     pub(super) fn media_type(self) -> Option<&'static str> {
         match self {
-            Self::RemoteWrite | Self::Otlp => Some("application/x-protobuf"),
+            Self::RemoteWrite | Self::RemoteRead | Self::Otlp => Some("application/x-protobuf"),
             Self::Form => Some("application/x-www-form-urlencoded"),
             Self::Json | Self::Lines(_) => None,
         }
@@ -65,7 +67,8 @@ impl Route {
     /// Returns true if a request for this path is a write.
     #[must_use]
     pub fn is_ingest(&self) -> bool {
-        self.language.is_some_and(|language| language != Language::Form)
+        let is_read = |language| matches!(language, Language::Form | Language::RemoteRead);
+        self.language.is_some_and(|language| !is_read(language))
     }
 
     /// Returns the language of the body of a request with this method, if it has a body.
@@ -107,6 +110,11 @@ impl Route {
         Self { path, methods: &["GET", "POST"], is_authenticated: true, scope, language }
     }
 
+    const fn remote_read(path: &'static str) -> Self {
+        let (scope, language) = (Some("topology:read"), Some(Language::RemoteRead));
+        Self { path, methods: &["POST"], is_authenticated: true, scope, language }
+    }
+
     const fn write(path: &'static str, language: Language) -> Self {
         let (scope, language) = (Some("telemetry:write"), Some(language));
         Self { path, methods: &["POST"], is_authenticated: true, scope, language }
@@ -146,4 +154,5 @@ pub static ADAPTER_ROUTES: &[Route] = &[
     Route::question("/api/v1/label/{name}/values"),
     Route::question("/api/v1/metadata"),
     Route::question("/api/v1/status/buildinfo"),
+    Route::remote_read("/api/v1/read"),
 ];

@@ -69,7 +69,7 @@ fn protocol(
     query: &str,
 ) -> Result<Option<(Protocol, bool)>, fault::BatchRefusal> {
     Ok(Some(match language {
-        Language::Json | Language::Form => return Ok(None),
+        Language::Json | Language::Form | Language::RemoteRead => return Ok(None),
         Language::Lines(version) => lines_parameters(version, query)?,
         Language::RemoteWrite => (Protocol::RemoteWrite, true),
         Language::Otlp => (Protocol::Otlp, true),

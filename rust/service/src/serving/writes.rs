@@ -21,7 +21,7 @@ const fn status(language: Language) -> (u16, &'static str) {
     match language {
         Language::Json => (202, "202 Accepted"),
         Language::Lines(_) | Language::RemoteWrite => (204, "204 No Content"),
-        Language::Otlp | Language::Form => (200, "200 OK"),
+        Language::Otlp | Language::Form | Language::RemoteRead => (200, "200 OK"),
     }
 }
 
