@@ -141,20 +141,34 @@ def test_a_load_is_repeated_after_a_warm_up_and_followed_by_an_open_loop(tmp_pat
     assert found["answers"]["compared"] == 300 + 7 * 200 + 200
 
 
+class Sleeper:
+    """A database that keeps nothing, and answers after some seconds."""
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    def connect(self):
+        return self
+
+    def write(self, _payload):
+        time.sleep(self._seconds)
+
+    def close(self):
+        pass
+
+
 def test_a_batch_of_an_open_loop_counts_from_when_it_was_due():
-    class Slow:
-        def connect(self):
-            return self
-
-        def write(self, _payload):
-            time.sleep(0.05)
-
-        def close(self):
-            pass
-
-    done = load(Slow(), [b""] * 5, 1, batches_per_second=1e6)
+    done = load(Sleeper(0.05), [b""] * 5, 1, batches_per_second=1e6)
     assert sorted(done.latencies) == done.latencies
     assert done.latencies[4] >= 5 * 0.05
+
+
+def test_a_kill_that_fails_is_no_fault_of_the_database():
+    def kill(_count):
+        raise ProcessLookupError
+
+    with pytest.raises(ProcessLookupError):
+        load(Sleeper(0), [b""] * 5, 2, kill)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,6 +41,7 @@ def load(
     Each connection waits for an answer before its next batch. With `batches_per_second` a batch is
     also not sent before it is due, and its latency counts from when it was due, so that a batch
     that waited for an earlier answer shows the wait. A connection that fails sends no more batches.
+    Raises the errors of `answered`.
 
     Example: with 4 connections, the first connection sends the batches 0, 4, 8, …. At a rate of 2
     these are due after 0, 2 and 4 seconds.
@@ -49,30 +52,30 @@ def load(
     def send(share: int, session: Session) -> None:
         barrier.wait()
         begin = time.perf_counter()
-        try:
+        with closing(session):
             for index in range(share, len(payloads), connections):
                 before = _due(begin, index, batches_per_second)
                 with lock:
                     result.begun.append(index)
-                session.write(payloads[index])
+                try:
+                    session.write(payloads[index])
+                except Exception as error:  # noqa: BLE001 - each library has its own
+                    result.faults.append(fault_of(error))
+                    return
                 spent = time.perf_counter() - before
                 with lock:
                     result.acknowledged.append(index)
                     result.latencies.append(spent)
                     answered(len(result.acknowledged))
-        except Exception as error:  # noqa: BLE001 - each library has its own
-            result.faults.append(fault_of(error))
-        finally:
-            session.close()
 
     sessions = [driver.connect() for _ in range(connections)]
-    threads = [threading.Thread(target=send, args=each) for each in enumerate(sessions)]
-    for thread in threads:
-        thread.start()
+    threads = ThreadPoolExecutor(connections)
+    sent = [threads.submit(send, *each) for each in enumerate(sessions)]
+    threads.shutdown(wait=False)  # an error or Ctrl-C does not wait for the other connections
     barrier.wait()
     before = time.perf_counter()
-    for thread in threads:
-        thread.join()
+    for each in sent:
+        each.result()
     result.seconds = time.perf_counter() - before
     return result
 
