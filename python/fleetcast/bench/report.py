@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.bench.drivers import driver
 from fleetcast.bench.faults import fault_of
 from fleetcast.bench.floors import floors
-from fleetcast.bench.measuring import Workload, measure
+from fleetcast.bench.measuring import measure
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from fleetcast.bench.measuring import Workload
 
 _HEADER = (
     "database",
@@ -32,16 +34,10 @@ _HEADER = (
 )
 
 
-_SIZES = (
-    *("connections", "trucks", "joining", "seed"),
-    *("warm_up_rows", "repeats_max", "rate"),
-)
-
-
 def measured(
     databases: Sequence[str],
     work: Path,
-    sizes: Mapping[str, Any],
+    workload: Workload,
     say: Callable[[str], object],
 ) -> dict[str, Any]:
     """Measures databases one after the other, each in its own folder below `work`.
@@ -49,12 +45,6 @@ def measured(
     A database that fails is in the report with its fault. Raises `OperatorError` for an unknown
     name or option.
     """
-    workload = Workload(
-        rows=sizes["rows"],
-        batch_rows=sizes["batch"],
-        precision=sizes["precision"] / 100,
-        **{name: sizes[name] for name in _SIZES},
-    )
     named = [_named(text) for text in databases]
     chosen = [
         driver(name, work / f"{at}-{name}", options) for at, (name, options) in enumerate(named)

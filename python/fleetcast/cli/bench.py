@@ -17,7 +17,7 @@ from fleetcast.output_file import output_file
 @click.command()
 @click.argument("databases", nargs=-1, required=True, metavar="DATABASE...")
 @click.option("--rows", type=click.IntRange(min=1_000), default=200_000)
-@click.option("--batch", type=click.IntRange(1, 1_000), default=1_000)
+@click.option("--batch", "batch_rows", type=click.IntRange(1, 1_000), default=1_000)
 @click.option("--connections", type=click.IntRange(1, 64), default=4)
 @click.option("--trucks", type=click.IntRange(min=1), default=500)
 @click.option(
@@ -69,6 +69,7 @@ def bench(
     folder: Path | None,
     output: Path,
     as_json: bool,
+    precision: float,
     **sizes: Any,
 ) -> None:
     """Measure databases with one seeded fleet: load, read, kill -9, compare with the truth.
@@ -83,15 +84,19 @@ def bench(
     Example: fleetcast bench http sqlite lines:url=http://127.0.0.1:8086/write,command="influxd"
     """
     from fleetcast.bench.comparing import compared, csv_of
+    from fleetcast.bench.measuring import Workload
     from fleetcast.bench.report import measured, page, rows_of
 
     if databases[0] == "compare":
         click.echo(table(*compared(*_runs(databases[1:]))))
         return
+    workload = Workload(**sizes, precision=precision / 100)
     with tempfile.TemporaryDirectory(prefix="fleetcast-bench-", dir=folder) as work:
         # A server that does not run as root must be able to enter the folder.
         Path(work).chmod(0o755)
-        document = measured(databases, Path(work), sizes, lambda line: click.echo(line, err=True))
+        document = measured(
+            databases, Path(work), workload, lambda line: click.echo(line, err=True)
+        )
     with output_file(output) as file:
         file.write(json.dumps(document, indent=1).encode() + b"\n")
     if output.is_file():  # a device or a pipe gets no page
