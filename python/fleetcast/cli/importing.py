@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from fleetcast.cli.common import Run, with_run
+from fleetcast.cli.common import Run, TextType, with_run
 from fleetcast.cli.progress import rate
 from fleetcast.engine import MEASUREMENTS
 from fleetcast.errors import OperatorError, StoreError
@@ -30,22 +30,16 @@ _INTERRUPTED = 130
 _UNITS = ["s", "ms", "us", "ns"]
 
 
-class Pair(click.ParamType[tuple[str, str]]):
-    """Two names, such as `site=Haifa`."""
+def _pair(text: str) -> tuple[str, str]:
+    name, _, other = text.partition("=")
+    if not name or not other:
+        message = f"{text!r} must be two names with = between them"
+        raise ValueError(message)
+    return name, other
 
-    name = "name=value"
 
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, str]:
-        """Called by click."""
-        name, found, other = value.partition("=")
-        if not found or not name or not other:
-            self.fail(f"{value!r} must be two names with = between them", param, ctx)
-        return name, other
+PAIR = TextType("name=value", _pair)
+"""Two names. Example: `site=Haifa`."""
 
 
 @click.command("import")
@@ -66,11 +60,11 @@ class Pair(click.ParamType[tuple[str, str]]):
 )
 @click.option("--entity-column", help="Column that becomes the tag entity_id.")
 @click.option("--tag-column", "tag_columns", multiple=True, help="A column that is a tag.")
-@click.option("--tag", "tags", type=Pair(), multiple=True, help="A tag that all rows get.")
+@click.option("--tag", "tags", type=PAIR, multiple=True, help="A tag that all rows get.")
 @click.option(
     "--rename",
     "renames",
-    type=Pair(),
+    type=PAIR,
     metavar="OLD=NEW",
     multiple=True,
     help="Column OLD becomes the field or tag NEW.",
