@@ -210,7 +210,7 @@ def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
 def field_of_column(column: str) -> str:
     """Returns the name of the field in a column of a scan."""
 
-def column_of_field(field: str, kind: Literal["float", "bool", "text"]) -> str:
+def column_of_field(field: str, kind: FieldKind) -> str:
     """Returns the name of the column of a scan for values of one type of a field.
 
     Raises `ValueError` for another type.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from fleetcast.engine import Plane
+    from fleetcast.engine import FieldKind, Plane
     from fleetcast.transfer.importing import Import
-    from fleetcast.transfer.mapping import ColumnOptions, Kind
+    from fleetcast.transfer.mapping import ColumnOptions
     from fleetcast.transfer.readers import Reader
     from fleetcast.transfer.report import Report
 
@@ -173,7 +173,7 @@ def _reader(
     from fleetcast.transfer.csv_reader import CsvReader
     from fleetcast.transfer.readers import JsonReader, ProtocolReader
 
-    def known(measurement: str | None) -> dict[str, Kind]:
+    def known(measurement: str | None) -> dict[str, FieldKind]:
         found = plane.describe(measurement)["measurements"].values()
         return {name: kind for contents in found for name, kind in contents["fields"].items()}
 

@@ -89,6 +89,8 @@ from fleetcast.engine.saved import (
 
 EntitySort = Literal["id", "time", "field"]
 """Order of a page of entities."""
+FieldKind = Literal["float", "bool", "text"]
+"""Type of a field."""
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """An interval of `INTERVALS`."""
 Aggregation = Literal["mean", "min", "max", "last"]

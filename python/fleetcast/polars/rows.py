@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from fleetcast.engine import column_of_field, field_of_column
-from fleetcast.polars.sources import COLUMNS, TYPES, kind_of
+from fleetcast.polars.sources import COLUMNS, TYPES, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fleetcast.engine import FieldKind
     from fleetcast.polars.choice import Choice
-    from fleetcast.polars.sources import Kind, RowSource
+    from fleetcast.polars.sources import RowSource
 
 _ENTITY = "entity_id"
 _FIRST: dict[str, pl.DataType] = {
@@ -69,21 +70,18 @@ class StoredRows:
 
     def _in_form(self, batch: pl.DataFrame, needed: set[str]) -> list[pl.Expr]:
         """Returns the needed columns of `schema`, made from those of a scan."""
-        found = {
-            (field_of_column(name), kind_of(dtype)): pl.col(name)
-            for name, dtype in batch.schema.items()
-            if name not in COLUMNS
-        }
+        found = columns_of(batch)
         columns = [*map(pl.col, COLUMNS)]
         if _ENTITY in needed:
             columns.append(pl.col("tags").map.get(_ENTITY).alias(_ENTITY))
         for field, name in self._columns.items():
             if name in needed:
-                columns.append(found.get(field, pl.lit(None, TYPES[field[1]])).alias(name))
+                known = pl.col(found[field]) if field in found else pl.lit(None, TYPES[field[1]])
+                columns.append(known.alias(name))
         return columns
 
 
-def _name(field: str, kind: Kind, *, is_alone: bool) -> str:
+def _name(field: str, kind: FieldKind, *, is_alone: bool) -> str:
     """Returns the name of the column of a field, as a scan of all fields names it."""
     is_plain = is_alone and field not in _FIRST and field_of_column(field) == field
     return field if is_plain else column_of_field(field, kind)

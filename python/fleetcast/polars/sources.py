@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fleetcast.client import Client
-    from fleetcast.engine import Plane
+    from fleetcast.engine import FieldKind, Plane
     from fleetcast.polars.choice import Choice
 
-Kind = Literal["float", "bool", "text"]
-TYPES: dict[Kind, pl.DataType] = {"float": pl.Float64(), "bool": pl.Boolean(), "text": pl.String()}
+TYPES: dict[FieldKind, pl.DataType] = {
+    "float": pl.Float64(),
+    "bool": pl.Boolean(),
+    "text": pl.String(),
+}
 COLUMNS = ("time", "measurement", "tags")
 """The first columns of a scan, before those of the fields."""
 
@@ -24,7 +27,7 @@ COLUMNS = ("time", "measurement", "tags")
 class RowSource(Protocol):
     """A place from which stored rows are read."""
 
-    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+    def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
         """Returns name and type of each field that rows of the choice may have."""
 
     def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
@@ -37,7 +40,7 @@ class PlaneSource:
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
 
-    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+    def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
         """See `RowSource`."""
         return {*self._plane.fields(choice.measurement)}
 
@@ -61,16 +64,12 @@ class ServiceSource:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def fields(self, choice: Choice) -> Iterable[tuple[str, Kind]]:
+    def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
         """See `RowSource`."""
         measurements = _listed(choice.measurements)
         start, end = choice.start_ns, choice.end_ns
         rows = self._client.scan(start=start, end=end, measurements=measurements, limit=0)
-        return {
-            (field_of_column(name), kind_of(dtype))
-            for name, dtype in rows.schema.items()
-            if name not in COLUMNS
-        }
+        return columns_of(rows)
 
     def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
         """See `RowSource`."""
@@ -87,9 +86,14 @@ class ServiceSource:
         )
 
 
-def kind_of(dtype: pl.DataType) -> Kind:
-    """Returns the type of the field in a column of a scan."""
-    return next(kind for kind, known in TYPES.items() if known == dtype)
+def columns_of(scanned: pl.DataFrame) -> dict[tuple[str, FieldKind], str]:
+    """Returns the column of each field in the rows of a scan."""
+    kinds = {dtype: kind for kind, dtype in TYPES.items()}
+    return {
+        (field_of_column(name), kinds[dtype]): name
+        for name, dtype in scanned.schema.items()
+        if name not in COLUMNS
+    }
 
 
 def _listed(names: set[str] | None) -> list[str] | None:

@@ -15,7 +15,8 @@ from fleetcast.transfer.pieces import Piece, pieces
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fleetcast.transfer.mapping import ColumnOptions, Kind
+    from fleetcast.engine import FieldKind
+    from fleetcast.transfer.mapping import ColumnOptions
 
     Advance = Callable[[int], object]
 
@@ -30,7 +31,7 @@ class CsvReader:
         name: str,
         advance: Advance,
         options: ColumnOptions,
-        known: Callable[[str | None], dict[str, Kind]],
+        known: Callable[[str | None], dict[str, FieldKind]],
     ) -> None:
         """Reads `name`. `known` returns types of the stored fields of a measurement, or of all."""
         self._name = name

@@ -10,14 +10,17 @@ from fleetcast.transfer.batches import Lines
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleetcast.transfer.mapping import Columns, Kind
+    from fleetcast.engine import FieldKind
+    from fleetcast.transfer.mapping import Columns
     from fleetcast.transfer.pieces import Piece
 
 
 class CsvHeader:
     """The columns of a file. `known` has the types of fields, by name."""
 
-    def __init__(self, names: Sequence[str], columns: Columns, known: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, names: Sequence[str], columns: Columns, known: Mapping[str, FieldKind]
+    ) -> None:
         self.names = names
         self.form = _form(names, columns, known)
         self._columns = columns
@@ -71,7 +74,7 @@ class CsvRows(Lines):
         return self._header.has_fields(TextFormat.cells(self._single()[index].decode()) or [])
 
 
-def _form(names: Sequence[str], columns: Columns, known: Mapping[str, Kind]) -> TextFormat:
+def _form(names: Sequence[str], columns: Columns, known: Mapping[str, FieldKind]) -> TextFormat:
     """Returns the format of a file with these columns."""
     tags: dict[str, list[str]] = {}
     for tag, column in columns.tags.items():

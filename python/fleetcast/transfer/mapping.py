@@ -10,14 +10,15 @@ from fleetcast.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fleetcast.engine import FieldKind
+
 TimeUnit = Literal["s", "ms", "us", "ns"]
-Kind = Literal["float", "bool", "text"]
 
 _TAGS = ("entity_id", "entity_type")
 _ENTITY = "entity_id"
 _SHOWN_MAX = 20
 # Types of InfluxDB's extended annotated CSV, after a column's name and a bar.
-_KINDS: Mapping[str, Kind] = {
+_KINDS: Mapping[str, FieldKind] = {
     "double": "float",
     "long": "float",
     "unsignedLong": "float",
@@ -53,7 +54,7 @@ class Columns:
     tags: Mapping[str, str]
     """Column of each tag."""
     fixed_tags: Mapping[str, str]
-    fields: Mapping[str, tuple[str, Kind | None]]
+    fields: Mapping[str, tuple[str, FieldKind | None]]
     """Field of each other column, and its type if the header names it."""
 
     @property
@@ -96,7 +97,7 @@ def assign(file: str, names: Sequence[str], options: ColumnOptions) -> Columns:
         needed.append("measurement")
         special.add("measurement")
     _check(file, names, needed)
-    fields: dict[str, tuple[str, Kind | None]] = {
+    fields: dict[str, tuple[str, FieldKind | None]] = {
         name: (options.renames.get(name, name), None) for name in names if name not in special
     }
     _check_once(file, [name for name, _ in fields.values()])
@@ -114,7 +115,7 @@ def assign(file: str, names: Sequence[str], options: ColumnOptions) -> Columns:
 def _annotated(file: str, names: Sequence[str]) -> Columns:
     """Reads roles from a header. Example: `time|dateTime:RFC3339,site|tag,snr_db|double`."""
     roles: dict[str, dict[str, str]] = {}
-    fields: dict[str, tuple[str, Kind | None]] = {}
+    fields: dict[str, tuple[str, FieldKind | None]] = {}
     for column in names:
         name, _, role = column.rpartition("|")
         if role in _KINDS:
