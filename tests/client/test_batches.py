@@ -32,6 +32,12 @@ def test_batches_have_at_most_a_thousand_records_and_a_mebibyte():
     assert [body.first for body in long] == [at * 1_000 // 16 for at in range(16)]
 
 
+def test_a_datetime_among_the_fields_is_refused_by_name():
+    with pytest.raises(TypeError) as raised:
+        bodies([record(0), record(1, fields={"n": START})])
+    assert raised.value.__notes__ == ["record 1: fields.n"]
+
+
 def test_many_records_are_written_and_the_rejected_are_named(own):
     service = own()
     records = [record(number) for number in range(2_500)]

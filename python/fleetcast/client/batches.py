@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fleetcast.client.times import time_text
-from fleetcast.engine import BATCH_RECORDS_MAX, encode_json, name_the_record
+from fleetcast.engine import BATCH_RECORDS_MAX, encode_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,14 +42,8 @@ def _row(index: int, record: Record) -> dict[str, Any]:
         raise
 
 
-def _fitting(rows: Sequence[dict[str, Any]], first: int) -> Iterator[Body]:
-    content = encode_json([*rows], datetimes=False)
-    if content is None:
-        try:
-            content = json.dumps(rows, allow_nan=False).encode()
-        except (TypeError, ValueError) as error:
-            name_the_record(error, rows, first)
-            raise
+def _fitting(rows: list[dict[str, Any]], first: int) -> Iterator[Body]:
+    content = encode_rows(rows, first, datetimes=False)
     if len(content) <= _BODY_BYTES_MAX or len(rows) == 1:
         yield Body(first, content)
         return

@@ -79,7 +79,7 @@ from fleetcast.engine.glances import Glance as Glance, State as State, peek as p
 from fleetcast.engine.planes import Engine as Engine
 from fleetcast.engine.records import (
     encode_records as encode_records,
-    name_the_record as name_the_record,
+    encode_rows as encode_rows,
 )
 from fleetcast.engine.saved import (
     SavedFile as SavedFile,
