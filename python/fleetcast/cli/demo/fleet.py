@@ -70,9 +70,10 @@ def _moment(time: datetime, minute: float, noise: random.Random, *, slow: bool) 
         yield from _stations(time, minute, noise)
 
 
-def _record(
+def record(
     measurement: str, time: datetime, tags: dict[str, str], fields: dict[str, object]
 ) -> Record:
+    """Returns a record as the JSON of a write has it."""
     return {"measurement": measurement, "time": time.isoformat(), "tags": tags, "fields": fields}
 
 
@@ -96,7 +97,7 @@ def _link(time: datetime, minute: float, rank: int, noise: random.Random) -> Rec
         "polarization": "RHCP",
     }
     tags = {"entity_id": LINKS[rank], "entity_type": "link"}
-    return _record("link", time, tags, fields)
+    return record("link", time, tags, fields)
 
 
 def _satellite(time: datetime, minute: float, rank: int) -> Record:
@@ -110,20 +111,20 @@ def _satellite(time: datetime, minute: float, rank: int) -> Record:
         "in_sunlight": math.cos(turn) > 0,
     }
     tags = {"entity_id": SATELLITES[rank], "entity_type": "satellite"}
-    return _record("satellite", time, tags, fields)
+    return record("satellite", time, tags, fields)
 
 
 def _stations(time: datetime, minute: float, noise: random.Random) -> Iterator[Record]:
     for name, (latitude, longitude, altitude) in STATIONS.items():
         tags = {"entity_id": name, "entity_type": "ground_station"}
         position: dict[str, object] = {"lat": latitude, "lon": longitude, "altitude_km": altitude}
-        yield _record("ground_station", time, tags, position | {"online": True})
+        yield record("ground_station", time, tags, position | {"online": True})
         rain = max(0.0, 4 * math.sin(minute / 40) + noise.gauss(0, 0.5))
         weather: dict[str, object] = {
             "rain_mm_h": round(rain, 2),
             "temperature_c": round(12 + 6 * math.sin(minute / 90) + noise.gauss(0, 0.2), 2),
         }
-        yield _record("weather", time, tags, weather)
+        yield record("weather", time, tags, weather)
 
 
 def _pool(time: datetime, step: int, rank: int, noise: random.Random) -> Record:
@@ -135,4 +136,4 @@ def _pool(time: datetime, step: int, rank: int, noise: random.Random) -> Record:
         "offered_bytes": round(offered),
         "capacity_bytes": _CAPACITY_BYTES,
     }
-    return _record("pool_interval", time, tags, fields)
+    return record("pool_interval", time, tags, fields)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from fleetcast.cli.demo.fleet import record
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -67,7 +69,7 @@ def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
         if age > timedelta(hours=_LINK_HOURS):
             continue
         tags = {"entity_id": row.pop("link"), "entity_type": "link"}
-        yield _record("link", newest - age, tags, row)
+        yield record("link", newest - age, tags, row)
 
 
 def _microwave(folder: Path, newest: datetime) -> Iterator[Record]:
@@ -92,7 +94,7 @@ def _microwave(folder: Path, newest: datetime) -> Iterator[Record]:
                 "polarization": link["polarization"],
             }
             tags = {"entity_id": f"microwave-{name}", "entity_type": "link"}
-            yield _record("link", newest - timedelta(minutes=minutes - 1 - index), tags, fields)
+            yield record("link", newest - timedelta(minutes=minutes - 1 - index), tags, fields)
 
 
 def _pools(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
@@ -105,7 +107,7 @@ def _pools(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
         for index, offered in enumerate(table[name].tail(count)):
             if offered is not None and offered == offered:  # noqa: PLR0124 - NaN is an outage
                 time = window - (count - index) * step
-                yield _record("pool_interval", time, tags, {"offered_bytes": offered})
+                yield record("pool_interval", time, tags, {"offered_bytes": offered})
 
 
 def _stations(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
@@ -118,10 +120,4 @@ def _stations(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
             "altitude_km": row["alt_m"] / 1000,
             "frequency_bands": row["frequency_bands"],
         }
-        yield _record("ground_station", newest, tags, fields)
-
-
-def _record(
-    measurement: str, time: datetime, tags: dict[str, str], fields: dict[str, object]
-) -> Record:
-    return {"measurement": measurement, "time": time.isoformat(), "tags": tags, "fields": fields}
+        yield record("ground_station", newest, tags, fields)

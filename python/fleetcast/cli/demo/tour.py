@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from fleetcast.client import GatewayWriter
-from fleetcast.config.sections import Limits
+from fleetcast.client.batches import bodies
 from fleetcast.errors import OperatorError
 from fleetcast.extras import is_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from fleetcast.cli.demo.fleet import Record
@@ -108,17 +108,8 @@ def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
 
     Raises `OSError`, `OperatorError`.
     """
-    accepted = 0
-    answer = None
-    for body in _bodies(records):
-        answer = client.write(body).expect(202)
-        acknowledgment = answer.body
-        assert isinstance(acknowledgment, dict)  # noqa: S101 - the contract of a 202
-        accepted += acknowledgment["accepted_count"]
-    if answer is None:
-        message = "there is nothing to load"
-        raise OperatorError(message)
-    return accepted, answer
+    answers = [client.write(body.content).expect(202) for body in bodies(list(records))]
+    return sum(answer.body["accepted_count"] for answer in answers), answers[-1]
 
 
 def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]:
@@ -152,20 +143,3 @@ def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]
 
 def _text(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _bodies(records: Iterable[Record]) -> Iterator[bytes]:
-    """Yields JSON arrays within the limits of one write."""
-    parts: list[bytes] = []
-    size = 1
-    for record in records:
-        part = json.dumps(record, separators=(",", ":")).encode()
-        if parts and (
-            len(parts) == Limits.batch_records_max or size + len(part) + 1 > Limits.body_bytes_max
-        ):
-            yield b"[" + b",".join(parts) + b"]"
-            parts, size = [], 1
-        parts.append(part)
-        size += len(part) + 1
-    if parts:
-        yield b"[" + b",".join(parts) + b"]"
