@@ -113,6 +113,7 @@ def test_tenants_are_searched_ordered_and_cut(operator):
         (f"tenants/acme/channels?entity_id=a&measurement=link&more={SEVENTEEN}", "more"),
         ("tenants/acme/channels?entity_id=a&measurement=link&more=b", "more"),
         ("tenants/acme/channels?entity_id=a&measurement=link&more=[1]", "more"),
+        (f"tenants/acme/channels?entity_id=a&measurement=link&more={4000 * '['}", "more"),
         ("tenants/acme/channels?entity_id=a&measurement=link&end=noon", "end"),
         ("tenants/acme/forecasts?family=rain&entity_id=a", "family"),
         ("tenants/acme/forecasts?entity_id=a&horizon=7", "horizon"),

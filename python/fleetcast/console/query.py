@@ -48,7 +48,7 @@ class ConsoleQuery:
         """Returns the texts of a JSON array. Example: `["link-1", "link-2"]`."""
         try:
             found = json.loads(self.text(name) or "[]")
-        except ValueError:
+        except (ValueError, RecursionError):  # also raised by arrays within arrays
             found = None
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
             raise _bad(name, f"{name} must be a JSON array of texts.")
