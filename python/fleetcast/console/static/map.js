@@ -24,7 +24,6 @@ function around(points) {
 /** `show(points, whole)` draws points with `lat`, `lon`, `colour`, a CSS variable, and `label`. */
 export class WorldMap {
   constructor(choose) {
-    this.choose = choose;
     this.points = [];
     this.canvas = el("canvas", { role: "img", "aria-label": "Map", pointermove: (event) => this.point(event),
       pointerleave: () => this.say(null), click: () => this.found && choose(this.found) });

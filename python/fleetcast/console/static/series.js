@@ -3,7 +3,7 @@
 const HOLE_CADENCES = 2.5;
 
 /** The median time between neighbours, in seconds. At least `step`. */
-export function cadenceOf(times, step) {
+function cadenceOf(times, step) {
   const between = times.slice(1).map((time, row) => time - times[row]).sort((a, b) => a - b);
   return Math.max(between[(between.length - 1) >> 1] ?? step, step);
 }
