@@ -1,4 +1,4 @@
-"""Probabilities beyond a threshold, and `fleetcast forecast risk`."""
+"""Probabilities beyond a threshold, in `fleetcast forecast risk` and in the console's outlook."""
 
 import json
 import math
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fleetcast.cli.main import run
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
 from fleetcast.forecast.risk import below
+from fleetcast.forecast.serving.hindsight import EntityOutlook
 
 from .conftest import NOON, link
 from .test_backtest import frame, text
@@ -47,6 +48,13 @@ def test_demand_is_never_below_nothing_and_no_forecast_has_no_probability():
     assert below(DEMAND, np.array([0.0, 1.0, 5.0]), 0.0) == 0
     assert np.isnan(below(DEMAND, np.full(3, np.nan), 0.0))
     assert np.isnan(below(SNR, np.full((2, 3), np.nan), 9.0)).all()
+
+
+def test_the_outlook_has_the_highest_probability_of_all_horizons():
+    falling = EntityOutlook(family=SNR, quantiles=[[11.0, 12.0, 13.0], [4.0, 8.0, 12.0]])
+    assert falling.probability_below(8.0) == pytest.approx(0.5)
+    assert falling.probability_below(4.0) == pytest.approx(0.1)
+    assert EntityOutlook(family=SNR, quantiles=[]).probability_below(8.0) is None
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ def test_the_outlook_sorts_links_and_leads_to_their_forecast(console):
     console.view("outlook", tenant="harbour", threshold="99")
     names = until(lambda: console.texts(".cards tbody th"))
     assert {f"link-{number}" for number in range(6)} <= set(names)
-    assert console.texts(".cards tbody tr:first-child td")[0] == "90 % or more"
+    assert console.texts(".cards tbody tr:first-child td")[0] == "over 99 %"
     console.view("outlook", tenant="lighthouse")
     assert "sends no capacity_bytes" in until(lambda: console.texts(".cards tbody td"))
     console.find(".cards tbody th a").click()

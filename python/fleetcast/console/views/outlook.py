@@ -12,8 +12,6 @@ from fleetcast.console.views.forecasts import looking_back
 from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Plane
@@ -55,23 +53,6 @@ def outlook(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answ
     return document({"threshold": threshold, "links": links, "pools": pools})
 
 
-def probability_below(
-    threshold: float, levels: Sequence[float], quantiles: Sequence[float]
-) -> float:
-    """Returns the probability of a value below `threshold`, between the first and the last level.
-
-    Example: with p10 = 4, p50 = 8 and p90 = 12, a value below 6 has the probability 0.3.
-    """
-    if threshold <= quantiles[0]:
-        return levels[0]
-    for at in range(1, len(levels)):
-        low, high = quantiles[at - 1], quantiles[at]
-        if threshold <= high and high > low:
-            share = (threshold - low) / (high - low)
-            return levels[at - 1] + share * (levels[at] - levels[at - 1])
-    return levels[-1]
-
-
 def _newest(plane: Plane, family: Family, entities_max: int) -> tuple[list[_Newest], int]:
     body = plane.latest_page(
         columns=[[family.target], _CAPACITIES],
@@ -90,33 +71,21 @@ def _ids(newest: list[_Newest]) -> list[str]:
     return [each.entity_id for each in newest]
 
 
-def _whole(forecast: EntityOutlook) -> list[list[float]]:
-    """Returns the quantiles of the horizons that have all of them."""
-    whole = [[value for value in row if value is not None] for row in forecast.quantiles]
-    return [
-        row for row, asked in zip(whole, forecast.quantiles, strict=True) if len(row) == len(asked)
-    ]
-
-
 def _link(link: _Newest, forecast: EntityOutlook, threshold: float) -> dict[str, object]:
-    rows = _whole(forecast)
-    below = [probability_below(threshold, SNR.quantiles, row) for row in rows]
+    rows = forecast.quantiles
     return {
         "entity_id": link.entity_id,
         "now": link.value,
-        "below": max(below) if below else None,
-        "course": [row[1] for row in rows],
-        "low": min(row[0] for row in rows) if rows else None,
-        "error": forecast.error,
+        "below": forecast.probability_below(threshold),
+        "median": rows[-1][1] if rows else None,
+        "low": min((row[0] for row in rows), default=None),
     }
 
 
 def _pool(pool: _Newest, forecast: EntityOutlook) -> dict[str, object]:
-    rows = _whole(forecast)
     return {
         "entity_id": pool.entity_id,
         "now": pool.value,
         "capacity": pool.capacity,
-        "high": max(row[-1] for row in rows) if rows else None,
-        "error": forecast.error,
+        "high": max((row[-1] for row in forecast.quantiles), default=None),
     }

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.families import DEMAND, MINUTE_NS
+from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features, observed
+from fleetcast.forecast.risk import below
 from fleetcast.forecast.rows import NO_ROWS
-from fleetcast.forecast.serving.inputs import history_of, rows_before
+from fleetcast.forecast.serving.inputs import features_of, history_of, rows_before
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.model import Forecaster
@@ -50,10 +53,18 @@ class HindsightBand:
 class EntityOutlook:
     """The forecast of one entity from now on."""
 
-    entity_id: str
-    quantiles: list[list[float | None]]
-    """A row for each horizon, a column for each quantile."""
-    error: str | None
+    family: Family
+    quantiles: list[list[float]]
+    """A row for each horizon that has a forecast, a column for each quantile."""
+
+    def probability_below(self, threshold: float) -> float | None:
+        """The highest probability, of all horizons, that a value is below `threshold`.
+
+        `None` without a forecast.
+        """
+        if not self.quantiles:
+            return None
+        return float(below(self.family, np.array(self.quantiles), threshold).max())
 
 
 class Hindsight:
@@ -66,7 +77,7 @@ class Hindsight:
     def outlook(
         self, plane: Plane, family: Family, entity_ids: list[str]
     ) -> list[EntityOutlook] | None:
-        """The forecasts of entities from now on; `None` without a release.
+        """The forecasts of entities from now on, in their order; `None` without a release.
 
         Raises as `band`.
         """
@@ -76,23 +87,13 @@ class Hindsight:
         if not entity_ids:
             return []
         _, forecaster = found
-        issued_ns = np.array([family.issued(self._releases.clock.now_ns())], dtype=np.int64)
-        last_ns = int(issued_ns[0])
-        rows = rows_before(plane, family, entity_ids, last_ns, last_ns)
-        inputs = features(family, [rows.get(each, NO_ROWS) for each in entity_ids], issued_ns)
-        states = None
-        if family is DEMAND:
-            each_state = [_states(forecaster, plane, each, issued_ns) for each in entity_ids]
-            states = np.concatenate(each_state, axis=0)
-        forecast = forecaster.predict(inputs, states)
-        quantiles = np.sort(forecast.quantiles[:, 0], axis=-1)  # never crossing
+        now_ns = family.issued(self._releases.clock.now_ns())
+        inputs = features_of(plane, family, entity_ids, now_ns)
+        states = _states(forecaster, plane, entity_ids, inputs.issued_ns)
+        quantiles = np.sort(forecaster.predict(inputs, states).quantiles[:, 0])  # never crossing
         return [
-            EntityOutlook(
-                entity_id=entity_id,
-                quantiles=[_listed(row) for row in quantiles[index]],
-                error=forecast.errors[index, 0],
-            )
-            for index, entity_id in enumerate(entity_ids)
+            EntityOutlook(family=family, quantiles=rows[np.isfinite(rows).all(-1)].tolist())
+            for rows in quantiles
         ]
 
     def _forecaster(self, family: Family) -> tuple[Release, Forecaster] | None:
@@ -121,7 +122,7 @@ class Hindsight:
         issued_ns = last_ns - family.step_ns * np.arange(count - 1, -1, -1, dtype=np.int64)
         first_ns = int(issued_ns[0])
         rows = rows_before(plane, family, [entity_id], last_ns, first_ns).get(entity_id, NO_ROWS)
-        states = _states(forecaster, plane, entity_id, issued_ns) if family is DEMAND else None
+        states = _states(forecaster, plane, [entity_id], issued_ns)
         forecast = forecaster.predict(features(family, [rows], issued_ns), states)
         at = family.horizons_minutes.index(horizon_minutes)
         quantiles = np.sort(forecast.quantiles[0], axis=-1)  # never crossing
@@ -136,12 +137,23 @@ class Hindsight:
         )
 
 
-def _states(forecaster: Forecaster, plane: Plane, entity_id: str, issued_ns: Instants) -> States:
-    """States of a pool on each day, fitted as the service fits them [1, days]."""
+def _states(
+    forecaster: Forecaster, plane: Plane, entity_ids: Sequence[str], issued_ns: Instants
+) -> States | None:
+    """States of pools on each day, fitted as the service fits them [pools, days].
+
+    `None` for a model that is not mixed.
+    """
+    if not forecaster.is_mixed:
+        return None
     fitted = [
-        forecaster.learned(rows, np.array([day]))
+        np.concatenate(
+            [
+                forecaster.learned(rows, np.array([day]))
+                for _, rows in history_of(plane, forecaster.family, entity_ids, day * _DAY_NS)
+            ]
+        )
         for day in np.unique(issued_ns // _DAY_NS).tolist()
-        for _, rows in history_of(plane, DEMAND, [entity_id], day * _DAY_NS)
     ]
     return np.concatenate(fitted, axis=1)
 

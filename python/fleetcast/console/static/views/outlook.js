@@ -6,10 +6,10 @@ import { el, labelled, movable, notice, plain, searchBox } from "../dom.js";
 import { bytes, count, figure } from "../format.js";
 import { tenantPicker } from "../pickers.js";
 
-const LEVELS = [0.1, 0.9]; // beyond these the quantiles say no more
 const RISKY = 0.5;
 
-const chance = (of) => (of === null ? "no forecast" : of <= LEVELS[0] ? "10 % or less" : of >= LEVELS[1] ? "90 % or more"
+/** A chance in whole percent. No forecast is certain, so none says 0 % or 100 %. */
+const chance = (of) => (of === null ? "no forecast" : of < 0.01 ? "under 1 %" : of > 0.99 ? "over 99 %"
   : `${(100 * of).toFixed(0)} %`);
 const decibels = (of) => (of === null ? "–" : `${figure(of)} dB`);
 const load = (row) => (row.capacity ? (row.high ?? 0) / row.capacity : 0);
@@ -39,7 +39,7 @@ export const outlook = {
       rows.sort((a, b) => (b.below ?? -1) - (a.below ?? -1) || (a.low ?? Infinity) - (b.low ?? Infinity));
       return table(`Links by the chance of less than ${asked.threshold} dB within the hour${left(answer)}`,
         ["Link", "Chance", "Now", "Median in an hour", "Low (p10)"], rows.map((row) => el("tr", {}, name("link", row.entity_id),
-          ...cells(row.below >= RISKY ? "bad" : "", chance(row.below), decibels(row.now), decibels(row.course.at(-1) ?? null), decibels(row.low)))));
+          ...cells(row.below >= RISKY ? "bad" : "", chance(row.below), decibels(row.now), decibels(row.median), decibels(row.low)))));
     }
 
     function pools(answer) {
