@@ -28,7 +28,10 @@ const [left, width] = [over.offsetLeft * devicePixelRatio, over.offsetWidth * de
 const hex = getComputedStyle(document.documentElement).getPropertyValue(`--line-${line}`).trim();
 const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const height = over.offsetHeight * devicePixelRatio;
-const data = canvas.getContext('2d').getImageData(left, 0, width, height).data;
+// A copy made to be read: the browser warns of many reads of a canvas that is drawn on.
+const copy = new OffscreenCanvas(width, height).getContext('2d', {willReadFrequently: true});
+copy.drawImage(canvas, -left, 0);
+const data = copy.getImageData(0, 0, width, height).data;
 const found = [];
 for (let x = 0; x < width; x += 1) {
   for (let y = 0; y < height; y += 1) {
