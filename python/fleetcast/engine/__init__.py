@@ -6,7 +6,7 @@ before: LMDB environments do not survive a fork.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fleetcast._core import (
     AGGREGATIONS as AGGREGATIONS,
@@ -87,10 +87,9 @@ from fleetcast.engine.saved import (
     SavedPlane as SavedPlane,
 )
 
-EntitySort = Literal["id", "time", "field"]
-"""Order of a page of entities."""
-FieldKind = Literal["float", "bool", "text"]
-"""Type of a field."""
+if TYPE_CHECKING:
+    from fleetcast._core import EntitySort as EntitySort, FieldKind as FieldKind
+
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """An interval of `INTERVALS`."""
 Aggregation = Literal["mean", "min", "max", "last"]
