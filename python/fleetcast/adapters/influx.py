@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.explaining import dropped_of, reason, sentence, sentences
+from fleetcast.http.answers import encode
 from fleetcast.surface.readiness import Dependencies, well
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ _CODES_V2 = {
 
 def error_v1(answer: ErrorResponse) -> tuple[str, bytes]:
     """`{"error": …}`."""
-    return _JSON, _encode({"error": sentence(answer)})
+    return _JSON, encode({"error": sentence(answer)})
 
 
 def error_v2(answer: ErrorResponse) -> tuple[str, bytes]:
     """`{"code": …, "message": …}`."""
     code = _CODES_V2.get(answer.status, "internal error")
-    return _JSON, _encode({"code": code, "message": sentence(answer)})
+    return _JSON, encode({"code": code, "message": sentence(answer)})
 
 
 def error_v3(answer: ErrorResponse) -> tuple[str, bytes]:
     """`{"error": …}`, with the faulty lines under `data` if there are any."""
     if answer.code == "schema_faults":
         data = [_line_v3(fault, None) for fault in dropped_of(answer.content)]
-        return _JSON, _encode({"error": "parsing failed for write_lp endpoint", "data": data})
+        return _JSON, encode({"error": "parsing failed for write_lp endpoint", "data": data})
     return error_v1(answer)
 
 
@@ -100,7 +100,7 @@ class LinesResource:
         state: RequestState = request.context.state
         state.code = "invalid_input"
         response.status = _BAD_REQUEST
-        response.data = _encode(self._described(written.dropped, count, bytes(state.body)))
+        response.data = encode(self._described(written.dropped, count, bytes(state.body)))
 
 
 class PingResource:
@@ -113,7 +113,7 @@ class PingResource:
         if request.get_param("verbose", default="false") in {"", "false", "0"}:
             response.status = 204
         else:
-            response.data = _encode({"version": version("fleetcast")})
+            response.data = encode({"version": version("fleetcast")})
 
     on_head = on_get
 
@@ -130,7 +130,7 @@ class HealthResource:
         response.status = 200 if healthy else 503
         status, message = ("pass", "ready for writes") if healthy else ("fail", "not ready")
         document = {"name": "fleetcast", "message": message, "status": status, "checks": []}
-        response.data = _encode({**document, "version": version("fleetcast")})
+        response.data = encode({**document, "version": version("fleetcast")})
 
     on_head = on_get
 
@@ -140,7 +140,3 @@ def _line_v3(fault: Dropped, line: bytes | None) -> dict[str, object]:
     if line is not None:
         described["original_line"] = line.decode(errors="replace").removesuffix("\r")
     return described
-
-
-def _encode(document: Mapping[str, object]) -> bytes:
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.explaining import reason, sentence
+from fleetcast.protobuf import delimited, integer
 
 if TYPE_CHECKING:
     import falcon
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/x-protobuf"
 
-_LAST_BYTE_MAX = 0x7F
-_VARINT, _DELIMITED = 0, 2
 _REJECTED, _MESSAGE, _PARTIAL_SUCCESS = 1, 2, 1
 # Codes of google.rpc.Code by HTTP status.
 _CODES = {
@@ -40,7 +39,7 @@ _KINDS = "exponential histograms and summaries are not stored"
 def error(answer: ErrorResponse) -> tuple[str, bytes]:
     """A `google.rpc.Status`."""
     code = _CODES.get(answer.status, _UNKNOWN)
-    return MEDIA_TYPE, _number(1, code) + _text(2, sentence(answer))
+    return MEDIA_TYPE, integer(1, code) + delimited(2, sentence(answer))
 
 
 class MetricsResource:
@@ -62,8 +61,8 @@ class MetricsResource:
             state: RequestState = request.context.state
             state.code = "invalid_input"
             message = "; ".join(map(_point, written.dropped))
-            partial = _number(_REJECTED, count) + _text(_MESSAGE, message)
-            response.data = _field(_PARTIAL_SUCCESS, partial)
+            partial = integer(_REJECTED, count) + delimited(_MESSAGE, message)
+            response.data = delimited(_PARTIAL_SUCCESS, partial)
 
 
 def _point(fault: Dropped) -> str:
@@ -71,24 +70,3 @@ def _point(fault: Dropped) -> str:
     if code == "field_value_type":
         return f"data point {number}: {metric}: {_KINDS}"
     return f"data point {number}: {reason((number, code, metric, message))}"
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3 | _VARINT) + _varint(value)
-
-
-def _text(field: int, text: str) -> bytes:
-    return _field(field, text.encode())
-
-
-def _field(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | _DELIMITED) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > _LAST_BYTE_MAX:
-        out.append(value & _LAST_BYTE_MAX | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

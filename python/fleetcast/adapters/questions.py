@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, cast
 
 from fleetcast.adapters.explaining import sentence
+from fleetcast.http.answers import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ def error(answer: ErrorResponse) -> tuple[str, bytes]:
     """An error in the form of Prometheus."""
     kind = _KINDS.get(answer.status, "bad_data")
     document = {"status": "error", "errorType": kind, "error": sentence(answer)}
-    return _JSON, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return _JSON, encode(document)
 
 
 class QuestionResource:
