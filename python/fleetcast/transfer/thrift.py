@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fleetcast.protobuf import varint
+
 TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
 _LENGTH_IN_HEAD = 15
 
@@ -38,7 +40,7 @@ def list_head(count: int, kind: int = STRUCT) -> bytes:
     """Encodes the head of a list. Example: 3 structures have the head `3c`."""
     if count < _LENGTH_IN_HEAD:
         return bytes([count << 4 | kind])
-    return bytes([_LENGTH_IN_HEAD << 4 | kind]) + _varint(count)
+    return bytes([_LENGTH_IN_HEAD << 4 | kind]) + varint(count)
 
 
 class _StructReader:
@@ -105,7 +107,7 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
             out.append((number - before) << 4 | kind)
         else:
             out.append(kind)
-            out += _varint(_zigzag(number))
+            out += varint(_zigzag(number))
         before = number
         if kind not in {TRUE, FALSE}:
             _write(out, kind, value)
@@ -114,9 +116,9 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
 
 def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401 - as many as kinds
     if kind in {SHORT, INT, LONG}:
-        out += _varint(_zigzag(value))
+        out += varint(_zigzag(value))
     elif kind == BINARY:
-        out += _varint(len(value)) + value
+        out += varint(len(value)) + value
     elif kind == STRUCT:
         _write_struct(out, value)
     elif kind == LIST and not isinstance(value, bytes):
@@ -129,15 +131,6 @@ def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401 - as 
                 _write(out, of, item)
     else:
         out += value
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:  # noqa: PLR2004 - seven bits a byte
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def _signed(value: int) -> int:
