@@ -264,6 +264,7 @@ def test_the_console_changes_nothing_of_a_tenant(operator):
         *("overview", "tenants", "storage", "processes", "refusals", "tenants/acme/entities"),
         "tenants/acme/channels?measurement=link&entity_id=a",
         "tenants/acme/upcoming",
+        "tenants/acme/api/v1/query?query=x",
     ):
         operator.read(path)
     operator.ask("api/tenants/acme/forecasts?entity_id=a")

@@ -6,7 +6,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ConsoleSessions, Operators
+from fleetcast.accounts import ConsoleSessions, Operators, key_pepper
 from fleetcast.admin.processes import process_list
 from fleetcast.composition.background import background
 from fleetcast.composition.findings import Findings
@@ -19,7 +19,9 @@ from fleetcast.console.history import STEP_SECONDS, History
 from fleetcast.console.services import ConsoleServices
 from fleetcast.console.sessions import Sessions
 from fleetcast.console.tenant_reads import TenantReads
+from fleetcast.engine import Authenticator, Service
 from fleetcast.extras import is_installed
+from fleetcast.http.rules import public_rules
 from fleetcast.logs import audit
 from fleetcast.metrics import Counters
 from fleetcast.surface.planes import TenantPlanes
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from fleetcast.admin.readiness import Readiness
     from fleetcast.admin.tenant_gauges import TenantGauges
     from fleetcast.composition.shared_settings import SharedSettings
+    from fleetcast.config import Settings
     from fleetcast.forecast.serving.hindsight import Hindsight
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.installation.directory import DataDirectory
@@ -62,10 +65,8 @@ def console_application(
     records = History(counted, _MOMENTS_OF_RECORDS)
     day = History(of_all_tenants(counted), _MOMENTS_OF_DAY, step_seconds=_DAY_STEP_SECONDS)
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
-    surface = SurfaceServices(
-        engine=stores.engine,
-        counters=Counters(shared),
-    )
+    counters = Counters(shared)
+    surface = SurfaceServices(engine=stores.engine, counters=counters)
     operators = Operators(stores.control, master_key)
     kept = ConsoleSessions(stores.control, master_key, audit=audit)
     services = ConsoleServices(
@@ -83,6 +84,7 @@ def console_application(
         disk=lambda: shutil.disk_usage(directory.root)[::2],
         findings=Findings(directory.root).look,
         settings=Live(settings, lambda settings: settings).current,
+        evaluator=_evaluator(directory, stores, master_key, settings, counters),
         hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
     )
     with _looking(records, day, refusals):
@@ -98,6 +100,24 @@ def _looking(*histories: History) -> AbstractContextManager[None]:
                 history.look()
 
     return background("history", run)
+
+
+def _evaluator(
+    directory: DataDirectory,
+    stores: Stores,
+    master_key: bytes,
+    settings: SharedSettings,
+    counters: Counters,
+) -> Callable[[], Service]:
+    """Makes the service that answers questions; it admits no request, so it checks no key."""
+    environment = settings.read().service.environment
+    keys = Authenticator(stores.control.records, key_pepper(master_key), environment)
+
+    def build(settings: Settings) -> Service:
+        rules = public_rules(settings, directory.limiter, counters)
+        return Service(keys, stores.engine.open_planes, rules)
+
+    return Live(settings, build).current
 
 
 def _hindsight(store: PredictionStore) -> Callable[[], Hindsight]:

@@ -16,6 +16,7 @@ from fleetcast.console.views.forecasts import forecasts
 from fleetcast.console.views.outlook import outlook
 from fleetcast.console.views.overview import overview
 from fleetcast.console.views.processes import processes
+from fleetcast.console.views.questions import API, question
 from fleetcast.console.views.refusals import refusals
 from fleetcast.console.views.storage import storage, upcoming
 from fleetcast.console.views.tenants import tenants
@@ -85,6 +86,7 @@ class ConsoleApp:
             "outlook": partial(outlook, services),
             "upcoming": lambda name, _query: upcoming(services, name),
         }
+        self._question = partial(question, services)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
@@ -135,6 +137,8 @@ class ConsoleApp:
         tenant, _, view = name.removeprefix(_TENANTS).partition("/")
         if name.startswith(_TENANTS) and view in self._tenant_views:
             return self._tenant_views[view](tenant, query)
+        if name.startswith(_TENANTS) and view.startswith(API):
+            return self._question(tenant, view, request.query)
         raise _not_found()
 
     def _session(self, request: _Request) -> Answer:

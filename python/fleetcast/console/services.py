@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fleetcast.console.history import History
     from fleetcast.console.sessions import Sessions
     from fleetcast.console.tenant_reads import TenantReads
-    from fleetcast.engine import Stats
+    from fleetcast.engine import Service, Stats
     from fleetcast.forecast.serving.hindsight import Hindsight
     from fleetcast.metrics import Totals
     from fleetcast.surface.planes import TenantPlanes
@@ -46,5 +46,7 @@ class ConsoleServices:
     findings: Callable[[], Sequence[Mapping[str, object]] | None]
     """Returns what `fleetcast doctor` found last, or `None` until it has ended once."""
     settings: Callable[[], Settings]
+    evaluator: Callable[[], Service]
+    """Returns the service that answers questions in Prometheus' language."""
     hindsight: Callable[[], Hindsight] | None
     """`None` if the libraries of forecasts are not installed."""

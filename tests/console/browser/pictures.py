@@ -10,18 +10,21 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from tests.console.browser.driver import Console, browser
 from tests.console.fleet import fleet, terminals
 
 PNGQUANT = shutil.which("pngquant")
 WIDTHS = {"wide": (1280, 800), "narrow": (400, 800)}
+QUESTION = 'avg by (entity_id) (avg_over_time(snr_db{measurement="link"}[5m]))'
 VIEWS = {
     "overview": {},
     "tenants": {},
     "entities": {"tenant": "harbour"},
     "map": {"tenant": "harbour", "measurement": "ship", "layout": "map", "field": "knots"},
     "channels": {"tenant": "harbour", "measurement": "link", "entity": "link-1"},
+    "ask": {"tenant": "harbour", "query": quote(QUESTION), "seconds": "21600"},
     "forecasts": {"tenant": "harbour", "measurement": "link", "entity": "link-1", "family": "snr"},
     "demand": {
         "tenant": "lighthouse",
