@@ -20,6 +20,7 @@ from fleetcast.console.views.questions import API, question
 from fleetcast.console.views.refusals import refusals
 from fleetcast.console.views.storage import storage, upcoming
 from fleetcast.console.views.tenants import tenants
+from fleetcast.console.views.tracks import tracks
 from fleetcast.errors import Refused
 from fleetcast.surface.error_codes import ERROR_CODES
 
@@ -81,6 +82,7 @@ class ConsoleApp:
         self._tenant_views: Mapping[str, Callable[[str, ConsoleQuery], Answer]] = {
             "entities": partial(entities, services),
             "points": partial(points, services),
+            "tracks": partial(tracks, services),
             "channels": partial(channels, services),
             "forecasts": partial(forecasts, services),
             "outlook": partial(outlook, services),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
@@ -223,6 +224,37 @@ def test_a_ship_on_the_map_is_named_and_opened(console):
     assert until(lambda: console.texts(".detail h2")) == [named.partition(",")[0]]
     console.view("entities", tenant="harbour", measurement="link", layout="map")
     assert until(lambda: console.texts(".notice strong")) == ["No entity has a place."]
+
+
+def test_satellites_have_their_ground_tracks_on_the_map(console):
+    now = datetime.now(UTC)
+    records = [
+        {
+            "measurement": "satellite",
+            "time": (now - timedelta(minutes=minute)).isoformat(),
+            "tags": {"entity_id": f"sat-{number}"},
+            "fields": {"lat": 50.0 - minute, "lon": (100 + 60 * number + 3.0 * minute) % 360 - 180},
+        }
+        for minute in range(40)
+        for number in range(3)
+    ]
+    assert console.service.post(records).status == 202
+    console.resize(1280)
+    console.view("entities", tenant="harbour", measurement="satellite", layout="world", field="lat")
+    until(lambda: console.texts(".total") == ["3 of 3 entities have a place"])
+    drawn = (
+        "const canvas = document.querySelector('.map canvas');"
+        "const style = getComputedStyle(document.documentElement);"
+        "const hex = style.getPropertyValue('--line-1').trim();"
+        "const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));"
+        "const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
+        "let found = 0;"
+        "for (let at = 0; at < data.length; at += 4)"
+        "  if (wanted.every((of, part) => Math.abs(of - data[at + part]) < 40)) found += 1;"
+        "return found;"
+    )
+    points_px = 3 * 50
+    until(lambda: console.script(drawn) > 2 * points_px)
 
 
 def test_the_outlook_sorts_links_and_leads_to_their_forecast(console):

@@ -8,20 +8,25 @@ const POINT_PX = 4;
 const NEAR_PX = 12;
 const MARGIN = 0.12;
 const SPAN_MIN = 8; // degrees
+const EDGE = 180; // a longer step of longitude goes over the edge of the map
 const WORLD = { west: -180, east: 180, south: -85, north: 85 };
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 
 /** The part of the world around some points, wider than high. */
 function around(points) {
   if (!points.length) return WORLD;
-  const [lats, lons] = [points.map((of) => of.lat), points.map((of) => of.lon)];
+  const places = points.flatMap((of) => [[of.lat, of.lon], ...(of.track ?? [])]);
+  const [lats, lons] = [0, 1].map((at) => places.map((place) => place[at]));
   const ends = (values) => values.reduce(([low, high], of) => [Math.min(low, of), Math.max(high, of)], [Infinity, -Infinity]);
   const [[south, north], [west, east]] = [ends(lats), ends(lons)];
   const margin = Math.max((east - west) * MARGIN, (north - south) * MARGIN, SPAN_MIN / 2);
   return { west: west - margin, east: east + margin, south: south - margin, north: north + margin };
 }
 
-/** `show(points, whole)` draws points with `lat`, `lon`, `colour`, a CSS variable, and `label`. */
+/**
+ * `show(points, whole)` draws points with `lat`, `lon`, `colour`, a CSS variable, and `label`. A point
+ * may have a `track`, the places before it.
+ */
 export class WorldMap {
   constructor(choose) {
     this.points = [];
@@ -65,10 +70,21 @@ export class WorldMap {
       for (let at = 0; at < ring.length; at += 2) {
         lon += ring[at] / 10;
         lat += ring[at + 1] / 10;
-        pen.lineTo(x(lon), y(lat));
+        if (at && Math.abs(ring[at]) / 10 <= EDGE) pen.lineTo(x(lon), y(lat));
+        else pen.moveTo(x(lon), y(lat));
       }
       pen.closePath();
       pen.fill();
+      pen.stroke();
+    }
+    pen.lineWidth = 1.5;
+    for (const { track = [], colour } of this.points) {
+      pen.strokeStyle = style.getPropertyValue(colour);
+      pen.beginPath();
+      track.forEach(([lat, lon], at) => {
+        if (at && Math.abs(lon - track[at - 1][1]) <= EDGE) pen.lineTo(x(lon), y(lat));
+        else pen.moveTo(x(lon), y(lat));
+      });
       pen.stroke();
     }
     pen.strokeStyle = style.getPropertyValue("--sheet");

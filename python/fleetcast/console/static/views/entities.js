@@ -9,6 +9,8 @@ import { tenantPicker } from "../pickers.js";
 import { Table } from "../table.js";
 
 const FIELDS_SHOWN = 6;
+const TRACKS_MAX = 16;
+const TRACKS_MS = 60_000;
 const SILENT = [["", "any age"], ["60", "silent for 1 min"], ["300", "silent for 5 min"], ["900", "silent for 15 min"],
   ["3600", "silent for 1 h"], ["86400", "silent for 1 day"]];
 const LAYOUTS = [["", "table"], ["map", "map of these"], ["world", "map of the world"]];
@@ -139,6 +141,20 @@ export const entities = {
     });
     const nowhere = el("div");
 
+    let tracks = { of: "", at: 0, found: [] };
+    /** Gives the points of a few entities of one measurement their ways, asked for once a minute. */
+    async function track(points, signal) {
+      const [measurement, other] = new Set(points.map((of) => of.measurement));
+      if (!measurement || other || points.length > TRACKS_MAX) return;
+      const entities = JSON.stringify(points.map((of) => of.id));
+      const of = `${asked.tenant} ${measurement} ${entities}`;
+      if (of !== tracks.of || Date.now() - tracks.at > TRACKS_MS) {
+        const answer = await ask(ofTenant(asked.tenant, "tracks"), { measurement, entities }, { signal });
+        tracks = { of, at: Date.now(), found: answer.tracks };
+      }
+      points.forEach((point, at) => { point.track = tracks.found[at]; });
+    }
+
     async function place(signal) {
       if (!asked.tenant) return nowhere.replaceChildren(notice("Choose a tenant."));
       const page = await ask(ofTenant(asked.tenant, "points"), { ...filters(), show: asked.field }, { signal });
@@ -151,6 +167,7 @@ export const entities = {
       nowhere.replaceChildren(...(points.length ? [] : [notice("No entity has a place.",
         "Send lat and lon (or latitude and longitude) as fields of a record: its entity is on the map at once.")]));
       legend.replaceChildren(...coloured(points, asked.field));
+      await track(points, signal);
       return map.show(points, asked.layout === "world");
     }
 
