@@ -48,6 +48,12 @@ def test_probes(service):
     assert ready.json["checks"]["upkeep"] == {"ok": True, "failing_count": 0, "failing": []}
 
 
+def test_the_root_leads_to_the_console(service):
+    answer = ask(service, "/")
+    assert (answer.status, answer.headers["Location"]) == (302, "/console/")
+    assert ask(service, "/nowhere").status == 404
+
+
 def test_probes_take_nothing_from_a_clients_rate_limit(tmp_path):  # B10
     options = ("--admin", "127.0.0.1:0", "--set", "limits.requests_per_minute=1")
     with running(tmp_path / "data", *options) as limited:

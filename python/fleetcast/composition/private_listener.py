@@ -60,10 +60,11 @@ def private_application(
 
 
 def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplication:
-    """Sends requests below the console's path to the console, and all others to `admin`."""
+    """Sends `/` and requests below the console's path to the console, all others to `admin`."""
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        is_console = f"{environ['PATH_INFO']}/".startswith(f"{MOUNTED_AT}/")
+        path = environ["PATH_INFO"]
+        is_console = path == "/" or f"{path}/".startswith(f"{MOUNTED_AT}/")
         return (console if is_console else admin)(environ, start_response)
 
     return application

@@ -1,4 +1,4 @@
-"""The WSGI application of the console, below `/console`."""
+"""The WSGI application of the console, below `/console`; `/` leads to it."""
 
 from __future__ import annotations
 
@@ -116,6 +116,8 @@ class ConsoleApp:
             return self._api(request, path.removeprefix(_API))
         if request.method not in _READ:
             raise _not_allowed(*_READ)
+        if path == "/":  # a permanent answer would outlive the service in the browser
+            return Answer(302, fields=(("Location", f"{MOUNTED_AT}/"),))
         if path == MOUNTED_AT:
             return Answer(308, fields=(("Location", f"{MOUNTED_AT}/"),))
         if path == f"{MOUNTED_AT}/":
