@@ -53,6 +53,18 @@ def test_later_sources_win_and_each_value_knows_its_own(tmp_path):
     assert rows["limits.point_budget"] == (10_000, "default")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("limit.tags_max", ": did you mean limits.tags_max?"),
+        ("http.worker", ": did you mean http.workers?"),
+        ("nonsense.x", ""),
+    ],
+)
+def test_a_mistyped_setting_is_answered_with_the_nearest(tmp_path, name, meant):
+    assert problems(tmp_path, f"{name}=1") == [f"--set: {name} is not a setting{meant}"]
+
+
 def test_every_fault_of_every_source_is_listed(tmp_path):
     (tmp_path / SETTINGS_FILE).write_text("[http]\nworkers = true\nport = 1\n[nonsense]\nx = 1\n")
     found = problems(

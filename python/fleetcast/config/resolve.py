@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from fleetcast.config.sections import POSTGRESQL, Settings
@@ -153,7 +154,9 @@ def _checked(name: str, value: object) -> object:
     section, _, item = name.partition(".")
     kind = _kind(name)
     if kind is None:
-        message = "is not a setting"
+        names = [f"{each}.{item.name}" for each, of in _SECTIONS.items() for item in fields(of)]
+        meant = "".join(f": did you mean {near}?" for near in get_close_matches(name, names, n=1))
+        message = f"is not a setting{meant}"
         raise Unfit(message)
     fitted = fit(value, kind)
     (found,) = (each for each in fields(_SECTIONS[section]) if each.name == item)
