@@ -52,3 +52,10 @@ def test_bash_completes_commands_options_and_choices(call, tmp_path):
     assert completed("fleetcast", "tls", "ren") == {"renew"}
     assert completed("fleetcast", "status", "--j") == {"--json"}
     assert completed("fleetcast", "completion", "z") == {"zsh"}
+    assert completed("fleetcast", "serve", "--set", "limits.tags") == {"limits.tags_max"}
+    for name in ("acme", "acme-test", "buoys"):
+        call("tenant", "create", name)
+    assert completed("fleetcast", "tenant", "show", "ac") == {"acme", "acme-test"}
+    assert completed("fleetcast", "export", "--tenant", "b") == {"buoys"}
+    assert completed("fleetcast", "verify", "acme", "bu") == {"buoys"}
+    assert completed("fleetcast", "describe", "--data", str(tmp_path / "none"), "ac") == set()

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -71,6 +72,16 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
             return function(Run(directory, as_json), *args, **options)
 
     return command
+
+
+def tenant_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Returns the names of tenants that begin with `begun`, for completion."""
+    directory = DataDirectory(ctx.params["data"].absolute())
+    # A data directory that cannot be read has no completion: a message would stand in the prompt.
+    with suppress(Exception), opened(directory, os.environ, to_read=True) as installation:
+        found = [tenant.name for tenant in installation.tenants.all()]
+        return [name for name in found if name.startswith(begun)]
+    return []
 
 
 class TextType(click.ParamType[Any]):

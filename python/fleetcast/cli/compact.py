@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Run, patiently, table, with_run
+from fleetcast.cli.common import Run, patiently, table, tenant_names, with_run
 from fleetcast.cli.progress import progress
 from fleetcast.errors import StoreError
 
@@ -24,7 +24,7 @@ _HELD = (
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[TENANT]...")
+@click.argument("names", nargs=-1, metavar="[TENANT]...", shell_complete=tenant_names)
 @click.option(
     "--trust-clock",
     is_flag=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import INSTANT, Run, patiently, with_run
+from fleetcast.cli.common import INSTANT, Run, patiently, tenant_names, with_run
 from fleetcast.engine import format_time
 from fleetcast.errors import OperatorError
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--tenant", required=True, metavar="NAME", help="Tenant of the rows.")
+@click.option(
+    "--tenant",
+    required=True,
+    metavar="NAME",
+    shell_complete=tenant_names,
+    help="Tenant of the rows.",
+)
 @click.option("--entity", "entities", multiple=True, help="Only rows of this entity; repeatable.")
 @click.option(
     "--measurement",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.common import Run, table, tenant_names, with_run
 from fleetcast.engine import format_time
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _SHOWN_MAX = 5
 
 
 @click.command("describe")
-@click.argument("tenant")
+@click.argument("tenant", shell_complete=tenant_names)
 @click.option("--measurement", help="Only this measurement.")
 @click.option("--entity", help="Only this entity_id.")
 @with_run

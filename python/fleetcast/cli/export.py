@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import INSTANT, Run, with_run
+from fleetcast.cli.common import INSTANT, Run, tenant_names, with_run
 from fleetcast.cli.progress import rate
 from fleetcast.errors import OperatorError
 
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @click.argument("file")
-@click.option("--tenant", required=True, help="Tenant whose rows are exported.")
+@click.option(
+    "--tenant",
+    required=True,
+    shell_complete=tenant_names,
+    help="Tenant whose rows are exported.",
+)
 @click.option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True)
 @click.option("--start", type=INSTANT, required=True, help="Time of the first rows.")
 @click.option("--end", type=INSTANT, required=True, help="Time after the last rows.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from fleetcast.cli.common import Run, TextType, with_run
+from fleetcast.cli.common import Run, TextType, tenant_names, with_run
 from fleetcast.cli.progress import rate
 from fleetcast.engine import MEASUREMENTS
 from fleetcast.errors import OperatorError, StoreError
@@ -44,7 +44,9 @@ PAIR = TextType("name=value", _pair)
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--tenant", required=True, help="Tenant that gets the rows.")
+@click.option(
+    "--tenant", required=True, shell_complete=tenant_names, help="Tenant that gets the rows."
+)
 @click.option(
     "--format",
     "form",

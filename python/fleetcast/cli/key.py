@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import SCOPES
-from fleetcast.cli.common import DURATION, Run, instant, table, with_run
+from fleetcast.cli.common import DURATION, Run, instant, table, tenant_names, with_run
 
 if TYPE_CHECKING:
     from fleetcast.accounts import IssuedKey
@@ -21,7 +21,7 @@ def key() -> None:
 
 
 @key.command()
-@click.argument("tenant")
+@click.argument("tenant", shell_complete=tenant_names)
 @click.option(
     "--scope", "scopes", multiple=True, required=True, help=f"One of {', '.join(SCOPES)}."
 )
@@ -55,7 +55,7 @@ def create(
 
 
 @key.command("list")
-@click.argument("tenant")
+@click.argument("tenant", shell_complete=tenant_names)
 @with_run
 def list_(run: Run, tenant: str) -> None:
     """List a tenant's keys, also ended keys."""

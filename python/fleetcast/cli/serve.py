@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Run, with_run
-from fleetcast.cli.settings import SET_OPTION, read_assignments
+from fleetcast.cli.settings import read_assignments, set_option
 from fleetcast.config import Override
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--admin", metavar="HOST:PORT|off", help="Private listener.")
 @click.option("--workers", type=int, metavar="N", help="HTTP worker processes.")
 @click.option("--threads", type=int, metavar="N", help="Threads of an HTTP worker.")
-@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@set_option
 @with_run
 def serve(
     run: Run,

@@ -13,7 +13,7 @@ from fleetcast.config.declarations import declarations
 from fleetcast.config.name_mapping import read_names
 from fleetcast.errors import SettingsError
 
-SET_OPTION = "--set"
+_SET = "--set"
 
 
 def read_assignments(assignments: tuple[str, ...]) -> list[Override]:
@@ -25,7 +25,20 @@ def read_assignments(assignments: tuple[str, ...]) -> list[Override]:
     if malformed:
         raise SettingsError([f"--set {text}: must be SECTION.NAME=VALUE" for text in malformed])
     pairs = (text.split("=", 1) for text in assignments)
-    return [Override(name, value, SET_OPTION) for name, value in pairs]
+    return [Override(name, value, _SET) for name, value in pairs]
+
+
+def _names(_ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    return [each.name for each in declarations() if each.name.startswith(begun)]
+
+
+set_option = click.option(
+    _SET,
+    "assignments",
+    multiple=True,
+    metavar="SECTION.NAME=VALUE",
+    shell_complete=_names,
+)
 
 
 @click.group()
@@ -34,7 +47,7 @@ def config() -> None:
 
 
 @config.command("print")
-@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@set_option
 @click.option("--explain", is_flag=True, help="Say what each setting does, too.")
 @with_run
 def print_(run: Run, assignments: tuple[str, ...], *, explain: bool) -> None:
@@ -52,7 +65,7 @@ def print_(run: Run, assignments: tuple[str, ...], *, explain: bool) -> None:
 
 
 @config.command()
-@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@set_option
 @with_run
 def check(run: Run, assignments: tuple[str, ...]) -> None:
     """Check all settings, and adapters.toml if it exists, and list every fault."""

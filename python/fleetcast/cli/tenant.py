@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import PLAN_DEFAULT, PLANS, ControlStoreUnavailable
-from fleetcast.cli.common import DURATION, Run, TextType, instant, table, with_run
+from fleetcast.cli.common import DURATION, Run, TextType, instant, table, tenant_names, with_run
 from fleetcast.durations import format_duration, parse_duration
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
@@ -61,7 +61,7 @@ def list_(run: Run) -> None:
 
 
 @tenant.command()
-@click.argument("name")
+@click.argument("name", shell_complete=tenant_names)
 @with_run
 def show(run: Run, name: str) -> None:
     """Show a tenant."""
@@ -70,7 +70,7 @@ def show(run: Run, name: str) -> None:
 
 
 @tenant.command("set")
-@click.argument("name")
+@click.argument("name", shell_complete=tenant_names)
 @click.option("--live-ingest", type=click.Choice(["on", "off"]))
 @click.option("--plan", type=click.Choice(PLANS))
 @click.option("--retention", type=RETENTION, help='A duration, or "off" to keep all rows.')
@@ -101,7 +101,7 @@ def set_(
 
 
 @tenant.command()
-@click.argument("name")
+@click.argument("name", shell_complete=tenant_names)
 @with_run
 def disable(run: Run, name: str) -> None:
     """Refuse every request of a tenant."""
@@ -110,7 +110,7 @@ def disable(run: Run, name: str) -> None:
 
 
 @tenant.command()
-@click.argument("name")
+@click.argument("name", shell_complete=tenant_names)
 @with_run
 def enable(run: Run, name: str) -> None:
     """Serve a disabled tenant again."""
@@ -119,7 +119,7 @@ def enable(run: Run, name: str) -> None:
 
 
 @tenant.command()
-@click.argument("name")
+@click.argument("name", shell_complete=tenant_names)
 @click.option("--yes", is_flag=True, help="Confirm: the data cannot be brought back.")
 @with_run
 def delete(run: Run, name: str, yes: bool) -> None:

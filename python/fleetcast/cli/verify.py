@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.common import Run, table, tenant_names, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
@@ -23,7 +23,7 @@ _COUNTS = ("blocks", "segments", "rows", "values")
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[TENANT]...")
+@click.argument("names", nargs=-1, metavar="[TENANT]...", shell_complete=tenant_names)
 @click.option("--backup", type=_FOLDER, metavar="DIR", help="Check the backup in DIR instead.")
 @click.option(
     "--master-key",
