@@ -24,7 +24,7 @@ SERIES = 600
 
 @pytest.fixture(scope="module", autouse=True)
 def tour(place):
-    """A tenant with the fleet of the demo, and a tenant with many series."""
+    """A tenant with the fleet of the demo up to this time, and a tenant with many series."""
     _, data = place
     for name in ("tour", "many"):
         command(data, "tenant", "create", name)
@@ -33,7 +33,7 @@ def tour(place):
     record = {"measurement": "telemetry", "time": now.isoformat(), "fields": {"level": 0.1234567}}
     tags = ({"entity_id": f"ut-{number:03}"} for number in range(SERIES))
     load(data, "many", ({**record, "tags": each} for each in tags))
-    yield
+    yield now.timestamp()
     for name in ("tour", "many"):
         command(data, "tenant", "delete", name, "--yes")
 
@@ -60,12 +60,11 @@ def refused(operator, name, **parameters):
     return answer.status, answer.json["error"], answer.json["message"]
 
 
-def test_a_question_has_the_answer_of_the_listener_for_other_protocols(operator):
+def test_a_question_has_the_answer_of_the_listener_for_other_protocols(operator, tour):
     count = data(operator, "query", query='count(last_over_time(snr_db{measurement="link"}[1d]))')
     ((metric, value),) = (item.values() for item in count["result"])
     assert (count["resultType"], metric, value[1]) == ("vector", {}, str(len(LINKS)))
-    now = time.time()
-    span = {"start": now - 600, "end": now, "step": 60}
+    span = {"start": tour - 600, "end": tour, "step": 60}
     ranged = data(operator, "query_range", query="max(max_over_time(snr_db[1h]))", **span)
     assert len(ranged["result"][0]["values"]) == 11
 
@@ -78,11 +77,11 @@ def test_names_for_completion_are_of_the_tenant(operator):
     assert data(operator, "query", tenant="many", query="snr_db")["result"] == []
 
 
-def test_the_examples_of_the_page_have_answers_on_the_demo(operator):
+def test_the_examples_of_the_page_have_answers_on_the_demo(operator, tour):
     source = (STATIC / "views/ask.js").read_text().partition("EXAMPLES = [")[2].partition("];")[0]
     examples = re.findall(r'^  \["((?:\\.|[^"\\])*)"', source, re.MULTILINE)
     queries = [example.replace('\\"', '"') for example in examples]
-    found = [data(operator, "query", query=query)["result"] for query in queries]
+    found = [data(operator, "query", query=query, time=tour)["result"] for query in queries]
     assert len(found[0]) == len(LINKS) - 1
     assert [of["metric"]["entity_id"] for of in found[1]] == [SILENT_LINK]
     assert found[2][0]["metric"]["entity_id"] == FULL_POOL

@@ -22,7 +22,7 @@ def rows(place):
     records = [
         {
             "measurement": "satellite",
-            "time": (now - timedelta(minutes=40 - at)).isoformat(),
+            "time": (now - timedelta(minutes=10 - at)).isoformat(),
             "tags": {"entity_id": name},
             "fields": {names[0]: 10.0 + at, names[1]: longitude, "battery": 1.0},
         }

@@ -48,7 +48,7 @@ def module(console, name, call):
 
 
 def test_a_query_is_made_of_suggestions_with_the_keyboard_alone(console):
-    box = opened(console)
+    box = opened(console, seconds="86400")
     box.send_keys("snr")
     assert until(lambda: shown(console))[0] == "snr_db"
     assert box.get_attribute("aria-expanded") == "true"
