@@ -15,6 +15,8 @@ mod raw;
 mod selection;
 mod windows;
 
+mod collection;
+
 mod answer;
 pub mod latest;
 mod long_answer;
