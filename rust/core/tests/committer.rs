@@ -58,8 +58,8 @@ mod threads {
 }
 
 /// Greatest number of times that threads are interrupted although they could continue. A lost
-/// wake-up needs one or two interruptions. Without
-/// a bound, the first model did not end in eight minutes.
+/// wake-up needs one or two interruptions. Without a bound, the first model did not end in eight
+/// minutes.
 const PREEMPTIONS_MAX: usize = 3;
 
 /// A committer, and a record of the committed items.
