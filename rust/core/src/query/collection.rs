@@ -162,11 +162,11 @@ impl Selection {
         let mut wanted: Vec<RowRun> = Vec::new();
         let series = table.series.as_slice();
         if let Some(index) = index {
-            index.visit(&self.sorted, |entity, rows| wanted.push(RowRun { entity, rows }));
+            index.visit(&self.series, |entity, rows| wanted.push(RowRun { entity, rows }));
         } else if series.is_sorted() {
             // Nearly every block takes this path: its rows are grouped by entity, in order of their
             // first series.
-            for (id, entity) in &self.sorted {
+            for (id, entity) in &self.series {
                 let start = series.partition_point(|other| other < id);
                 let rows = series[start..].iter().take_while(|other| *other == id).count();
                 if rows > 0 {

@@ -1,6 +1,5 @@
 //! Entities, fields and times that a read wants, by name and by stored id.
 
-use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 use super::request::SeriesQuery;
@@ -25,10 +24,9 @@ pub(super) struct HiddenExtent {
 
 /// Entities, fields and times that a query wants, in stored ids.
 pub struct Selection {
-    entity_of_series: HashMap<SeriesId, u32>,
     /// The series in ascending order, each with its entity.
-    pub(super) sorted: Vec<(SeriesId, u32)>,
-    /// A bit for each series id, so that most rows are skipped without a hash.
+    pub(super) series: Vec<(SeriesId, u32)>,
+    /// A bit for each series id, so that most rows are skipped without a search.
     wanted: Vec<u64>,
     fields: FieldSelection,
     /// True if rows without a value of a wanted field may be left out.
@@ -57,8 +55,7 @@ impl Selection {
             measurement: None,
             entity_count: entity_ids.len(),
             representatives: Vec::new(),
-            entity_of_series: HashMap::new(),
-            sorted: Vec::new(),
+            series: Vec::new(),
             wanted: Vec::new(),
             fields: FieldSelection::AllNumeric,
             needs_values: false,
@@ -116,8 +113,7 @@ impl Selection {
             measurement: Some(measurement),
             entity_count: series.len(),
             representatives: Vec::new(),
-            entity_of_series: HashMap::with_capacity(series.len()),
-            sorted: Vec::new(),
+            series: Vec::with_capacity(series.len()),
             wanted: Vec::new(),
             fields: FieldSelection::Some(fields),
             needs_values: true,
@@ -135,14 +131,12 @@ impl Selection {
     }
 
     fn sort(&mut self) {
-        self.sorted =
-            self.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
-        self.sorted.sort_unstable();
+        self.series.sort_unstable();
         self.representatives.sort_unstable();
     }
 
     fn want(&mut self, series: SeriesId, entity: u32) {
-        self.entity_of_series.insert(series, entity);
+        self.series.push((series, entity));
         let word = (series / 64) as usize;
         if self.wanted.len() <= word {
             self.wanted.resize(word + 1, 0);
@@ -155,7 +149,8 @@ impl Selection {
         if word & (1 << (series % 64)) == 0 {
             return None;
         }
-        self.entity_of_series.get(&series).copied()
+        let at = self.series.binary_search_by_key(&series, |(id, _)| *id).ok()?;
+        Some(self.series[at].1)
     }
 
     /// Returns the number of entities, known or not.
@@ -173,7 +168,7 @@ impl Selection {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let no_field = matches!(&self.fields, FieldSelection::Some(fields) if fields.is_empty());
-        self.entity_of_series.is_empty() || no_field
+        self.series.is_empty() || no_field
     }
 
     /// Returns the wanted times. The range is empty if the start is not before the end.
