@@ -399,6 +399,13 @@ impl<'c> Series<'c> {
         self.catalog.name_at(self.stored.name)
     }
 
+    /// Returns the representative series of the entity. A series without an entity, whose id is `id`,
+    /// represents itself.
+    #[must_use]
+    pub fn representative(self, id: SeriesId) -> SeriesId {
+        self.entity.map_or(id, |entity| self.catalog.entity(entity).representative)
+    }
+
     /// Appends the tags as a JSON object.
     pub fn write_tags(self, out: &mut Vec<u8>) {
         if self.stored.has_plain_tags {

@@ -121,9 +121,8 @@ impl Selection {
             times_ns,
         };
         for (position, id) in (0..).zip(series) {
-            let entity = catalog.series(*id).and_then(|series| series.entity);
-            let representative = entity.map_or(*id, |entity| catalog.entity(entity).representative);
-            selection.representatives.push((representative, position));
+            let representative = catalog.series(*id).map(|series| series.representative(*id));
+            selection.representatives.push((representative.unwrap_or(*id), position));
             selection.want(*id, position);
         }
         selection.sort();

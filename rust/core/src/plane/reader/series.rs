@@ -90,10 +90,7 @@ impl Reader {
             bytes += parts.bytes();
             let names = self.registry.names();
             let key = |id| match names.catalog.series(id) {
-                Some(series) => {
-                    let entity = series.entity.map(|entity| names.catalog.entity(entity));
-                    (series.measurement, entity.map_or(id, |entity| entity.representative))
-                }
+                Some(series) => (series.measurement, series.representative(id)),
                 None => (MeasurementIndex::MAX, id),
             };
             let joining = parts.joining(key);

@@ -48,9 +48,7 @@ impl WantedSeries {
                     .any(|(name, value)| name == key && values.iter().any(|v| v == value))
             };
             if tags.iter().all(has) {
-                let representative =
-                    series.entity.map_or(id, |at| catalog.entity(at).representative);
-                wanted.representatives.insert(representative);
+                wanted.representatives.insert(series.representative(id));
                 wanted.ids.insert(id);
             }
         }

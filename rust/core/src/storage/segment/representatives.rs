@@ -22,9 +22,7 @@ impl Representatives {
             ranks[measurement as usize] = rank;
         }
         let key = |(id, series): (SeriesId, Series<'_>)| {
-            let representative =
-                series.entity.map_or(id, |entity| catalog.entity(entity).representative);
-            (id, (ranks[series.measurement as usize], representative))
+            (id, (ranks[series.measurement as usize], series.representative(id)))
         };
         let mut of_series = Vec::new();
         for (id, key) in catalog.all_series().map(key) {
