@@ -11,7 +11,7 @@ use crate::model::error::Result;
 use crate::model::names::SeriesId;
 use crate::query::latest::Latest;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::tombstone::{Origin, Tombstone, visible};
+use crate::storage::tombstone::{Origin, visible};
 
 /// A look at stored rows, newest first.
 pub(super) struct History<'h> {
@@ -81,8 +81,7 @@ impl History<'_> {
         let open = self.sealed.segment(entry, self.catalog)?;
         let hiding = self.snapshot.manifest.hiding(&Origin::Segment(entry.id));
         let is_hidden = |times_ns: &Range<i64>| {
-            let hides = |tombstone: &&Tombstone| !is_apart(&tombstone.extent.times_ns, times_ns);
-            hiding.iter().any(hides)
+            hiding.iter().any(|tombstone| tombstone.extent.overlaps(times_ns))
         };
         let mut chosen = Vec::new();
         // By entity: time from which on its rows are in blocks that were chosen already.
@@ -116,8 +115,4 @@ impl History<'_> {
         }
         Ok(())
     }
-}
-
-const fn is_apart(a: &Range<i64>, b: &Range<i64>) -> bool {
-    a.end <= b.start || b.end <= a.start
 }

@@ -107,7 +107,7 @@ impl Selection {
                 .collect(),
             tombstone: tombstone.clone(),
         };
-        let near = tombstones.iter().filter(|each| overlap(&each.extent.times_ns, &times_ns));
+        let near = tombstones.iter().filter(|each| each.extent.overlaps(&times_ns));
         let hidden = near.map(hides).filter(|hidden| hidden.entities.contains(&true)).collect();
         let mut selection = Self {
             measurement: Some(measurement),
@@ -205,7 +205,7 @@ impl Selection {
         times_ns: &Range<i64>,
     ) -> impl Iterator<Item = &'s HiddenExtent> {
         self.hidden.iter().filter(|hidden| {
-            overlap(&hidden.tombstone.extent.times_ns, times_ns) && hidden.tombstone.reaches(origin)
+            hidden.tombstone.extent.overlaps(times_ns) && hidden.tombstone.reaches(origin)
         })
     }
 
@@ -227,15 +227,11 @@ fn hidden(
 ) -> Vec<HiddenExtent> {
     let of_query = tombstones.iter().filter(|tombstone| {
         let extent = &tombstone.extent;
-        extent.has_measurement(&query.measurement) && overlap(&extent.times_ns, times_ns)
+        extent.has_measurement(&query.measurement) && extent.overlaps(times_ns)
     });
     let hidden = of_query.map(|tombstone| HiddenExtent {
         entities: entity_ids.iter().map(|id| tombstone.extent.has_entity(id)).collect(),
         tombstone: tombstone.clone(),
     });
     hidden.filter(|hidden| hidden.entities.contains(&true)).collect()
-}
-
-const fn overlap(a: &Range<i64>, b: &Range<i64>) -> bool {
-    a.start < b.end && b.start < a.end
 }

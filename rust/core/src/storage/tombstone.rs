@@ -117,6 +117,12 @@ impl Extent {
         Ok(Self { times_ns, measurements, entities })
     }
 
+    /// Returns true if the extent has times in `times_ns`.
+    #[must_use]
+    pub const fn overlaps(&self, times_ns: &Range<i64>) -> bool {
+        self.times_ns.start < times_ns.end && times_ns.start < self.times_ns.end
+    }
+
     /// Returns true if the extent has rows of a measurement at some time.
     #[must_use]
     pub fn has_measurement(&self, name: &str) -> bool {
