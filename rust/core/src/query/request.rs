@@ -4,8 +4,7 @@ use super::budget;
 use super::limits::SeriesLimits;
 use crate::model::aggregate::{Aggregation, Interval};
 use crate::model::time::SECOND_NS;
-
-const DAY_NS: i64 = 86_400 * SECOND_NS;
+use crate::storage::segment::DAY_NS;
 
 /// Nanoseconds that a client may lose between reading its clock and being served.
 const GRACE_NS: i64 = 60 * SECOND_NS;
