@@ -8,7 +8,7 @@ use std::thread;
 
 use super::Reader;
 use super::processors::ReadGuard;
-use super::series::{SHARED_FROM, collect};
+use super::series::SHARED_FROM;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
 use crate::model::names::{FieldId, SeriesId};
@@ -91,7 +91,7 @@ impl Reader {
                 )
             };
             let mut columns = SampleColumns::new(series.len(), query.keeps_samples, bounds);
-            collect(self, snapshot, &selection, &mut columns)?;
+            self.collect(snapshot, &selection, &mut columns)?;
             let columns = match columns.finish() {
                 Ok(columns) => columns,
                 Err(refusal) => return Ok(Err(refusal)),

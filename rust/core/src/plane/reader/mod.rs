@@ -5,6 +5,8 @@ mod processors;
 pub(super) mod describe;
 pub(super) mod long_latest;
 
+mod rows;
+
 mod latest;
 pub(super) mod scan;
 mod series;

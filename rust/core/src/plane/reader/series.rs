@@ -6,31 +6,21 @@ use std::thread;
 
 use super::Reader;
 use super::processors::ReadGuard;
-use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
-use crate::model::catalog::MeasurementIndex;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
-use crate::plane::caches::recent::RecentTables;
 use crate::plane::failure::ReadError;
 use crate::plane::follower::PlaneSnapshot;
 use crate::query::{
     AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesLimits,
     SeriesQuery, SeriesRequest, WindowRows, truncate,
 };
-use crate::storage::tombstone::Origin;
 
 /// Least product of entities and segments for which a read is shared among threads. Starting a
 /// thread takes as long as decoding one entity's day, or as the hourly statistics of some days
 /// more.
 pub(super) const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;
-
-/// Bytes of recent blocks after which a read joins no more: joining them takes some milliseconds.
-const JOINED_BYTES_PER_READ: usize = 1 << 20;
-
-/// Blocks of the log that are read before the read checks whether it has enough.
-const LOG_BLOCKS_PER_LOOK: usize = 32;
 
 /// Values that a part of a read may hold at least before it ends early. This is enough for a row of
 /// each entity of a request, if each row is as wide as a tenant's rows can be.
@@ -76,28 +66,6 @@ impl Reader {
         let names = self.registry.names();
         let name_of = |field| Some(names.catalog.field(field)?.name.clone());
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
-    }
-}
-
-impl Reader {
-    /// Joins recent blocks for later reads, a few at a time, unless another read is joining.
-    pub(super) fn join_recent(&self) {
-        let caches = &self.sealed.caches;
-        let Ok(_joining) = caches.joining.try_lock() else { return };
-        let mut bytes = 0;
-        while bytes < JOINED_BYTES_PER_READ {
-            let Some(parts) = caches.recent().joinable() else { return };
-            bytes += parts.bytes();
-            let names = self.registry.names();
-            let key = |id| match names.catalog.series(id) {
-                Some(series) => (series.measurement, series.representative(id)),
-                None => (MeasurementIndex::MAX, id),
-            };
-            let joining = parts.joining(key);
-            drop(names);
-            let joined = joining.finish();
-            caches.recent().replace(&parts, joined);
-        }
     }
 }
 
@@ -223,50 +191,18 @@ impl SeriesRead<'_> {
         Ok(match self.query.windows {
             None => {
                 let mut rows = RawRows::new(entities, held_max);
-                collect(self.reader, &self.snapshot, part, &mut rows)?;
+                self.reader.collect(&self.snapshot, part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
             Some((interval, aggregation)) => {
                 let mut rows = WindowRows::new(entities, interval, aggregation, held_max);
-                collect(self.reader, &self.snapshot, part, &mut rows)?;
+                self.reader.collect(&self.snapshot, part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
         })
     }
-}
-
-/// Hands the wanted rows of a snapshot to `collector`, in write order within each entity, until it
-/// is full.
-pub(super) fn collect(
-    reader: &Reader,
-    snapshot: &PlaneSnapshot,
-    part: &Selection,
-    collector: &mut impl Collector,
-) -> Result<()> {
-    let times_ns = part.times_ns();
-    if part.is_empty() || times_ns.is_empty() {
-        return Ok(());
-    }
-    for entry in snapshot.segments_in(times_ns) {
-        reader.sealed.collect(&*reader.open_segment(entry)?, part, collector)?;
-    }
-    for sequences in snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
-        if !collector.is_full() {
-            reader.sealed.visit_log(sequences, |sequence, plain| {
-                let source = Origin::Log(sequence);
-                let block = BlockReader::open(plain)?;
-                part.collect((&source, &block), times_ns, None, collector)
-            })?;
-        }
-    }
-    for table in snapshot.recent.iter().flat_map(RecentTables::indexed) {
-        if !collector.is_full() {
-            part.collect_decoded(table, times_ns, collector);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
