@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::atomic::AtomicUsize;
-use std::thread;
 
 use super::Reader;
-use super::processors::ReadGuard;
+use super::processors::{ReadGuard, in_threads};
 use super::series::SHARED_FROM;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
@@ -51,10 +49,11 @@ impl Reader {
                     &of_measurement,
                     (&snapshot, &times_ns),
                     (&samples, bounds),
-                    reading.processors(),
-                )? {
+                    &reading,
+                ) {
                     Ok(more) => found.extend(more),
-                    Err(refusal) => return Ok(Err(refusal)),
+                    Err(Failure::Refused(refusal)) => return Ok(Err(refusal)),
+                    Err(Failure::Failed(error)) => return Err(error),
                 }
             }
             Ok(Ok(found))
@@ -71,48 +70,30 @@ impl Reader {
         matched: &MatchedSeries,
         (snapshot, times_ns): (&PlaneSnapshot, &Range<i64>),
         bounds: (&AtomicUsize, LabelBounds),
-        processors: usize,
-    ) -> Result<Result<Vec<FieldSamples>, LabelRefusal>> {
-        let days = snapshot.segments_in(times_ns).count();
-        let is_small = matched.series.len() * days < SHARED_FROM;
-        let threads = if is_small { 1 } else { processors.min(matched.series.len()) };
-        let read = |series: &[SeriesId]| -> Result<Result<Vec<FieldSamples>, LabelRefusal>> {
-            let selection = {
-                let catalog = &self.registry.names().catalog;
-                let tombstones = &snapshot.manifest.tombstones;
-                let fields = matched.fields.clone();
-                Selection::of_series(
-                    matched.measurement,
-                    series,
-                    fields,
-                    times_ns.clone(),
-                    tombstones,
-                    catalog,
-                )
-            };
+        reading: &ReadGuard,
+    ) -> Result<Vec<FieldSamples>, LabelReadError> {
+        let read = |series: &&[SeriesId]| -> Result<Vec<FieldSamples>, LabelReadError> {
+            let selection = Selection::of_series(
+                matched.measurement,
+                series,
+                matched.fields.clone(),
+                times_ns.clone(),
+                &snapshot.manifest.tombstones,
+                &self.registry.names().catalog,
+            );
             let mut columns = SampleColumns::new(series.len(), query.keeps_samples, bounds);
             self.collect(snapshot, &selection, &mut columns)?;
-            let columns = match columns.finish() {
-                Ok(columns) => columns,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            let found = series.iter().copied().zip(columns);
-            Ok(Ok(found.filter(|(_, fields)| !fields.is_empty()).collect()))
+            let found = series.iter().copied().zip(columns.finish().map_err(Failure::Refused)?);
+            Ok(found.filter(|(_, fields)| !fields.is_empty()).collect())
         };
-        let mut parts = matched.series.chunks(matched.series.len().div_ceil(threads));
-        let first = parts.next().unwrap_or_default();
-        thread::scope(|scope| {
-            let others: Vec<_> = parts.map(|part| scope.spawn(|| read(part))).collect();
-            let mut found = read(first)?;
-            for other in others {
-                let more = other.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-                found = found.and_then(|mut found| {
-                    found.extend(more?);
-                    Ok(found)
-                });
-            }
-            Ok(found)
-        })
+        let (count, segments) = (matched.series.len(), snapshot.segments_in(times_ns).count());
+        let part_items = reading.part_items(count, segments, SHARED_FROM);
+        let parts: Vec<&[SeriesId]> = matched.series.chunks(part_items).collect();
+        let mut found = Vec::new();
+        for part in in_threads(&parts, read) {
+            found.extend(part?);
+        }
+        Ok(found)
     }
 
     pub(in crate::plane) fn label_texts(&self, label: Option<&str>) -> Result<BTreeSet<String>> {

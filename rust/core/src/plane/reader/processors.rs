@@ -1,6 +1,7 @@
 //! Shares the processors among the reads in progress in this process. Many large reads must not
 //! start more threads than can run at once, or all other requests wait behind them.
 
+use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,8 +20,15 @@ impl ReadGuard {
     /// Returns the number of processors that this read should use: its share, at least 1. Example:
     /// with 8 processors and 3 reads in progress, each read uses 2.
     #[expect(clippy::unused_self, reason = "a read counts itself")]
-    pub(super) fn processors(&self) -> usize {
+    fn processors(&self) -> usize {
         part_of(processors(), UNDER_WAY.load(Ordering::Relaxed))
+    }
+
+    /// Returns the number of items in each part of this read. The read has a part for each of its
+    /// processors if the product of its items and segments is at least `shared_from`.
+    pub(super) fn part_items(&self, items: usize, segments: usize, shared_from: usize) -> usize {
+        let parts = if items * segments < shared_from { 1 } else { self.processors() };
+        items.div_ceil(parts).max(1)
     }
 }
 
@@ -28,6 +36,22 @@ impl Drop for ReadGuard {
     fn drop(&mut self) {
         UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Returns the results of `read` on the parts, in their order. Each part but the first is read by a
+/// thread of its own.
+pub(super) fn in_threads<P: Sync, R: Send>(parts: &[P], read: impl Fn(&P) -> R + Sync) -> Vec<R> {
+    let Some((first, others)) = parts.split_first() else { return Vec::new() };
+    thread::scope(|scope| {
+        let read = &read;
+        let others: Vec<_> = others.iter().map(|part| scope.spawn(move || read(part))).collect();
+        let mut results = vec![read(first)];
+        let join = |other: thread::ScopedJoinHandle<'_, R>| {
+            other.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        results.extend(others.into_iter().map(join));
+        results
+    })
 }
 
 fn part_of(processors: usize, reads: usize) -> usize {

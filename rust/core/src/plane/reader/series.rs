@@ -1,11 +1,9 @@
 //! Series: rows and windows of some entities, from the segments and blocks that overlap.
 
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::thread;
 
 use super::Reader;
-use super::processors::ReadGuard;
+use super::processors::{ReadGuard, in_threads};
 use crate::model::aggregate::Interval;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
@@ -60,7 +58,7 @@ impl Reader {
             self.join_recent();
             self.sealed.prefetch(&mut snapshot.segments_in(&(start_ns..query.end_ns)));
             let read = SeriesRead { reader: self, query: &query, snapshot, bounds };
-            let mut parts = read.parts(start_ns..query.end_ns, reading.processors());
+            let mut parts = read.parts(start_ns..query.end_ns, &reading);
             read.read_enough(&mut parts)
         })?;
         let names = self.registry.names();
@@ -78,26 +76,20 @@ struct SeriesRead<'r> {
 }
 
 impl SeriesRead<'_> {
-    /// Splits the wanted rows into at least one part, each with some entities. Each part is read by
-    /// a thread on these processors.
-    fn parts(&self, times_ns: Range<i64>, processors: usize) -> Vec<Selection> {
-        let segments = self.snapshot.manifest.segments.iter();
-        let days = segments.filter(|entry| entry.overlaps(&times_ns)).count();
-        let entities = self.query.entity_ids.len();
+    /// Splits the wanted rows into parts, each with some entities. Each part is read by a thread.
+    fn parts(&self, times_ns: Range<i64>, reading: &ReadGuard) -> Vec<Selection> {
+        let segments = self.snapshot.segments_in(&times_ns).count();
+        let ids = &self.query.entity_ids;
         let shared_from = match self.query.windows {
             Some((Interval::OneHour, _)) => SHARED_FROM_OF_HOURS,
             _ => SHARED_FROM,
         };
-        let threads = if entities * days < shared_from { 1 } else { processors.min(entities) };
         let names = self.reader.registry.names();
         let select = |ids| {
             let tombstones = &self.snapshot.manifest.tombstones;
             Selection::new(self.query, ids, times_ns.clone(), tombstones, &names.catalog)
         };
-        if threads <= 1 {
-            return vec![select(&self.query.entity_ids)];
-        }
-        self.query.entity_ids.chunks(entities.div_ceil(threads)).map(select).collect()
+        ids.chunks(reading.part_items(ids.len(), segments, shared_from)).map(select).collect()
     }
 
     /// Returns the wanted rows, cut so that they keep the bounds, and the instant at which they
@@ -168,21 +160,16 @@ impl SeriesRead<'_> {
         Ok(full.map(|(max_ns, _)| max_ns.saturating_add(1)))
     }
 
-    /// Reads all parts, each in a separate thread, and returns their rows in the order of the
-    /// parts. Also returns true if a part held so many values that it ended early.
+    /// Reads all parts, and returns their rows in the order of the parts. Also returns true if a
+    /// part held so many values that it ended early.
     fn read_parts(&self, parts: &[Selection]) -> Result<(Vec<EntityRows>, bool)> {
-        let Some((first, others)) = parts.split_first() else { return Ok((Vec::new(), false)) };
-        thread::scope(|scope| {
-            let others: Vec<_> =
-                others.iter().map(|part| scope.spawn(|| self.read_part(part))).collect();
-            let (mut entities, mut is_full) = self.read_part(first)?;
-            for other in others {
-                let (rows, full) = other.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-                entities.extend(rows);
-                is_full |= full;
-            }
-            Ok((entities, is_full))
-        })
+        let (mut entities, mut is_full) = (Vec::new(), false);
+        for part in in_threads(parts, |part| self.read_part(part)) {
+            let (rows, full) = part?;
+            entities.extend(rows);
+            is_full |= full;
+        }
+        Ok((entities, is_full))
     }
 
     fn read_part(&self, part: &Selection) -> Result<(Vec<EntityRows>, bool)> {
