@@ -16,6 +16,10 @@ mod slices;
 
 mod seams;
 
+mod runs;
+
+mod subset;
+
 mod places;
 
 mod moved;
@@ -43,6 +47,7 @@ pub use merge::{Merge, SortedTables, merge};
 pub(crate) use partition::{ByRank, partitioned, sorted_by_rank};
 pub use reader::Segment;
 pub use representatives::Representatives;
-pub use sort::{filtered, grouped, newest, sorted, sorted_pieces, split_by_day};
+pub use sort::{grouped, sorted, sorted_pieces};
 pub use span::RowSpan;
+pub use subset::{filtered, newest, split_by_day};
 pub use writer::{SegmentSummary, SegmentWriter};

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::representatives::Representatives;
-use super::sort::{sorted, split_by_day};
+use super::sort::sorted;
 use super::span::RowSpan;
+use super::subset::split_by_day;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 

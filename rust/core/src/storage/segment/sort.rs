@@ -1,16 +1,13 @@
-//! Sorts rows of a measurement by entity and time, and splits rows by day.
+//! Sorts rows of a measurement by entity and time.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
-use super::days::day_of;
 use super::gather;
 use super::representatives::Representatives;
+use super::runs::{by_representative, by_time, runs_of};
 use super::scatter::Scatter;
 use super::seams::Seams;
-use super::slices::Slices;
 use super::span::{RowSpan, SpanRun, row_number};
-use crate::codec::TimeBounds;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
@@ -29,28 +26,6 @@ const ROWS_PER_SEAM_RUN_MIN: usize = 8;
 /// Values of a piece of sorted rows, which fits a core's second cache, and the fewest rows.
 const PIECE_VALUES: usize = 1 << 17;
 const PIECE_ROWS_MIN: usize = 1 << 10;
-
-/// Bits of a representative series that one pass of the radix sort looks at.
-const DIGIT_BITS: u32 = 12;
-
-/// Returns the rows of some spans as runs of one series each.
-fn runs_of(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result<Vec<SpanRun>> {
-    let mut runs = Vec::new();
-    for (index, span) in (0..).zip(spans) {
-        let mut start = row_number(span.rows.start);
-        for series in span.table.series[span.rows.clone()].chunk_by(|a, b| a == b) {
-            let end = start + row_number(series.len());
-            runs.push(SpanRun {
-                representative: representatives.representative(series[0])?,
-                span: index,
-                start,
-                end,
-            });
-            start = end;
-        }
-    }
-    Ok(runs)
-}
 
 /// Sorts the rows of some spans of one measurement by representative series and time. Rows that are
 /// equal in both stay in the order of the spans.
@@ -126,89 +101,6 @@ fn by_runs(spans: &[RowSpan<'_>], mut runs: Vec<SpanRun>, seams: &Seams) -> Tabl
     }
 }
 
-/// Sorts runs by representative series. Runs of the same series keep their order.
-fn by_representative(mut runs: Vec<SpanRun>) -> Vec<SpanRun> {
-    if runs.is_sorted_by_key(|run| run.representative) {
-        return runs;
-    }
-    let representatives = || runs.iter().map(|run| run.representative);
-    let (first, last) =
-        (representatives().min().unwrap_or(0), representatives().max().unwrap_or(0));
-    let mut ordered = runs.clone();
-    for shift in (0..u32::BITS - (last - first).leading_zeros()).step_by(DIGIT_BITS as usize) {
-        let digit =
-            |run: &SpanRun| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
-        // First the count of each digit, then the index for the next run of the digit.
-        let mut targets = [0_u32; 1 << DIGIT_BITS];
-        for run in &runs {
-            targets[digit(run)] += 1;
-        }
-        let mut next = 0;
-        for count in &mut targets {
-            (*count, next) = (next, next + *count);
-        }
-        for run in &runs {
-            let target = &mut targets[digit(run)];
-            ordered[*target as usize] = *run;
-            *target += 1;
-        }
-        std::mem::swap(&mut runs, &mut ordered);
-    }
-    runs
-}
-
-/// Sorts the rows of some runs by entity and time. Rows that are equal in both keep their order,
-/// and rows that stay next to each other become one run. Only rows at seams are looked at one by
-/// one.
-fn by_time(runs: &[SpanRun], seams: &Seams) -> Vec<SpanRun> {
-    let mut from = RunRows { runs, taken: 0 };
-    let mut ordered = Vec::with_capacity(runs.len() + 2 * seams.row_count());
-    let mut push = |run: SpanRun| match ordered.last_mut() {
-        Some(SpanRun { span, end, .. }) if (*span, *end) == (run.span, run.start) => *end = run.end,
-        _ => ordered.push(run),
-    };
-    let mut row = 0;
-    let mut of_seam: Vec<(i64, SpanRun)> = Vec::new();
-    for seam in &seams.rows {
-        from.take(seam.start - row, &mut push);
-        row = seam.end;
-        of_seam.clear();
-        let mut times_ns = seams.times_ns[seam.clone()].iter();
-        from.take(seam.len(), |run| {
-            let rows = (run.start..run.end).map(|row| SpanRun { start: row, end: row + 1, ..run });
-            of_seam.extend(times_ns.by_ref().copied().zip(rows));
-        });
-        of_seam.sort_by_key(|(time_ns, _)| *time_ns);
-        for (_, run) in &of_seam {
-            push(*run);
-        }
-    }
-    from.take(seams.times_ns.len() - row, &mut push);
-    ordered
-}
-
-/// Rows of runs, taken one after another.
-struct RunRows<'r> {
-    runs: &'r [SpanRun],
-    /// Number of rows of the first run that were taken.
-    taken: u32,
-}
-
-impl RunRows<'_> {
-    /// Hands the next `count` rows to `put`, as runs.
-    fn take(&mut self, count: usize, mut put: impl FnMut(SpanRun)) {
-        let mut count = row_number(count);
-        while let Some((run, rest)) = self.runs.split_first().filter(|_| count > 0) {
-            let start = run.start + self.taken;
-            let end = run.end.min(start + count);
-            put(SpanRun { start, end, ..*run });
-            count -= end - start;
-            (self.runs, self.taken) =
-                if end == run.end { (rest, 0) } else { (self.runs, end - run.start) };
-        }
-    }
-}
-
 /// Groups the rows of some tables of one measurement by entity. Rows of the same entity stay in the
 /// order of the tables. `entities` has, for each row of each table, the key to sort its entity by.
 /// Also returns the origin of each run of rows: table and rows.
@@ -230,62 +122,6 @@ pub fn grouped(
     let spans: Vec<RowSpan<'_>> = tables.iter().map(|table| RowSpan::whole(table)).collect();
     let origins = runs.iter().map(|run| (run.span as usize, run.rows())).collect();
     (gather::table(&spans, &runs), origins)
-}
-
-/// Splits the rows of `table` by day. Rows of a day keep their order.
-#[must_use]
-pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
-    let Some(times) = TimeBounds::of(&table.times_ns) else { return Vec::new() };
-    let (first, last) = (day_of(times.min_ns), day_of(times.max_ns));
-    if first == last {
-        return vec![(first, Cow::Borrowed(table))];
-    }
-    let mut rows: Vec<(i64, u32)> = table.times_ns.iter().copied().map(day_of).zip(0..).collect();
-    rows.sort_by_key(|(day, _)| *day);
-    let run =
-        |(_, row): &(i64, u32)| SpanRun { representative: 0, span: 0, start: *row, end: row + 1 };
-    let runs: Vec<SpanRun> = rows.iter().map(run).collect();
-    let by_day = gather::table(&[RowSpan::whole(table)], &runs);
-    let (mut days, mut ends) = (Vec::new(), Vec::new());
-    for of_day in rows.chunk_by(|a, b| a.0 == b.0) {
-        days.push(of_day[0].0);
-        ends.push(ends.last().unwrap_or(&0) + of_day.len());
-    }
-    days.into_iter().zip(Slices::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
-}
-
-/// Returns the rows of `table` for which `kept` returns true. Calls `kept` once for each row, in
-/// order.
-#[must_use]
-pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, Table> {
-    let mut runs: Vec<SpanRun> = Vec::new();
-    for row in (0..table.row_count()).filter(|row| kept(*row)).map(row_number) {
-        match runs.last_mut() {
-            Some(run) if run.end == row => run.end += 1,
-            _ => runs.push(SpanRun { representative: 0, span: 0, start: row, end: row + 1 }),
-        }
-    }
-    match &*runs {
-        [run] if run.len() == table.row_count() => Cow::Borrowed(table),
-        _ => Cow::Owned(gather::table(&[RowSpan::whole(table)], &runs)),
-    }
-}
-
-/// Returns the rows at the newest instant of each entity, from a table that is [`sorted`].
-///
-/// # Errors
-/// Returns [`crate::model::error::Error::Corrupt`] if a series has no name.
-pub fn newest(table: &Table, representatives: &Representatives) -> Result<Table> {
-    let spans = [RowSpan::whole(table)];
-    let runs = runs_of(&spans, representatives)?;
-    let newest = runs.chunk_by(|a, b| a.representative == b.representative).map(|runs| {
-        let (mut run, end) = (runs[0], runs[runs.len() - 1].end);
-        let times_ns = &table.times_ns[run.start as usize..end as usize];
-        let older = times_ns.partition_point(|time_ns| Some(time_ns) < times_ns.last());
-        (run.start, run.end) = (run.start + row_number(older), end);
-        run
-    });
-    Ok(gather::table(&spans, &newest.collect::<Vec<_>>()))
 }
 
 #[cfg(test)]
