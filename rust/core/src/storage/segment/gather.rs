@@ -9,8 +9,8 @@ use super::span::{RowSpan, SpanRun, row_number};
 use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::names::SeriesId;
 
-/// A column with fewer values than one in so many rows is gathered value by value, and then sorted.
-const ROWS_PER_VALUE_MAX: usize = 16;
+/// A column with fewer values than one in so many rows is moved value by value, and then sorted.
+pub(super) const ROWS_PER_VALUE_MAX: usize = 16;
 
 /// Mark of a row that no run has.
 const NONE: u32 = u32::MAX;

@@ -1,14 +1,11 @@
 //! Values of rows that lie in several spans, moved to the places that the rows have in a piece of the
 //! sorted table.
 
-use super::gather::SpanColumn;
+use super::gather::{ROWS_PER_VALUE_MAX, SpanColumn};
 use super::places::RowPlaces;
 use super::span::{RowSpan, row_number};
 use crate::model::batch::{Column, RowSet, Values};
 use crate::model::names::FieldId;
-
-/// A column with fewer values than one in so many rows is moved value by value, and then sorted.
-const ROWS_PER_VALUE_MAX: usize = 16;
 
 /// Values of one field, by type.
 pub(super) enum MovedField<'t> {
