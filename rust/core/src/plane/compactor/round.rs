@@ -18,7 +18,7 @@ use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
-    Representatives, RowSpan, SegmentWriter, day_of, newest, partitioned, sorted, sorted_pieces,
+    Representatives, RowSpan, SegmentWriter, day_of, newest, partitioned,
 };
 use crate::storage::tombstone::{Origin, into_visible, visible};
 
@@ -95,14 +95,13 @@ impl Compactor {
             let mut writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
             for tables in days.measurements.into_values() {
                 let spans: Vec<_> = tables.iter().map(|table| RowSpan::whole(table)).collect();
-                sorted_pieces(&spans, &representatives, |rows| {
+                writer.write_measurement(&spans, |rows| {
                     // The checkpoint ignores rows older than an entity's newest row, and repeats of
                     // that row.
-                    let newest = newest(&rows, &representatives)?;
+                    let newest = newest(rows, &representatives)?;
                     latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
-                    writer.push_sorted(rows)
+                    Ok(())
                 })?;
-                writer.end_measurement()?;
             }
             let entry = SegmentEntry::new(&writer.finish()?, ingest_s);
             done.note_written(&entry);
@@ -200,7 +199,7 @@ impl Compactor {
                         Effort::Low,
                     )?),
                 };
-                writer.write_measurement(&sorted(&[RowSpan::whole(&rows)], representatives)?)?;
+                writer.write_measurement(&[RowSpan::whole(&rows)], |_| Ok(()))?;
             }
         }
         if let Some(writer) = writer {

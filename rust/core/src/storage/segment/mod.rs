@@ -47,7 +47,7 @@ pub use merge::{Merge, SortedTables, merge};
 pub(crate) use partition::{ByRank, partitioned, sorted_by_rank};
 pub use reader::Segment;
 pub use representatives::Representatives;
-pub use sort::{grouped, sorted, sorted_pieces};
+pub use sort::{grouped, sorted};
 pub use span::RowSpan;
 pub use subset::{filtered, newest, split_by_day};
 pub use writer::{SegmentSummary, SegmentWriter};

@@ -64,7 +64,7 @@ fn scattered(spans: &[RowSpan<'_>], representatives: &Representatives) -> Result
 ///
 /// # Errors
 /// Returns the errors of [`sorted`] and of `take`.
-pub fn sorted_pieces(
+pub(super) fn sorted_pieces(
     spans: &[RowSpan<'_>],
     representatives: &Representatives,
     mut take: impl FnMut(Table) -> Result<()>,

@@ -1,14 +1,12 @@
 //! Writes a segment, block by block.
 
-use std::borrow::Cow;
-
 use super::block_size::{BLOCK_ROWS_MAX, BLOCK_VALUES_MAX, RowSizes};
 use super::gather::{self, span_table};
 use super::index::{self, BlockEntry};
 use super::layout::{HEAD_LEN, INDEX_PART, SegmentPart, footer_checksum, head_of, index_len};
 use super::representatives::Representatives;
 use super::slices::Slices;
-use super::sort::sorted;
+use super::sort::{sorted, sorted_pieces};
 use super::span::RowSpan;
 use super::statistics;
 use crate::codec::{EFFORT_COUNT_MIN, Effort, TimeBounds, encode_block};
@@ -143,10 +141,7 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Adds sorted rows as [`Self::push`] does. All rows that were added earlier come before them.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Self::begin`].
-    pub fn push_sorted(&mut self, table: Table) -> Result<()> {
+    fn push_sorted(&mut self, table: Table) -> Result<()> {
         self.pending.push(table);
         if self.pending.rows >= PENDING_ROWS_MAX || self.pending.values >= PENDING_VALUES_MAX {
             let left = self.write_pending()?;
@@ -162,14 +157,21 @@ impl<'a> SegmentWriter<'a> {
         }
     }
 
-    /// Writes all rows of a measurement, sorted.
+    /// Writes all rows of a measurement: spans in write order, sorted or not. `see` gets the sorted
+    /// rows piece by piece.
     ///
     /// # Errors
-    /// Returns the errors of [`Self::begin`].
-    pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
-        self.end_measurement()?;
-        let left = self.write_full_blocks(Cow::Borrowed(table))?;
-        self.write_rest(left)
+    /// Returns the errors of [`Self::begin`] and of `see`.
+    pub fn write_measurement(
+        &mut self,
+        spans: &[RowSpan<'_>],
+        mut see: impl FnMut(&Table) -> Result<()>,
+    ) -> Result<()> {
+        sorted_pieces(spans, self.representatives, |rows| {
+            see(&rows)?;
+            self.push_sorted(rows)
+        })?;
+        self.end_measurement()
     }
 
     /// Writes the rows that have not filled a block.
@@ -178,18 +180,14 @@ impl<'a> SegmentWriter<'a> {
     /// Returns the errors of [`Self::begin`].
     pub fn end_measurement(&mut self) -> Result<()> {
         let left = self.write_pending()?;
-        self.write_rest(left)
-    }
-
-    fn write_rest(&mut self, rest: Table) -> Result<()> {
-        if rest.row_count() > 0 { self.write_block(rest) } else { Ok(()) }
+        if left.row_count() > 0 { self.write_block(left) } else { Ok(()) }
     }
 
     /// Writes the blocks that the pending rows are certain to fill. Returns the rows after these
     /// blocks.
     fn write_pending(&mut self) -> Result<Table> {
         let pending = gather::concatenated(std::mem::take(&mut self.pending).tables);
-        self.write_full_blocks(Cow::Owned(pending))
+        self.write_full_blocks(pending)
     }
 
     /// Ends the segment. Its content is then durable; its name becomes durable with the manifest
@@ -213,7 +211,7 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Writes the blocks that are certain to be full. Returns the rows after these blocks.
-    fn write_full_blocks(&mut self, table: Cow<'_, Table>) -> Result<Table> {
+    fn write_full_blocks(&mut self, table: Table) -> Result<Table> {
         let sizes = RowSizes::of(&table, self.effort);
         let (mut ends, mut start) = (Vec::new(), 0);
         while let Some(end) = self.block_end(&table, start, &sizes)? {
@@ -221,7 +219,7 @@ impl<'a> SegmentWriter<'a> {
             start = end;
         }
         if ends.is_empty() {
-            return Ok(table.into_owned());
+            return Ok(table);
         }
         ends.push(table.row_count());
         let slices = Slices::new(&table, &ends);

@@ -13,7 +13,9 @@ use crate::plane::follower::PlaneSnapshot;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::ScanSelection;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::segment::{Representatives, SegmentWriter, partitioned, sorted_by_rank};
+use crate::storage::segment::{
+    Representatives, RowSpan, SegmentWriter, partitioned, sorted_by_rank,
+};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, into_visible};
 
@@ -102,8 +104,9 @@ impl<'r> LogRows<'r> {
         let SealedStore { store, sealer, .. } = &*self.reader.sealed;
         for (day, tables) in partitioned(round, self.representatives)? {
             let mut writer = SegmentWriter::begin_scratch(&**store, sealer, self.representatives)?;
-            for table in sorted_by_rank(tables, self.representatives)? {
-                writer.write_measurement(&table)?;
+            for tables in tables.into_values() {
+                let spans: Vec<_> = tables.iter().map(|table| RowSpan::whole(table)).collect();
+                writer.write_measurement(&spans, |_| Ok(()))?;
             }
             let entry = SegmentEntry::new(&writer.finish()?, 0);
             self.own.ids.push(entry.id);

@@ -20,11 +20,14 @@ proptest! {
         let representatives = Representatives::new(&catalog());
         let store = MemoryStore::default();
         let written = table(&many_rows(0.0)[..count]);
-        let (at_once, expected) = write_sorted(&store, &representatives, |writer| {
-            writer.write_measurement(&sorted(&[RowSpan::whole(&written)], &representatives)?)
-        });
         let in_order = sorted(&[RowSpan::whole(&written)], &representatives).unwrap();
-        let (in_pieces, done) = write_sorted(&store, &representatives, |writer| {
+        let (at_once, expected) = write_sorted(&store, &representatives, |writer| {
+            writer.push(&[RowSpan::whole(&in_order)])
+        });
+        let measurement = write_sorted(&store, &representatives, |writer| {
+            writer.write_measurement(&[RowSpan::whole(&written)], |_| Ok(()))
+        });
+        let in_pieces = write_sorted(&store, &representatives, |writer| {
             let mut start = 0;
             for piece in pieces.into_iter().cycle() {
                 // Two spans, one of which may be empty.
@@ -38,9 +41,11 @@ proptest! {
             }
             Ok(())
         });
-        prop_assert_eq!(done.bytes, expected.bytes);
-        prop_assert_eq!(done.values, expected.values);
-        prop_assert!(content(&in_pieces, &store) == content(&at_once, &store));
+        for (segment, done) in [measurement, in_pieces] {
+            prop_assert_eq!(done.bytes, expected.bytes);
+            prop_assert_eq!(done.values, expected.values);
+            prop_assert!(content(&segment, &store) == content(&at_once, &store));
+        }
     }
 }
 
