@@ -1,7 +1,10 @@
 //! Names as bytes. A name is found by the hash of its bytes, and its bytes are sealed to keep it
 //! (`docs/format.md`, "Names").
 
-use crate::model::error::{Error, Result};
+mod page;
+
+pub use page::{NameReader, put_field};
+
 use crate::model::json;
 
 /// Stored id of a series (a measurement and a tag set) within one tenant.
@@ -12,14 +15,8 @@ pub type FieldId = u32;
 /// Key of the mark of a series that came by remote write. No tag has this key.
 const REMOTE: &str = "";
 
-const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
-
 /// Key of the tag whose value makes a series belong to an entity.
 pub(crate) const ENTITY_ID: &str = "entity_id";
-
-/// Takes the place of the length of a measurement if the field before has the same measurement. A
-/// long name is thus not stored with each of its fields.
-const SAME: [u8; 4] = [0xff; 4];
 
 /// Name of a series: its measurement, then key and value of each tag in ascending byte order of the
 /// keys. The bytes in memory are the stored form.
@@ -228,24 +225,26 @@ impl<'n> NameRef<'n> {
 /// the rest of them after a text.
 #[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
-    let mut reader = NameReader { rest: bytes, is_ascii: false };
-    let text = reader.text_bytes().expect("a name is sound");
-    // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of
-    // texts. `NameReader::series` takes them after it has checked that each text is UTF-8 or that
-    // all bytes are ASCII. `NameRef::of` is given bytes of a name that one of these two made. This
-    // function reads lengths and texts at the same positions, one after the other. So these are the
-    // bytes of a text.
-    (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
+    let (text, rest) = split_text(bytes).expect("a name is sound");
+    // SAFETY: the bytes of a name are private to this module and its `page`. `SeriesName` and
+    // `EncodedName` make them of texts. `NameReader::series` takes them after it has checked that
+    // each text is UTF-8 or that all bytes are ASCII. `NameRef::of` is given bytes of a name that
+    // was made so. This function reads lengths and texts at the same positions, one after the
+    // other. So these are the bytes of a text.
+    (unsafe { std::str::from_utf8_unchecked(text) }, rest)
 }
 
-/// Appends a field name: its measurement, or `None` for the measurement of the field before, and
-/// the field.
-pub fn put_field(page: &mut Vec<u8>, measurement: Option<&str>, field: &str) {
-    match measurement {
-        Some(measurement) => put(page, measurement),
-        None => page.extend(SAME),
-    }
-    put(page, field);
+/// Splits the bytes of the first text from the bytes after it. Returns `None` if `bytes` end early.
+#[inline]
+fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = split_length(bytes)?;
+    rest.split_at_checked(length)
+}
+
+#[inline]
+fn split_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    Some((usize::try_from(u32::from_le_bytes(*length)).ok()?, rest))
 }
 
 fn put(bytes: &mut Vec<u8>, text: &str) {
@@ -259,86 +258,6 @@ fn length(length: usize) -> [u8; 4] {
 
 fn number(bytes: usize) -> u32 {
     u32::try_from(bytes).expect("a body is far below 4 GiB")
-}
-
-/// Takes names off the front of a page.
-pub struct NameReader<'a> {
-    rest: &'a [u8],
-    /// True if all bytes of the page are ASCII, so that all texts are UTF-8. A single check of the
-    /// page replaces a check of each text.
-    is_ascii: bool,
-}
-
-impl<'a> NameReader<'a> {
-    /// Reads `page`, which holds names one after another.
-    #[must_use]
-    pub fn new(page: &'a [u8]) -> Self {
-        Self { rest: page, is_ascii: page.is_ascii() }
-    }
-
-    /// Returns true if all names were taken.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// Takes the name of a series.
-    ///
-    /// # Errors
-    /// Returns [`Error::Corrupt`] if the page ends early or does not hold a series name here.
-    pub fn series(&mut self) -> Result<NameRef<'a>> {
-        let whole = self.rest;
-        self.pass_text()?;
-        for _ in 0..self.length()? {
-            self.pass_text()?;
-            self.pass_text()?;
-        }
-        Ok(NameRef(&whole[..whole.len() - self.rest.len()]))
-    }
-
-    /// Takes the name of a field: its measurement, or `None` for the measurement of the field
-    /// before, and the field.
-    ///
-    /// # Errors
-    /// Returns [`Error::Corrupt`] if the page ends early or does not hold a field name here.
-    pub fn field(&mut self) -> Result<(Option<&'a str>, &'a str)> {
-        let measurement = match self.rest.strip_prefix(&SAME) {
-            Some(rest) => {
-                self.rest = rest;
-                None
-            }
-            None => Some(self.text()?),
-        };
-        Ok((measurement, self.text()?))
-    }
-
-    fn length(&mut self) -> Result<usize> {
-        let Some((length, rest)) = self.rest.split_first_chunk::<4>() else { return Err(CORRUPT) };
-        self.rest = rest;
-        usize::try_from(u32::from_le_bytes(*length)).map_err(|_| CORRUPT)
-    }
-
-    fn text(&mut self) -> Result<&'a str> {
-        std::str::from_utf8(self.text_bytes()?).map_err(|_| CORRUPT)
-    }
-
-    /// Skips a text after checking it.
-    #[inline]
-    fn pass_text(&mut self) -> Result<()> {
-        let text = self.text_bytes()?;
-        if !self.is_ascii {
-            std::str::from_utf8(text).map_err(|_| CORRUPT)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the bytes of a text without checking them.
-    fn text_bytes(&mut self) -> Result<&'a [u8]> {
-        let length = self.length()?;
-        let Some((text, rest)) = self.rest.split_at_checked(length) else { return Err(CORRUPT) };
-        self.rest = rest;
-        Ok(text)
-    }
 }
 
 #[cfg(test)]
@@ -373,40 +292,6 @@ mod tests {
         assert!(reader.is_empty());
         let bare = SeriesName::new::<&str>("link", &[]).of_remote_write("");
         assert_eq!((bare.view().remote_entity(), bare.view().tags().next()), (Some(""), None));
-    }
-
-    #[test]
-    fn names_read_back_in_the_order_they_were_appended() {
-        let mut page = name().view().as_bytes().to_vec();
-        put_field(&mut page, Some("link"), "snr_db");
-        put_field(&mut page, None, "note");
-        let mut reader = NameReader::new(&page);
-        assert_eq!(reader.series().unwrap(), name().view());
-        assert_eq!(reader.field().unwrap(), (Some("link"), "snr_db"));
-        assert_eq!(reader.field().unwrap(), (None, "note"));
-        assert!(reader.is_empty());
-    }
-
-    #[test]
-    fn no_truncated_name_reads_back() {
-        let name = name();
-        let name = name.view();
-        for length in 0..name.as_bytes().len() {
-            assert!(NameReader::new(&name.as_bytes()[..length]).series().is_err());
-        }
-    }
-
-    #[test]
-    fn what_is_no_text_is_no_name() {
-        let whole = SeriesName::new("l\u{e9}", &[("k\u{e9}", "v\u{e9}")]);
-        let whole = whole.view();
-        assert!(whole.tags().eq([("k\u{e9}", "v\u{e9}")]));
-        let accents = whole.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == 0xc3);
-        for (at, _) in accents {
-            let mut bytes = whole.as_bytes().to_vec();
-            bytes[at] = b'e';
-            assert!(NameReader::new(&bytes).series().is_err(), "{at}");
-        }
     }
 
     #[test]
