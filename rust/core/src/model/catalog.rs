@@ -7,17 +7,15 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
-use hashbrown::HashTable;
 
 use super::arena::{Arena, ArenaRange};
+use super::id_table::IdTable;
+pub use super::measurement_names::MeasurementIndex;
+use super::measurement_names::MeasurementNames;
 use crate::model::batch::FieldType;
 use crate::model::json;
 use crate::model::names::{FieldId, NameParts, NameRef, SeriesId};
 
-/// Dense number of a measurement within one process.
-///
-/// Example: the first measurement that a catalog sees has index 0.
-pub type MeasurementIndex = u32;
 /// Dense number of an entity, i.e. of a (measurement, `entity_id`), within one process.
 pub type EntityIndex = u32;
 
@@ -79,33 +77,23 @@ pub struct Field {
     pub field_type: FieldType,
 }
 
-/// A number, and half the hash of the name that it stands for. A table needs the hash again when it
-/// grows.
-struct HashedId {
-    half: u32,
-    of: u32,
-}
-
 /// All names that this process knows of a tenant. A name takes some hundred bytes, so each text is
 /// stored only once.
 #[derive(Default)]
 pub struct Catalog {
-    measurements: Vec<Box<str>>,
-    measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
-    /// Measurement that was interned last. It is usually the next one as well.
-    last_measurement: MeasurementIndex,
+    measurements: MeasurementNames,
     series: Vec<StoredSeries>,
     series_count: usize,
     names: Arena,
     entities: Vec<Entity>,
     /// Further series of the entities that have more than one.
     more_series: HashMap<EntityIndex, Vec<SeriesId>>,
-    entity_by_id: HashTable<HashedId>,
+    entity_by_id: IdTable,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
     /// Series by name, without the first series of each entity. The entity leads to its first
     /// series.
-    others_by_name: HashTable<HashedId>,
+    others_by_name: IdTable,
     hasher: RandomState,
 }
 
@@ -125,11 +113,7 @@ impl Catalog {
     /// Returns the measurement with this name, or `None` if it is not known.
     #[must_use]
     pub fn measurement(&self, name: &str) -> Option<MeasurementIndex> {
-        let last = self.last_measurement;
-        if self.measurements.get(last as usize).is_some_and(|known| **known == *name) {
-            return Some(last);
-        }
-        self.measurement_by_name.get(name).copied()
+        self.measurements.find(name)
     }
 
     /// Returns the name of a measurement.
@@ -138,15 +122,13 @@ impl Catalog {
     /// Panics if the index is not from this catalog.
     #[must_use]
     pub fn measurement_name(&self, measurement: MeasurementIndex) -> &str {
-        &self.measurements[measurement as usize]
+        self.measurements.name(measurement)
     }
 
     /// Returns all measurements in byte order of their names.
     #[must_use]
     pub fn measurements_by_name(&self) -> Vec<MeasurementIndex> {
-        let mut order: Vec<_> = (0..index(self.measurements.len())).collect();
-        order.sort_unstable_by_key(|at| self.measurement_name(*at));
-        order
+        self.measurements.by_name()
     }
 
     /// Returns the series with a stored id, or `None` if its name is not known.
@@ -170,7 +152,7 @@ impl Catalog {
     /// Returns the hash of a series name.
     #[must_use]
     pub fn hash_of(&self, name: NameRef<'_>) -> u64 {
-        whole(half(self.hasher.hash_one(name.as_bytes())))
+        self.hasher.hash_one(name.as_bytes())
     }
 
     /// Returns the id of the series with this name, or `None` if it is not known. `parts` are the
@@ -180,17 +162,14 @@ impl Catalog {
         if let Some(span) = parts.entity_id {
             let measurement = self.measurement(name.measurement())?;
             let id = name.bytes_at(span);
-            let entity = self.entity_of(self.entity_half(measurement, id), measurement, id)?;
+            let entity = self.entity_of(self.entity_hash(measurement, id), measurement, id)?;
             let first = self.entity(entity).first;
             if self.name_at(self.series[first as usize].name) == name {
                 return Some(first);
             }
         }
-        let hash = self.hash_of(name);
-        let is_it = |entry: &HashedId| {
-            entry.whole() == hash && self.name_at(self.series[entry.of as usize].name) == name
-        };
-        Some(self.others_by_name.find(hash, is_it)?.of)
+        let is_it = |id: SeriesId| self.name_at(self.series[id as usize].name) == name;
+        self.others_by_name.find(self.hash_of(name), is_it)
     }
 
     /// Returns all known series in order of their ids.
@@ -241,26 +220,24 @@ impl Catalog {
     /// Returns the entity with this id in a measurement, or `None` if it is not known.
     #[must_use]
     pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
-        self.entity_of(self.entity_half(measurement, id.as_bytes()), measurement, id.as_bytes())
+        self.entity_of(self.entity_hash(measurement, id.as_bytes()), measurement, id.as_bytes())
     }
 
-    fn entity_half(&self, measurement: MeasurementIndex, id: &[u8]) -> u32 {
-        half(self.hasher.hash_one((measurement, id)))
+    fn entity_hash(&self, measurement: MeasurementIndex, id: &[u8]) -> u64 {
+        self.hasher.hash_one((measurement, id))
     }
 
     fn entity_of(
         &self,
-        half: u32,
+        hash: u64,
         measurement: MeasurementIndex,
         id: &[u8],
     ) -> Option<EntityIndex> {
-        let is_it = |entry: &HashedId| {
-            let entity = &self.entities[entry.of as usize];
-            entry.half == half
-                && entity.measurement == measurement
+        self.entity_by_id.find(hash, |entity| {
+            let entity = self.entity(entity);
+            entity.measurement == measurement
                 && self.first_name(entity).bytes_at(entity.id_span) == id
-        };
-        Some(self.entity_by_id.find(whole(half), is_it)?.of)
+        })
     }
 
     /// Returns the id of an entity, which is never empty.
@@ -326,12 +303,7 @@ impl Catalog {
             self.series[id as usize].entity = entity;
         }
         if !is_first {
-            let half = half(self.hasher.hash_one(name.as_bytes()));
-            self.others_by_name.insert_unique(
-                whole(half),
-                HashedId { half, of: id },
-                HashedId::whole,
-            );
+            self.others_by_name.insert(self.hash_of(name), id);
         }
     }
 
@@ -348,23 +320,15 @@ impl Catalog {
             return;
         }
         self.field_by_name.insert((measurement, name.into()), id);
-        put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
+        if self.fields.len() <= id as usize {
+            self.fields.resize(id as usize + 1, None);
+        }
+        self.fields[id as usize] = Some(Field { measurement, name: name.into(), field_type });
     }
 
     /// Returns the measurement with this name. Registers the name if it is not known.
     pub fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
-        let last = self.last_measurement;
-        if self.measurements.get(last as usize).is_some_and(|known| **known == *name) {
-            return last;
-        }
-        if let Some(known) = self.measurement(name) {
-            self.last_measurement = known;
-            return known;
-        }
-        let new = index(self.measurements.len());
-        self.measurements.push(name.into());
-        self.measurement_by_name.insert(name.into(), new);
-        new
+        self.measurements.intern(name)
     }
 
     /// Adds `series` to the entity whose id lies at `id_span` in its `name`. Returns the entity,
@@ -377,15 +341,15 @@ impl Catalog {
         series: SeriesId,
     ) -> (EntityIndex, bool) {
         let id = name.bytes_at(id_span);
-        let half = self.entity_half(measurement, id);
-        if let Some(known) = self.entity_of(half, measurement, id) {
+        let hash = self.entity_hash(measurement, id);
+        if let Some(known) = self.entity_of(hash, measurement, id) {
             self.more_series.entry(known).or_default().push(series);
             let entity = &mut self.entities[known as usize];
             entity.representative = entity.representative.min(series);
             return (known, false);
         }
         let new = index(self.entities.len());
-        self.entity_by_id.insert_unique(whole(half), HashedId { half, of: new }, HashedId::whole);
+        self.entity_by_id.insert(hash, new);
         let representative = series;
         self.entities.push(Entity { measurement, first: series, id_span, representative });
         (new, true)
@@ -422,30 +386,6 @@ impl Entity {
     pub const fn first_series(&self) -> SeriesId {
         self.first
     }
-}
-
-impl HashedId {
-    fn whole(&self) -> u64 {
-        whole(self.half)
-    }
-}
-
-fn half(hash: u64) -> u32 {
-    u32::try_from(hash >> 32).expect("32 bits are left")
-}
-
-/// Makes a hash for hash tables from half of a hash. The tables use its lowest and its highest
-/// bits.
-fn whole(half: u32) -> u64 {
-    u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn put_at<T>(slots: &mut Vec<Option<T>>, id: u32, value: T) {
-    let at = id as usize;
-    if slots.len() <= at {
-        slots.resize_with(at + 1, || None);
-    }
-    slots[at] = Some(value);
 }
 
 fn index(length: usize) -> u32 {

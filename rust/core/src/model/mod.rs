@@ -15,6 +15,8 @@ pub mod json;
 pub mod names;
 
 mod arena;
+mod id_table;
+mod measurement_names;
 
 pub mod new_series;
 pub mod raw_keys;
