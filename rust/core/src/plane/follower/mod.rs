@@ -3,20 +3,21 @@
 
 mod state;
 
+mod newest;
+
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use self::newest::NewestSamples;
 pub(super) use self::state::{ALWAYS_NS, PlaneSnapshot};
 use self::state::{FollowerState, apply_visible};
-use super::caches::Caches;
-use super::registry::{KnownNames, NamesRegistry};
+use super::registry::NamesRegistry;
 use super::sealed::SealedStore;
 use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::Block;
-use crate::model::catalog::Catalog;
 use crate::model::clock::CallTime;
 use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
@@ -75,14 +76,6 @@ enum RowUse {
     /// The call needs no rows. Blocks are opened only for their heads, unless rows are kept
     /// already. Decoding blocks and finding the newest samples is most of the cost of following.
     Unwanted,
-}
-
-/// The newest sample of each entity, and all names. While this value lives, no block is applied and
-/// no name is noted.
-pub(super) struct NewestSamples<'f> {
-    names: RwLockReadGuard<'f, KnownNames>,
-    state: RwLockReadGuard<'f, FollowerState>,
-    caches: &'f Caches,
 }
 
 /// State that decides when the next compaction is due.
@@ -392,24 +385,5 @@ impl Follower {
     /// blocks more.
     pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> PlaneSnapshot {
         self.state().snapshot(range_ns, &self.sealed.caches)
-    }
-}
-
-impl<'f> NewestSamples<'f> {
-    pub(super) fn latest(&self) -> &Latest {
-        self.state.latest.as_ref().expect("they are there while this lives")
-    }
-
-    pub(super) fn catalog(&self) -> &Catalog {
-        &self.names.catalog
-    }
-
-    /// Returns a snapshot as [`Follower::snapshot`] does, and keeps only the names lent.
-    pub(super) fn into_snapshot(
-        self,
-        range_ns: &Range<i64>,
-    ) -> (RwLockReadGuard<'f, KnownNames>, PlaneSnapshot) {
-        let snapshot = self.state.snapshot(range_ns, self.caches);
-        (self.names, snapshot)
     }
 }
