@@ -12,6 +12,10 @@ mod seal;
 
 mod revision;
 
+mod context;
+
+mod snapshot;
+
 #[cfg(test)]
 mod tests;
 
@@ -19,18 +23,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use self::context::{CountedSpaces, SealContext, each, stored_head};
 use self::head::RecordsHead;
 use self::revision::RevisionFile;
 use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
+use self::snapshot::SealedSnapshot;
 use super::interface::{Changes, Item, RecordSnapshot, RecordStore, StateMark};
-use crate::model::error::{Error, Result};
+use crate::model::error::Result;
 
 /// Space of the facts about the store.
 const FACTS: &str = "facts";
 /// Space of the facts of a store that was written without a seal.
 const OPEN_FACTS: &str = "";
-/// Number of records read at a time.
-const PAGE: usize = 1_024;
 
 /// A store whose records are sealed.
 pub struct SealedRecords {
@@ -38,19 +42,6 @@ pub struct SealedRecords {
     sealed: Arc<SealContext>,
     /// True once the first use has checked the store.
     is_checked: AtomicBool,
-}
-
-struct SealContext {
-    seal: RecordSeal,
-    place: String,
-    spaces: Vec<String>,
-    counted: Option<CountedSpaces>,
-}
-
-/// Spaces whose changes are counted, and the file that keeps the count.
-struct CountedSpaces {
-    spaces: Vec<String>,
-    file: RevisionFile,
 }
 
 impl SealedRecords {
@@ -93,7 +84,7 @@ impl SealedRecords {
     /// they are made.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] if the system has no random bytes.
+    /// Returns [`crate::model::error::Error::Io`] if the system has no random bytes.
     pub fn beginning(&self) -> Result<Changes> {
         let mut changes = Changes::new();
         self.sealed.put_head(&mut changes, &RecordsHead::new()?)?;
@@ -103,8 +94,8 @@ impl SealedRecords {
     /// Replaces the file of the store's revision, without reading it.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] or [`Error::DiskFull`] if the file cannot be written, and the errors
-    /// of [`RecordStore::begin`].
+    /// Returns [`crate::model::error::Error::Io`] or [`crate::model::error::Error::DiskFull`] if the
+    /// file cannot be written, and the errors of [`RecordStore::begin`].
     pub fn note(&self) -> Result<()> {
         let Some(counted) = &self.sealed.counted else { return Ok(()) };
         let head = self.sealed.head(&mut *self.records.begin(false)?)?;
@@ -137,8 +128,8 @@ impl SealedRecords {
     /// record may be missing.
     ///
     /// # Errors
-    /// Returns [`Error::Foreign`] if a record is not as it was written or the store is an older
-    /// copy, and the errors of [`RecordStore::begin`].
+    /// Returns [`crate::model::error::Error::Foreign`] if a record is not as it was written or the
+    /// store is an older copy, and the errors of [`RecordStore::begin`].
     pub fn check(&self) -> Result<()> {
         // The file is read before the records, because it is never ahead of them.
         let counted = self.sealed.counted.as_ref();
@@ -174,7 +165,8 @@ impl SealedRecords {
     ///
     /// # Errors
     /// Returns the errors of [`RecordStore::begin`] and [`RecordSnapshot::commit`]. Returns
-    /// [`Error::Foreign`] if the file of its revision says that the store was sealed before.
+    /// [`crate::model::error::Error::Foreign`] if the file of its revision says that the store was
+    /// sealed before.
     pub fn take_over(&self, facts: &[&[u8]]) -> Result<bool> {
         if self.is_sealed()? {
             return Ok(false);
@@ -244,174 +236,5 @@ impl RecordStore for SealedRecords {
     fn close(&self) {
         self.is_checked.store(false, Ordering::Release);
         self.records.close();
-    }
-}
-
-impl SealContext {
-    /// Returns the head of the store. A store without records gets a new head.
-    fn head(&self, snapshot: &mut dyn RecordSnapshot) -> Result<RecordsHead> {
-        match stored_head(snapshot)? {
-            Some(head) => self.seal.open_head(&head),
-            None if self.is_empty(snapshot)? => RecordsHead::new(),
-            None => Err(Self::unsealed()),
-        }
-    }
-
-    fn check(&self, snapshot: &mut dyn RecordSnapshot) -> Result<RecordsHead> {
-        let head = self.head(snapshot)?;
-        let mut found = RecordsHead { sum: [0; 16], ..head.clone() };
-        for space in &self.spaces {
-            each(snapshot, space, |key, sealed| {
-                self.seal.open(space, &key, &sealed)?;
-                found.toggle(self.seal.share(space, &key, &sealed)?);
-                Ok(())
-            })?;
-        }
-        if found != head {
-            let fault = "a record is missing, or is an earlier one that was put back";
-            return Err(Error::Foreign { what: format!("{fault}, without the master key") });
-        }
-        Ok(head)
-    }
-
-    fn is_empty(&self, snapshot: &mut dyn RecordSnapshot) -> Result<bool> {
-        for space in &self.spaces {
-            if snapshot.count(space)? > 0 {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Seals `changed` into `changes`, and adds the new records to the sum.
-    fn seal_all(
-        &self,
-        head: &mut RecordsHead,
-        changed: &Changes,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        for (space, changed) in changed {
-            let sealed = changes.entry(space.clone()).or_default();
-            for (key, value) in changed {
-                let value = value.as_ref().map(|value| self.seal.seal(space, key, value));
-                let value = value.transpose()?;
-                if let Some(value) = &value {
-                    head.toggle(self.seal.share(space, key, value)?);
-                }
-                sealed.insert(key.clone(), value);
-            }
-        }
-        Ok(())
-    }
-
-    fn put_head(&self, changes: &mut Changes, head: &RecordsHead) -> Result<()> {
-        let sealed = self.seal.seal_head(head)?;
-        changes.entry(HEAD.0.to_owned()).or_default().insert(HEAD.1.to_vec(), Some(sealed));
-        Ok(())
-    }
-
-    fn commit(
-        &self,
-        snapshot: Box<dyn RecordSnapshot>,
-        mut changes: Changes,
-        head: &RecordsHead,
-        is_counted: bool,
-    ) -> Result<()> {
-        self.put_head(&mut changes, head)?;
-        let counted = self.counted.as_ref().filter(|_| is_counted);
-        // The file is prepared before the change, so that a file that cannot be written refuses the
-        // change.
-        let revision = counted.map(|counted| counted.file.prepare(&self.seal, head)).transpose()?;
-        snapshot.commit(&changes)?;
-        // The change is made. If publishing fails, the next change reports that the file is behind.
-        drop(revision.map(revision::PreparedRevision::publish));
-        Ok(())
-    }
-
-    fn unsealed() -> Error {
-        Error::Foreign { what: "a record was put there without the master key".to_owned() }
-    }
-}
-
-fn stored_head(snapshot: &mut dyn RecordSnapshot) -> Result<Option<Vec<u8>>> {
-    Ok(snapshot.get_all(HEAD.0, &[HEAD.1])?.pop().flatten())
-}
-
-/// Hands the stored records of a space to `visit`.
-fn each(
-    snapshot: &mut dyn RecordSnapshot,
-    space: &str,
-    mut visit: impl FnMut(Vec<u8>, Vec<u8>) -> Result<()>,
-) -> Result<()> {
-    let mut first = Vec::new();
-    loop {
-        let page = snapshot.under(space, b"", &first, PAGE)?;
-        let last = page.last().filter(|_| page.len() == PAGE).map(|(key, _)| key.clone());
-        for (key, value) in page {
-            visit(key, value)?;
-        }
-        let Some(last) = last else { return Ok(()) };
-        first = [last.as_slice(), &[0]].concat();
-    }
-}
-
-struct SealedSnapshot {
-    snapshot: Box<dyn RecordSnapshot>,
-    sealed: Arc<SealContext>,
-}
-
-impl RecordSnapshot for SealedSnapshot {
-    fn version(&self) -> u64 {
-        self.snapshot.version()
-    }
-
-    fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        let stored = self.snapshot.get_all(space, keys)?;
-        let seal = &self.sealed.seal;
-        let opened = keys
-            .iter()
-            .zip(stored)
-            .map(|(key, sealed)| sealed.map(|sealed| seal.open(space, key, &sealed)).transpose());
-        opened.collect()
-    }
-
-    fn under(
-        &mut self,
-        space: &str,
-        prefix: &[u8],
-        first: &[u8],
-        limit: usize,
-    ) -> Result<Vec<Item>> {
-        let stored = self.snapshot.under(space, prefix, first, limit)?;
-        let seal = &self.sealed.seal;
-        let opened = stored.into_iter().map(|(key, sealed)| {
-            let value = seal.open(space, &key, &sealed)?;
-            Ok((key, value))
-        });
-        opened.collect()
-    }
-
-    fn count(&mut self, space: &str) -> Result<u64> {
-        self.snapshot.count(space)
-    }
-
-    fn commit(self: Box<Self>, changes: &Changes) -> Result<()> {
-        let Self { mut snapshot, sealed } = *self;
-        let mut head = sealed.head(&mut *snapshot)?;
-        for (space, changed) in changes {
-            let keys: Vec<&[u8]> = changed.keys().map(Vec::as_slice).collect();
-            for (key, before) in keys.iter().zip(snapshot.get_all(space, &keys)?) {
-                if let Some(before) = before {
-                    head.toggle(sealed.seal.share(space, key, &before)?);
-                }
-            }
-        }
-        let mut stored = Changes::new();
-        sealed.seal_all(&mut head, changes, &mut stored)?;
-        let counted = sealed.counted.as_ref();
-        let is_counted = counted
-            .is_some_and(|counted| changes.keys().any(|space| counted.spaces.contains(space)));
-        head.revision += u64::from(is_counted);
-        sealed.commit(snapshot, stored, &head, is_counted)
     }
 }
