@@ -146,18 +146,18 @@ fn columns_of(
     let mut taken: HashMap<FieldId, Option<FrameColumn>> = HashMap::new();
     let mut values = 0;
     for slot in slots {
-        table.visit(*slot, |field, value| {
+        for (field, value) in table.values(*slot) {
             let empty = || is_taken(field).then(|| empty_column(value));
             values += usize::from(taken.entry(field).or_insert_with(empty).is_some());
-        });
+        }
     }
     check_cells(taken.values().flatten().count() * slots.len(), values)?;
     for (row, slot) in slots.iter().enumerate() {
-        table.visit(*slot, |field, value| {
+        for (field, value) in table.values(*slot) {
             if let Some(Some(column)) = taken.get_mut(&field) {
                 put(column, row, value);
             }
-        });
+        }
     }
     let columns = taken.into_iter().filter_map(|(field, column)| Some((field, column?)));
     Ok(columns.map(|(field, column)| (field, padded(column, slots.len()))).collect())

@@ -71,7 +71,8 @@ impl LatestTable {
             let Some(time_ns) = self.time_of(slot) else { return true };
             let Some(other_slot) = others.get(entity).copied() else { return false };
             let is_whole = self.merged.get(&slot).is_none_or(|of| of.bytes() < SAMPLE_BYTES_MAX);
-            let (mine, theirs) = (self.values(slot), other.values(other_slot));
+            let mine: BTreeMap<_, _> = self.values(slot).collect();
+            let theirs: BTreeMap<_, _> = other.values(other_slot).collect();
             let is_there = |field: &FieldId| theirs.get(field) == mine.get(field);
             let tags = |table: &Self, slot| {
                 let mut tags = Vec::new();
@@ -83,14 +84,6 @@ impl LatestTable {
                 && (!is_whole || mine.len() == theirs.len())
                 && (!is_whole || tags(self, slot) == tags(other, other_slot))
         })
-    }
-
-    fn values(&self, slot: u32) -> BTreeMap<FieldId, ValueRef<'_>> {
-        let mut values = BTreeMap::new();
-        self.visit(slot, |field, value| {
-            values.insert(field, value);
-        });
-        values
     }
 }
 

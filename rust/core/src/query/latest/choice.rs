@@ -104,17 +104,11 @@ impl LatestView<'_> {
 impl LatestTable {
     /// Returns the number in a field of a slot's newest sample. A boolean is 0 or 1.
     pub(super) fn number(&self, slot: u32, field: FieldId) -> Option<f64> {
-        let mut found = None;
-        self.visit(slot, |id, value| {
-            if id == field {
-                found = match value {
-                    ValueRef::Float(number) => Some(number),
-                    ValueRef::Bool(is_set) => Some(f64::from(u8::from(is_set))),
-                    ValueRef::Text(_) => None,
-                };
-            }
-        });
-        found
+        match self.values(slot).find(|(id, _)| *id == field)?.1 {
+            ValueRef::Float(number) => Some(number),
+            ValueRef::Bool(is_set) => Some(f64::from(u8::from(is_set))),
+            ValueRef::Text(_) => None,
+        }
     }
 
     fn has_tag(&self, slot: u32, tag: (&str, &str), catalog: &Catalog) -> bool {

@@ -182,12 +182,11 @@ impl LatestTable {
         self.times_ns[slot as usize]
     }
 
-    /// Visits the values of a slot's newest sample, in no particular order.
-    pub fn visit<'a>(&'a self, slot: u32, mut take: impl FnMut(FieldId, ValueRef<'a>)) {
-        if let Some((_, row)) = self.samples.get(slot) {
-            row.values().for_each(|(field, value)| take(field, value));
-        } else if let Some(sample) = self.merged.get(&slot) {
-            sample.values().for_each(|(field, value)| take(field, value));
-        }
+    /// Returns the values of a slot's newest sample, in no particular order.
+    pub fn values(&self, slot: u32) -> impl Iterator<Item = (FieldId, ValueRef<'_>)> {
+        // A slot has either one row or several rows that are merged.
+        let row = self.samples.get(slot).map(|(_, row)| row.values());
+        let merged = self.merged.get(&slot).map(MergedSample::values);
+        row.into_iter().flatten().chain(merged.into_iter().flatten())
     }
 }

@@ -74,10 +74,7 @@ fn samples(latest: &Latest) -> Samples {
     let mut found = Samples::new();
     for (_, table) in latest.tables() {
         for slot in table.slots_in(ALWAYS_NS) {
-            let mut values = BTreeMap::new();
-            table.visit(slot, |field, value| {
-                values.insert(field, value.into());
-            });
+            let values = table.values(slot).map(|(field, value)| (field, value.into())).collect();
             found.insert(table.entity(slot), (table.time_ns(slot), values));
         }
     }
