@@ -18,8 +18,9 @@ use crate::model::new_series::NewSeries;
 /// Example: the number `NEW_SERIES_BASE + 2` stands for the third new series.
 pub const NEW_SERIES_BASE: u32 = 1 << 31;
 
-/// The type of a field of a measurement. A field keeps its type for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The type of a field of a measurement. A field keeps its type for ever. The values of a newest
+/// sample are sorted by type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldType {
     /// A double. Integers are converted to doubles.
     Float,

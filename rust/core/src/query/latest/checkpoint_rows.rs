@@ -98,14 +98,7 @@ impl TableBuilder {
         self.series.push(series);
         self.times_ns.push(time_ns);
         for (field, value) in values {
-            let empty = || {
-                let values = match value {
-                    ValueRef::Float(_) => Values::Float(Vec::new()),
-                    ValueRef::Bool(_) => Values::Bool(Vec::new()),
-                    ValueRef::Text(_) => Values::Text(Vec::new()),
-                };
-                (Vec::new(), values)
-            };
+            let empty = || (Vec::new(), Values::new(value.field_type()));
             let (rows, values) = self.columns.entry(field).or_insert_with(empty);
             rows.push(row);
             match (values, value) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::value::{Value, rank};
+use super::value::Value;
 use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::names::FieldId;
 
@@ -55,7 +55,7 @@ pub(super) enum ViewValues<'a> {
 impl<'t> RowView<'t> {
     pub(super) fn new(table: &'t Table) -> Self {
         let mut columns: Vec<&Column> = table.columns.iter().collect();
-        columns.sort_unstable_by_key(|column| (rank(column.values.field_type()), column.field));
+        columns.sort_unstable_by_key(|column| (column.values.field_type(), column.field));
         let mut rows = Self {
             table,
             columns: Vec::new(),

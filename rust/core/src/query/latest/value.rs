@@ -41,6 +41,14 @@ impl Value {
 }
 
 impl ValueRef<'_> {
+    pub(super) const fn field_type(self) -> FieldType {
+        match self {
+            Self::Float(_) => FieldType::Float,
+            Self::Bool(_) => FieldType::Bool,
+            Self::Text(_) => FieldType::Text,
+        }
+    }
+
     /// Returns the bytes that the value counts for: 8 for a double, 1 for a boolean, the UTF-8
     /// bytes of a string.
     pub(super) const fn bytes(self) -> usize {
@@ -59,14 +67,5 @@ impl From<ValueRef<'_>> for Value {
             ValueRef::Bool(value) => Self::Bool(value),
             ValueRef::Text(value) => Self::Text(value.into()),
         }
-    }
-}
-
-/// Returns the rank of a type among the values of a sample: doubles, then booleans, then strings.
-pub(super) const fn rank(field_type: FieldType) -> u8 {
-    match field_type {
-        FieldType::Float => 0,
-        FieldType::Bool => 1,
-        FieldType::Text => 2,
     }
 }
