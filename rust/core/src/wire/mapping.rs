@@ -9,9 +9,7 @@ use hashbrown::HashMap;
 use super::rules::TagPairs;
 use crate::model::batch::FieldType;
 use crate::model::catalog::Catalog;
-
-/// The tag that names an entity.
-pub(super) const ENTITY_ID: &str = "entity_id";
+use crate::model::names::ENTITY_ID;
 
 /// Names for the records of one source: a measurement, or a metric. Example: with the prefix
 /// `node_` the field `load1` is stored as `node_load1`.

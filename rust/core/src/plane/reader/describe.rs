@@ -9,7 +9,7 @@ use crate::model::batch::{FieldType, Table};
 use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::limits::DESCRIBED_MAX;
-use crate::model::names::SeriesId;
+use crate::model::names::{ENTITY_ID, SeriesId};
 use crate::plane::follower::{ALWAYS_NS, PlaneSnapshot};
 use crate::storage::segment::SegmentPart;
 
@@ -133,7 +133,7 @@ fn contents(
             entities.entry(series.measurement).or_default().insert(catalog.entity_id(entity));
         }
         let of_measurement = tags.entry(series.measurement).or_default();
-        for (key, value) in series.name().tags().filter(|(key, _)| *key != "entity_id") {
+        for (key, value) in series.name().tags().filter(|(key, _)| *key != ENTITY_ID) {
             of_measurement.entry(key).or_default().insert(value);
         }
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::parser::ProtobufParser;
+use crate::model::names::ENTITY_ID;
 use crate::wire::key_set::KeySet;
 use crate::wire::rules::{TENANT_TAGS, series_name};
 use crate::wire::series::UnknownKey;
@@ -59,7 +60,7 @@ fn read_tags(entries: &[u8], pairs_max: usize) -> ProtobufResult<TagMap<'_>> {
         let tag = reader.tag()?;
         debug_assert_eq!(tag, TAGS, "the raw bytes of tags hold entries only");
         let (key, value) = entry(reader.delimited()?)?;
-        if key == "entity_id" {
+        if key == ENTITY_ID {
             map.has_entity_id = !value.is_empty();
         }
         if map.too_many {
