@@ -10,7 +10,7 @@ pub(crate) enum Slot {
     Short(i16),
     Int(i32),
     Long(i64),
-    /// A table, a vector or a text that is appended later, see [`begin_child`].
+    /// A table, a vector or a text that is appended later, at the position that [`table`] returns.
     Child,
 }
 
