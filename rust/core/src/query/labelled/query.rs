@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::labels::{Labels, METRIC, metric_of, value_of};
 use super::matcher::LabelMatcher;
 use crate::model::batch::FieldType;
@@ -65,6 +68,7 @@ impl LabelQuery {
         let (of_metric, of_series): (Vec<&LabelMatcher>, Vec<&LabelMatcher>) =
             self.matchers.iter().partition(|matcher| matcher.label == METRIC);
         let mut matched: Vec<MatchedSeries> = Vec::new();
+        let mut index_of: HashMap<MeasurementIndex, usize, RandomState> = HashMap::default();
         for (id, field) in catalog.all_fields() {
             let metric = metric_of(&field.name);
             if field.field_type == FieldType::Text
@@ -72,23 +76,20 @@ impl LabelQuery {
             {
                 continue;
             }
-            let is_it = |each: &&mut MatchedSeries| each.measurement == field.measurement;
-            match matched.iter_mut().find(is_it) {
-                Some(known) => known.fields.push(id),
-                None => matched.push(MatchedSeries {
-                    measurement: field.measurement,
-                    series: Vec::new(),
-                    fields: vec![id],
-                }),
+            let measurement = field.measurement;
+            let index = *index_of.entry(measurement).or_insert(matched.len());
+            if index == matched.len() {
+                let (series, fields) = (Vec::new(), Vec::new());
+                matched.push(MatchedSeries { measurement, series, fields });
             }
+            matched[index].fields.push(id);
         }
         let mut tests: Vec<Test<'_>> = of_series.into_iter().map(Test::new).collect();
         for (id, series) in catalog.all_series() {
-            let known = matched.iter_mut().find(|each| each.measurement == series.measurement);
-            if let Some(known) = known
+            if let Some(index) = index_of.get(&series.measurement)
                 && tests.iter_mut().all(|test| test.passes(series))
             {
-                known.series.push(id);
+                matched[*index].series.push(id);
             }
         }
         matched.retain(|each| !each.series.is_empty());
@@ -100,7 +101,7 @@ impl LabelQuery {
 /// series, and an expression takes longer than a lookup.
 struct Test<'m> {
     matcher: &'m LabelMatcher,
-    outcomes: hashbrown::HashMap<Box<str>, bool, foldhash::fast::RandomState>,
+    outcomes: HashMap<Box<str>, bool, RandomState>,
 }
 
 /// Values whose outcomes are kept for one condition.
@@ -108,7 +109,7 @@ const OUTCOMES_MAX: usize = 1 << 14;
 
 impl<'m> Test<'m> {
     fn new(matcher: &'m LabelMatcher) -> Self {
-        Self { matcher, outcomes: hashbrown::HashMap::default() }
+        Self { matcher, outcomes: HashMap::default() }
     }
 
     fn passes(&mut self, series: Series<'_>) -> bool {
