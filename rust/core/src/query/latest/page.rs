@@ -41,19 +41,14 @@ impl LatestView<'_> {
         }
         out.extend_from_slice(b"},\"entities\":[");
         let mut writers = BTreeMap::new();
-        let total = self.write_part(page, &mut out, |chosen, follows, out| {
-            let Some(table) = self.latest.table(chosen.measurement) else { return };
+        self.write_part(page, out, |table, chosen, follows, out| {
             let writer = writers
                 .entry(chosen.measurement)
                 .or_insert_with(|| EntityWriter::new(table, self.catalog));
             if let Some(writer) = writer {
                 writer.write(out, chosen.slot, follows);
             }
-        });
-        out.extend_from_slice(b"],\"total\":");
-        write_count(&mut out, total);
-        out.push(b'}');
-        out
+        })
     }
 
     /// Returns the page as points: `[measurement, id, seconds since 1970, number, …]` with a number
@@ -61,10 +56,8 @@ impl LatestView<'_> {
     /// names. Example: the columns `[["lat", "latitude"], ["lon"]]` give two numbers.
     #[must_use]
     pub fn points(&self, page: &LatestPage<'_>, columns: &[Vec<&str>]) -> Vec<u8> {
-        let mut out = b"{\"points\":[".to_vec();
         let mut fields = BTreeMap::new();
-        let total = self.write_part(page, &mut out, |chosen, follows, out| {
-            let Some(table) = self.latest.table(chosen.measurement) else { return };
+        self.write_part(page, b"{\"points\":[".to_vec(), |table, chosen, follows, out| {
             let columns = fields.entry(chosen.measurement).or_insert_with(|| {
                 let id = |name: &&str| self.catalog.find_field(chosen.measurement, name);
                 let ids =
@@ -85,29 +78,31 @@ impl LatestView<'_> {
                 }
             }
             out.push(b']');
-        });
-        out.extend_from_slice(b"],\"total\":");
-        write_count(&mut out, total);
-        out.push(b'}');
-        out
+        })
     }
 
-    /// Appends the entities of the page. Returns the number of all chosen entities.
-    fn write_part(
-        &self,
+    /// Returns `out` with the entities of the page and the number of all chosen entities. `write`
+    /// appends an entity, after a comma if it follows another entity.
+    fn write_part<'s>(
+        &'s self,
         page: &LatestPage<'_>,
-        out: &mut Vec<u8>,
-        mut write: impl FnMut(ChosenEntity, bool, &mut Vec<u8>),
-    ) -> usize {
+        mut out: Vec<u8>,
+        mut write: impl FnMut(&'s LatestTable, ChosenEntity, bool, &mut Vec<u8>),
+    ) -> Vec<u8> {
         let chosen = self.chosen(&page.choice);
         let begin = out.len();
         for (index, each) in chosen.iter().skip(page.first).take(page.entities_max).enumerate() {
             if index > 0 && out.len() - begin >= page.bytes_max {
                 break;
             }
-            write(*each, index > 0, out);
+            if let Some(table) = self.latest.table(each.measurement) {
+                write(table, *each, index > 0, &mut out);
+            }
         }
-        chosen.len()
+        out.extend_from_slice(b"],\"total\":");
+        write_count(&mut out, chosen.len());
+        out.push(b'}');
+        out
     }
 }
 
