@@ -6,10 +6,12 @@ use super::request::SeriesQuery;
 use crate::model::batch::FieldType;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::names::{FieldId, SeriesId};
-use crate::storage::tombstone::{Origin, Tombstone};
+use crate::storage::tombstone::{Extent, Origin, Tombstone};
 
 /// Fields of the measurement that a query wants.
+#[derive(Default)]
 enum FieldSelection {
+    #[default]
     AllNumeric,
     /// Only these fields, ascending. None of them is a text.
     Some(Vec<FieldId>),
@@ -23,6 +25,7 @@ pub(super) struct HiddenExtent {
 }
 
 /// Entities, fields and times that a query wants, in stored ids.
+#[derive(Default)]
 pub struct Selection {
     /// The series in ascending order, each with its entity.
     pub(super) series: Vec<(SeriesId, u32)>,
@@ -51,17 +54,12 @@ impl Selection {
         tombstones: &[Tombstone],
         catalog: &Catalog,
     ) -> Self {
-        let mut selection = Self {
-            measurement: None,
-            entity_count: entity_ids.len(),
-            representatives: Vec::new(),
-            series: Vec::new(),
-            wanted: Vec::new(),
-            fields: FieldSelection::AllNumeric,
-            needs_values: false,
-            hidden: hidden(query, entity_ids, &times_ns, tombstones),
-            times_ns,
-        };
+        let hidden = hidden(tombstones, &times_ns, |extent| {
+            let has_measurement = extent.has_measurement(&query.measurement);
+            entity_ids.iter().map(|id| has_measurement && extent.has_entity(id)).collect()
+        });
+        let entity_count = entity_ids.len();
+        let mut selection = Self { times_ns, entity_count, hidden, ..Self::default() };
         let Some(measurement) = catalog.measurement(&query.measurement) else {
             return selection;
         };
@@ -97,28 +95,20 @@ impl Selection {
         tombstones: &[Tombstone],
         catalog: &Catalog,
     ) -> Self {
-        let hides = |tombstone: &Tombstone| HiddenExtent {
-            entities: series
-                .iter()
-                .map(|id| {
-                    let series = catalog.series(*id);
-                    series.is_some_and(|series| tombstone.extent.has_series(series, catalog))
-                })
-                .collect(),
-            tombstone: tombstone.clone(),
-        };
-        let near = tombstones.iter().filter(|each| each.extent.overlaps(&times_ns));
-        let hidden = near.map(hides).filter(|hidden| hidden.entities.contains(&true)).collect();
+        let hidden = hidden(tombstones, &times_ns, |extent| {
+            let is_named = |id: &SeriesId| {
+                catalog.series(*id).is_some_and(|series| extent.has_series(series, catalog))
+            };
+            series.iter().map(is_named).collect()
+        });
         let mut selection = Self {
             measurement: Some(measurement),
             entity_count: series.len(),
-            representatives: Vec::new(),
-            series: Vec::with_capacity(series.len()),
-            wanted: Vec::new(),
             fields: FieldSelection::Some(fields),
             needs_values: true,
             hidden,
             times_ns,
+            ..Self::default()
         };
         for (position, id) in (0..).zip(series) {
             let representative = catalog.series(*id).map(|series| series.representative(*id));
@@ -218,19 +208,16 @@ impl Selection {
     }
 }
 
-/// Returns the tombstones that may hide rows of a query.
+/// Returns the tombstones that may hide wanted rows in `times_ns`. `entities_of` returns for each
+/// wanted entity true if an extent names it.
 fn hidden(
-    query: &SeriesQuery,
-    entity_ids: &[String],
-    times_ns: &Range<i64>,
     tombstones: &[Tombstone],
+    times_ns: &Range<i64>,
+    entities_of: impl Fn(&Extent) -> Vec<bool>,
 ) -> Vec<HiddenExtent> {
-    let of_query = tombstones.iter().filter(|tombstone| {
-        let extent = &tombstone.extent;
-        extent.has_measurement(&query.measurement) && extent.overlaps(times_ns)
-    });
-    let hidden = of_query.map(|tombstone| HiddenExtent {
-        entities: entity_ids.iter().map(|id| tombstone.extent.has_entity(id)).collect(),
+    let near = tombstones.iter().filter(|tombstone| tombstone.extent.overlaps(times_ns));
+    let hidden = near.map(|tombstone| HiddenExtent {
+        entities: entities_of(&tombstone.extent),
         tombstone: tombstone.clone(),
     });
     hidden.filter(|hidden| hidden.entities.contains(&true)).collect()
