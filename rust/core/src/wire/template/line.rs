@@ -68,26 +68,16 @@ impl<'a> Templates<'a, LineValueKind> {
     ) {
         let record = text.as_bytes().get(start..end).unwrap_or_default();
         self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
-            let part = match cell.value {
-                CellValue::Bool(_) => SlotContent::Other(LineValueKind::Bool),
-                CellValue::Text(_) => SlotContent::Other(LineValueKind::Text),
-                CellValue::Float(_) => match record.get(slot.end - 1)? {
-                    b'i' => {
-                        return Some((
-                            slot.start..slot.end - 1,
-                            SlotContent::Other(LineValueKind::Signed),
-                        ));
-                    }
-                    b'u' => {
-                        return Some((
-                            slot.start..slot.end - 1,
-                            SlotContent::Other(LineValueKind::Unsigned),
-                        ));
-                    }
-                    _ => SlotContent::Double,
-                },
+            let kind = match (&cell.value, record.get(slot.end - 1)?) {
+                (CellValue::Bool(_), _) => LineValueKind::Bool,
+                (CellValue::Text(_), _) => LineValueKind::Text,
+                (CellValue::Float(_), b'i') => LineValueKind::Signed,
+                (CellValue::Float(_), b'u') => LineValueKind::Unsigned,
+                (CellValue::Float(_), _) => return Some((slot, SlotContent::Double)),
             };
-            Some((slot, part))
+            let is_integer = matches!(kind, LineValueKind::Signed | LineValueKind::Unsigned);
+            let end = slot.end - usize::from(is_integer);
+            Some((slot.start..end, SlotContent::Other(kind)))
         });
     }
 }
