@@ -25,25 +25,23 @@ pub(crate) enum ArrayBuffer {
     Floats(Vec<f64>),
     /// Zeros that all columns of a batch without values share.
     Zeros(Arc<Vec<u64>>),
+    /// Numbers of the frame's column with this index.
+    Column(Arc<Frame>, usize),
 }
 
-/// Makes a struct array whose children are the columns.
-pub(crate) fn batch(frame: &Frame) -> ArrowArray {
-    let rows = frame.row_count;
-    let children = frame.columns.iter().map(|(_, column)| array_of(column)).collect();
-    array(rows, 0, vec![None], children)
+/// Makes a struct array whose children are the columns. The numbers stay in the frame.
+pub(crate) fn batch(frame: &Arc<Frame>) -> ArrowArray {
+    let children = (0..frame.columns.len()).map(|column| array_of(frame, column)).collect();
+    array(frame.row_count, 0, vec![None], children)
 }
 
-fn array_of(column: &FrameColumn) -> ArrowArray {
-    match column {
-        FrameColumn::TimeNs(times) => {
-            array(times.len(), 0, vec![None, Some(ArrayBuffer::Ints(times.clone()))], Vec::new())
-        }
+fn array_of(frame: &Arc<Frame>, column: usize) -> ArrowArray {
+    let numbers = || Some(ArrayBuffer::Column(Arc::clone(frame), column));
+    match &frame.columns[column].1 {
+        FrameColumn::TimeNs(times) => array(times.len(), 0, vec![None, numbers()], Vec::new()),
         FrameColumn::Float(values) => {
             let (validity, nulls) = bitmap(values.iter().map(|value| !value.is_nan()));
-            let rows = values.len();
-            let values = ArrayBuffer::Floats(values.clone());
-            array(rows, nulls, vec![Some(validity), Some(values)], Vec::new())
+            array(values.len(), nulls, vec![Some(validity), numbers()], Vec::new())
         }
         FrameColumn::Bool(values) => {
             let (validity, nulls) = bitmap(values.iter().map(Option::is_some));
@@ -102,7 +100,8 @@ pub(crate) fn with_dictionary(
 ) -> ArrowArray {
     let mut private = Box::<ArrayPrivate>::default();
     for buffer in buffers {
-        // The memory of a Vec stays where it is when the Vec itself is moved into `memory`.
+        // The memory of a Vec stays where it is when the Vec itself is moved into `memory`. A frame
+        // is not changed once it is shared.
         let pointer = match &buffer {
             None => ptr::null(),
             Some(ArrayBuffer::Bytes(bytes)) => bytes.as_ptr().cast::<c_void>(),
@@ -110,6 +109,7 @@ pub(crate) fn with_dictionary(
             Some(ArrayBuffer::Offsets(offsets)) => offsets.as_ptr().cast(),
             Some(ArrayBuffer::Zeros(zeros)) => zeros.as_ptr().cast(),
             Some(ArrayBuffer::Floats(floats)) => floats.as_ptr().cast(),
+            Some(ArrayBuffer::Column(frame, column)) => numbers_of(&frame.columns[*column].1),
         };
         private.buffers.push(pointer);
         private.memory.extend(buffer);
@@ -127,6 +127,14 @@ pub(crate) fn with_dictionary(
         dictionary: private.dictionary.unwrap_or(ptr::null_mut()),
         release: Some(array_release),
         private_data: Box::into_raw(private).cast(),
+    }
+}
+
+fn numbers_of(column: &FrameColumn) -> *const c_void {
+    match column {
+        FrameColumn::TimeNs(times) => times.as_ptr().cast(),
+        FrameColumn::Float(values) => values.as_ptr().cast(),
+        FrameColumn::Bool(_) | FrameColumn::Text(_) => ptr::null(),
     }
 }
 
