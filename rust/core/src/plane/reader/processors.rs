@@ -75,6 +75,21 @@ mod tests {
     }
 
     #[test]
+    fn each_part_has_a_result_in_the_order_of_the_parts() {
+        let parts = [3_u64, 1, 4, 1, 5];
+        assert_eq!(in_threads(&parts, |part| part * 2), [6, 2, 8, 2, 10]);
+        assert!(in_threads(&[], |part: &u64| *part).is_empty());
+    }
+
+    #[test]
+    fn a_small_read_has_one_part_and_no_part_is_empty() {
+        let read = ReadGuard::begin();
+        assert_eq!(read.part_items(7, 1, 8), 7);
+        assert_eq!(read.part_items(0, 9, 8), 1);
+        assert!((1..=9).contains(&read.part_items(9, 1, 8)));
+    }
+
+    #[test]
     fn a_read_counts_until_it_ends() {
         // Tests of other modules may read at the same time.
         let many: Vec<ReadGuard> = (0..2 * processors()).map(|_| ReadGuard::begin()).collect();
