@@ -32,7 +32,8 @@ const FACTS: &str = "SELECT current_setting('server_version'), current_setting('
     current_setting('max_connections')::int8, \
     (SELECT datcollversion IS NOT DISTINCT FROM pg_database_collation_actual_version(oid) \
         FROM pg_database WHERE datname = current_database()), \
-    (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('log'))";
+    (SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('log') \
+        AND inhrelid IS DISTINCT FROM to_regclass('log_held'))";
 
 /// A node that served within the last day.
 pub struct Node {

@@ -61,6 +61,10 @@ fn rows_of_a_lost_object_stay_and_the_log_of_other_planes_goes() {
     assert_eq!(cluster.sweep(DAY).unwrap(), damaged, "it is said as long as it is so");
     let rows = || database.run("SELECT count(*) FROM log").unwrap();
     assert_eq!(rows(), "1", "the row of the lost object, and no other");
+    let hours = "SELECT count(*) FROM pg_tables \
+        WHERE schemaname = current_schema() AND tablename ~ '^log_[0-9]+$'";
+    let facts = cluster.facts().unwrap().unwrap();
+    assert_eq!(database.run(hours).unwrap(), facts.log_hours.to_string(), "its table is no hour");
     std::fs::rename(&moved, &kept).unwrap();
     assert_eq!(cluster.sweep(DAY).unwrap(), SweepCounts::default());
     assert_eq!(rows(), "0");
