@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use fleetcast_cluster::{Cluster, Durability, Settings};
 use fleetcast_core::storage::seal::random_plane_id;
-use tokio_postgres::SimpleQueryMessage;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// URL of the database, less its options; `None`, and it says so, where nobody started one.
 fn url() -> Option<String> {
@@ -23,6 +24,13 @@ pub(crate) struct Database {
     objects: String,
     /// Folder of the objects.
     directory: tempfile::TempDir,
+}
+
+/// A session that ends when this value is dropped, and its answers.
+pub(crate) struct HeldSession {
+    answers: Vec<SimpleQueryMessage>,
+    _client: Client,
+    _runtime: Runtime,
 }
 
 impl Database {
@@ -64,19 +72,24 @@ impl Database {
     /// Runs statements beside the program. Returns the first value of the first row, if there is
     /// one.
     pub(crate) fn run(&self, sql: &str) -> Option<String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
+        self.hold(sql).answers.iter().find_map(|answer| match answer {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        })
+    }
+
+    /// Runs statements in a session that stays open with the result.
+    pub(crate) fn hold(&self, sql: &str) -> HeldSession {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let (client, answers) = runtime.block_on(async {
             let url = format!("{}&target_session_attrs=read-write", self.url);
             let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
             let (client, link) = connected.expect("a primary");
-            let driver = tokio::spawn(link);
+            tokio::spawn(link);
             let answers = client.simple_query(sql).await.expect("a statement");
-            driver.abort();
-            answers.iter().find_map(|answer| match answer {
-                SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-                _ => None,
-            })
-        })
+            (client, answers)
+        });
+        HeldSession { answers, _client: client, _runtime: runtime }
     }
 
     /// Folder of the objects.

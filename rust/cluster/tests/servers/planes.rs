@@ -1,10 +1,9 @@
 //! Planes of an installation: made, read from two processes, compacted, destroyed.
 
-use fleetcast_cluster::{ClusterPlanes, ClusterRecords};
+use fleetcast_cluster::ClusterPlanes;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledgement, CompactionTrigger, Plane};
-use fleetcast_core::storage::records::RecordStore;
 use fleetcast_core::storage::store::Planes;
 use fleetcast_core::wire::Format;
 
@@ -121,12 +120,15 @@ fn a_warning_that_is_none_of_a_cut_wait_changes_nothing() {
 fn a_probe_of_writes_waits_for_no_process_and_changes_nothing() {
     let Some(database) = Database::new() else { return };
     let cluster = database.installed();
-    let node = random_name();
-    assert!(cluster.beat(&node, "place", "name", "1").unwrap());
-    let beat = || database.run("SELECT beat FROM node");
-    let before = beat();
-    let _hung = ClusterRecords::new(database.open(), "probe").begin(true).unwrap();
+    let (node, other) = (random_name(), random_name());
+    for each in [&node, &other] {
+        assert!(cluster.beat(each, "place", "name", "1").unwrap());
+    }
+    let beat = || database.run(&format!("SELECT beat FROM node WHERE node = '{node}'"));
+    let before = beat().unwrap();
+    let change = format!("BEGIN; UPDATE node SET beat = beat WHERE node = '{other}'");
+    let _hung = database.hold(&change);
     cluster.probe_writes(&node).unwrap();
-    assert_eq!(beat(), before);
+    assert_eq!(beat().unwrap(), before);
     assert!(cluster.probe_writes("no uuid").is_err());
 }
