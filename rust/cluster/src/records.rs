@@ -38,9 +38,12 @@ const VERSION: &str = "SELECT version FROM records WHERE name = $1";
 const LOCK: &str = "INSERT INTO records VALUES ($1, 0) \
     ON CONFLICT (name) DO UPDATE SET version = records.version RETURNING version";
 const COUNT_UP: &str = "UPDATE records SET version = version + 1 WHERE name = $1";
+/// `OFFSET 0` keeps the inner query apart from the join: its condition on the version is then asked
+/// once, and if there is no news, no record is read. As a part of the join it is asked for each
+/// record of the store.
 const NEWER: &str = "WITH v AS (SELECT coalesce((SELECT version FROM records WHERE name = $1), 0) AS version) \
-    SELECT v.version, r.space, r.key, r.value FROM v \
-    LEFT JOIN record r ON v.version <> $2 AND r.store = $1 ORDER BY r.space, r.key";
+    SELECT v.version, r.space, r.key, r.value FROM v LEFT JOIN LATERAL (SELECT space, key, value FROM record \
+        WHERE store = $1 AND v.version <> $2 OFFSET 0) r ON true ORDER BY r.space, r.key";
 
 /// The database ends a transaction that hangs after this time, so that other processes can write.
 const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
