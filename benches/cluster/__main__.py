@@ -1,7 +1,7 @@
 """Three nodes on servers of this machine, and one with the embedded store, in the same run.
 
     PYTHON=$PWD/.venv/cluster/bin/python sh tests/cluster/with-engine.sh \\
-      .venv/bin/python -m benches.cluster [--parts units,writes,cold] [--seconds 5] [--days 30]
+      .venv/bin/python -m benches.cluster [--parts idle,units,writes,cold] [--seconds 5] [--days 30]
 
 The engine must have the backend: `maturin develop --release --features cluster`, or a package from
 `make wheels` on PYTHONPATH.
@@ -15,12 +15,14 @@ import tempfile
 from pathlib import Path
 
 from benches.cluster.cold import cold_lines
+from benches.cluster.idle import idle_lines
 from benches.cluster.units import unit_lines
 from benches.cluster.writes import write_lines
 from benches.goals.table import Line, as_markdown, as_text
 from benches.harness.paths import DATA
 
 PARTS = {
+    "idle": lambda folder, _options: idle_lines(folder),
     "units": lambda folder, options: unit_lines(folder, hours=min(options.days, 24)),
     "writes": lambda folder, options: write_lines(folder, options.seconds),
     "cold": lambda folder, options: cold_lines(folder, options.days),

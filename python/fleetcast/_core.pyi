@@ -1554,6 +1554,12 @@ class Cluster:
         """Each server of the settings, with the timeline of a primary, 0 for a standby, or `None`
         for a server that does not answer. Raises `StoreError`.
         """
+    def plane_states(self) -> dict[str, tuple[int, int, int]]:
+        """Returns three numbers for each plane, by its name. Every change of a plane's rows, names
+        or segments changes one of its numbers. One statement asks for all planes.
+
+        Raises `StoreError`.
+        """
     def damaged(self) -> list[str]:
         """Names of planes with rows in the log because the object store lacks one of their
         segments. Raises `StoreError`.

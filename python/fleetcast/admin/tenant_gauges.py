@@ -1,8 +1,9 @@
 """Gauges of the stores of all tenants, for a scrape that no store can delay.
 
-A thread reads a store, without its key and without a lock, and only if its file has changed. A
+A thread reads a store, without its key and without a lock, and only if its state has changed. A
 scrape waits for this thread for a moment and then shows the known values. Ten thousand idle tenants
-therefore cost a check of each file, and a store that does not answer delays no scrape.
+therefore cost a check of each file, or one statement of the database, and a store that does not
+answer delays no scrape.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _signature(glance: Glance) -> Signature:
     """Returns the state of a store; `None` if the state cannot be read."""
     try:
         return glance.state()
-    except OSError:
+    except (OSError, StoreError):
         return None
 
 

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from fleetcast._core import Stats
 
-State = tuple[int, int, int]
-"""Nanoseconds since 1970 of a change, and two numbers. Every change gives another state."""
+State = tuple[int, ...]
+"""Nanoseconds since 1970 of a change, or 0, and more numbers. Every change gives another state."""
 
 
 class Glance(Protocol):
     """Reads a plane without opening it."""
 
     def state(self) -> State:
-        """Returns the current state of the plane. Raises `OSError`."""
+        """Returns the state of the plane. Raises `OSError`, `StoreError`."""
 
     def counts(self) -> Stats:
         """Returns the counts of the plane's contents. Raises `StoreError`."""

@@ -43,7 +43,7 @@ mod sweep;
 pub use address::Durability;
 pub use cluster::{Cluster, Settings};
 pub use nodes::{Node, Permissions, PrimaryFacts};
-pub use planes::ClusterPlanes;
+pub use planes::{ClusterPlanes, PlaneRevision};
 pub use records::ClusterRecords;
 pub use replica::Replica;
 pub use schema::InstallOutcome;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{PeekedCounts, Planes, Store};
+use tokio_postgres::Row;
 
 use crate::cluster::Cluster;
 use crate::identity::Id;
@@ -23,6 +24,8 @@ const NAME: &str = "\
 const REPLACE_KEY: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
+/// One of these numbers changes with every change of rows, names or segments.
+const STATES: &str = "SELECT plane, last, generation, pages FROM plane JOIN head USING (plane)";
 /// Without the head, no process can append to the plane. The next sweeps remove the remaining rows.
 const DESTROY: &str = "\
     WITH p AS (UPDATE plane SET wrapped_key = NULL, manifest = NULL, fence = fence + 1 WHERE plane = $1 RETURNING plane), \
@@ -30,6 +33,25 @@ const DESTROY: &str = "\
             WHERE segment.plane = p.plane AND removed_at IS NULL), \
         i AS (DELETE FROM import USING p WHERE import.plane = p.plane) \
     DELETE FROM head USING p WHERE head.plane = p.plane RETURNING 1";
+
+/// The numbers of the last entry, the manifest and the last page of names of a plane.
+pub type PlaneRevision = (i64, i64, i64);
+
+impl Cluster {
+    /// Returns the name and the state of each plane. One statement asks for all planes. So a process
+    /// that looks for changes sends as many statements with a thousand tenants as with one.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be used.
+    pub fn plane_states(&self) -> Result<Vec<(String, PlaneRevision)>> {
+        let rows = self.read("read the states of planes", STATES, &[])?;
+        let state = |row: &Row| {
+            let plane: Id = row.get(0);
+            (plane.hyphenated(), (row.get(1), row.get(2), row.get(3)))
+        };
+        Ok(rows.iter().map(state).collect())
+    }
+}
 
 /// The planes of an installation.
 pub struct ClusterPlanes {

@@ -1,5 +1,6 @@
 //! The backend for several machines, which keeps its state in a database.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +134,10 @@ impl Cluster {
 
     fn servers(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<u32>)>> {
         leave(py, || self.inner.servers())
+    }
+
+    fn plane_states(&self, py: Python<'_>) -> PyResult<HashMap<String, backend::PlaneRevision>> {
+        Ok(leave(py, || self.inner.plane_states())?.into_iter().collect())
     }
 
     fn damaged(&self, py: Python<'_>) -> PyResult<Vec<String>> {
