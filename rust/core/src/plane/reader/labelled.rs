@@ -15,7 +15,7 @@ use crate::plane::follower::PlaneSnapshot;
 use crate::query::Selection;
 use crate::query::labelled::{
     LabelBounds, LabelQuery, LabelRefusal, LabelledSeries, Labels, METRIC, MatchedSeries,
-    SampleColumn, SampleColumns, label_texts, labels_of, metric_of,
+    SampleColumn, SampleColumns, label_bytes, label_texts, labels_of, metric_of,
 };
 
 /// Why a read by labels is not answered.
@@ -40,7 +40,10 @@ impl Reader {
             self.join_recent();
             self.sealed.prefetch(&mut snapshot.segments_in(&times_ns));
             // Look at the names after the rows, so that they include the names of all rows.
-            let matched = query.matched(&self.registry.names().catalog);
+            let matched = match query.matched(&self.registry.names().catalog, bounds.until) {
+                Ok(matched) => matched,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
             let mut found: Vec<FieldSamples> = Vec::new();
             let samples = AtomicUsize::new(0);
             for of_measurement in matched {
@@ -116,9 +119,7 @@ impl Reader {
             for (field, SampleColumn { times_ns, values }) in fields {
                 let Some(field) = names.catalog.field(field) else { continue };
                 let labels = with_metric(labels.clone(), &metric_of(&field.name));
-                bytes +=
-                    labels.iter().map(|(label, value)| label.len() + value.len()).sum::<usize>();
-                bytes += size_of_val(&*values) + size_of_val(&*times_ns);
+                bytes += label_bytes(&labels) + size_of_val(&*values) + size_of_val(&*times_ns);
                 if bytes / 16 > bounds.samples_max {
                     return Err(LabelRefusal::TooManySamples);
                 }

@@ -9,7 +9,7 @@ mod columns;
 
 pub(crate) use columns::{SampleColumn, SampleColumns};
 pub(crate) use labels::label_texts;
-pub use labels::{Labels, METRIC, labels_of, metric_of};
+pub use labels::{Labels, METRIC, label_bytes, labels_of, metric_of};
 pub use matcher::{LabelMatcher, LabelTest};
 pub(crate) use query::MatchedSeries;
 pub use query::{LabelBounds, LabelQuery, LabelRefusal, LabelledSeries};

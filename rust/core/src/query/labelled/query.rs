@@ -27,7 +27,8 @@ pub struct LabelQuery {
 /// Bounds of a read by labels.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelBounds {
-    /// Maximum number of samples. Labels count as well: 16 bytes as one sample.
+    /// Maximum number of samples. Labels count as well: 16 bytes of
+    /// [`label_bytes`](super::label_bytes) as one sample.
     pub samples_max: usize,
     /// Instant at which the read ends at the latest.
     pub until: Instant,
@@ -64,12 +65,22 @@ pub(crate) struct MatchedSeries {
 impl LabelQuery {
     /// Returns the series and fields that meet the conditions, by measurement. The cost is that of
     /// the series of the measurements that have a matching field.
-    pub(crate) fn matched(&self, catalog: &Catalog) -> Vec<MatchedSeries> {
+    ///
+    /// # Errors
+    /// Returns [`LabelRefusal::TooLate`] after `until`. The test of one value is not interrupted.
+    pub(crate) fn matched(
+        &self,
+        catalog: &Catalog,
+        until: Instant,
+    ) -> Result<Vec<MatchedSeries>, LabelRefusal> {
         let (of_metric, of_series): (Vec<&LabelMatcher>, Vec<&LabelMatcher>) =
             self.matchers.iter().partition(|matcher| matcher.label == METRIC);
         let mut matched: Vec<MatchedSeries> = Vec::new();
         let mut index_of: HashMap<MeasurementIndex, usize, RandomState> = HashMap::default();
+        let check_time =
+            || if Instant::now() > until { Err(LabelRefusal::TooLate) } else { Ok(()) };
         for (id, field) in catalog.all_fields() {
+            check_time()?;
             let metric = metric_of(&field.name);
             if field.field_type == FieldType::Text
                 || !of_metric.iter().all(|matcher| matcher.matches(&metric))
@@ -77,42 +88,44 @@ impl LabelQuery {
                 continue;
             }
             let measurement = field.measurement;
-            let index = *index_of.entry(measurement).or_insert(matched.len());
-            if index == matched.len() {
-                let (series, fields) = (Vec::new(), Vec::new());
-                matched.push(MatchedSeries { measurement, series, fields });
+            let at = *index_of.entry(measurement).or_insert(matched.len());
+            if at == matched.len() {
+                matched.push(MatchedSeries { measurement, series: Vec::new(), fields: Vec::new() });
             }
-            matched[index].fields.push(id);
+            matched[at].fields.push(id);
         }
-        let mut tests: Vec<Test<'_>> = of_series.into_iter().map(Test::new).collect();
+        let outcomes_max = OUTCOMES_MAX / of_series.len().max(1);
+        let test = |matcher| Test::new(matcher, outcomes_max);
+        let mut tests: Vec<Test<'_>> = of_series.into_iter().map(test).collect();
         for (id, series) in catalog.all_series() {
-            if let Some(index) = index_of.get(&series.measurement)
-                && tests.iter_mut().all(|test| test.passes(series))
-            {
-                matched[*index].series.push(id);
+            let Some(at) = index_of.get(&series.measurement) else { continue };
+            check_time()?;
+            if tests.iter_mut().all(|test| test.passes(series)) {
+                matched[*at].series.push(id);
             }
         }
         matched.retain(|each| !each.series.is_empty());
-        matched
+        Ok(matched)
     }
 }
 
 /// A condition, and its outcome for the values that were tested. A fleet has far fewer values than
 /// series, and an expression takes longer than a lookup.
-struct Test<'m> {
-    matcher: &'m LabelMatcher,
-    outcomes: HashMap<Box<str>, bool, RandomState>,
+struct Test<'c> {
+    matcher: &'c LabelMatcher,
+    outcomes: HashMap<&'c str, bool, RandomState>,
+    outcomes_max: usize,
 }
 
-/// Values whose outcomes are kept for one condition.
-const OUTCOMES_MAX: usize = 1 << 14;
+/// Values whose outcomes are kept for all conditions of a query.
+const OUTCOMES_MAX: usize = 1 << 16;
 
-impl<'m> Test<'m> {
-    fn new(matcher: &'m LabelMatcher) -> Self {
-        Self { matcher, outcomes: HashMap::default() }
+impl<'c> Test<'c> {
+    fn new(matcher: &'c LabelMatcher, outcomes_max: usize) -> Self {
+        Self { matcher, outcomes: HashMap::default(), outcomes_max }
     }
 
-    fn passes(&mut self, series: Series<'_>) -> bool {
+    fn passes(&mut self, series: Series<'c>) -> bool {
         let value = value_of(series.name(), &self.matcher.label);
         if !self.matcher.is_expression() {
             return self.matcher.matches(value);
@@ -121,8 +134,8 @@ impl<'m> Test<'m> {
             return *outcome;
         }
         let outcome = self.matcher.matches(value);
-        if self.outcomes.len() < OUTCOMES_MAX {
-            self.outcomes.insert(value.into(), outcome);
+        if self.outcomes.len() < self.outcomes_max {
+            self.outcomes.insert(value, outcome);
         }
         outcome
     }
