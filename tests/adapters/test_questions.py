@@ -14,6 +14,7 @@ from .messages import field, number, snappy, time_series, unsnapped
 from .serving import NOW_NS, NOW_S, Served, time_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
+MANY_EXPRESSIONS = ",".join([r'job!~"(\\w{9}){9}"'] * 200)
 PROTOBUF = {"content-type": "application/x-protobuf", "content-encoding": "snappy"}
 
 
@@ -115,6 +116,7 @@ def test_a_form_in_the_body_is_as_good_as_a_query_string(served):
         ({"query": "-" * 16_000 + "1"}, 200, None, ""),
         ({"query": "1" + "+1" * 8_000}, 200, None, ""),
         ({"query": "up[1e400]"}, 400, "bad_data", ""),
+        ({"query": f"up{{{MANY_EXPRESSIONS}}}"}, 400, "bad_data", "16777216 bytes"),
     ],
 )
 def test_a_question_that_is_refused_says_why(served, parameters, status, kind, words):
@@ -191,3 +193,21 @@ def test_a_remote_read_needs_a_key_that_may_read(served):
     assert read(served, snappy(b""), "writer").status_code == 403
     answer = served.client.simulate_get("/api/v1/read", headers={})
     assert answer.status_code == 405
+
+
+def test_samples_and_labels_of_an_answer_count():
+    served = Served(settings=Settings(adapters=Adapters(query_samples_max=250)))
+    records = [
+        {
+            "measurement": "link",
+            "time": time_of(NOW_S - at),
+            "tags": {"entity_id": "a"},
+            "fields": {"snr": 1.0},
+        }
+        for at in range(100)
+    ]
+    served.stores.plane().write_json(json.dumps(records).encode(), now_ns=NOW_NS)
+    assert ask(served, "query", query="sum_over_time(snr[5m])", time=NOW_S).status_code == 200
+    answer = ask(served, "query", query="snr[5m]", time=NOW_S)
+    assert (answer.status_code, answer.json["errorType"]) == (422, "execution")
+    assert "query_samples_max" in answer.json["error"]

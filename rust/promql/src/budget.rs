@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal};
+use fleetcast_core::query::labelled::{LabelBounds, LabelRefusal, Labels, label_bytes};
 
 use crate::refusal::{EvaluationResult, passed};
 
@@ -44,6 +44,14 @@ impl SampleBudget {
     /// Returns the errors of [`Self::take`].
     pub(crate) fn take_bytes(&self, bytes: usize) -> EvaluationResult<()> {
         self.take(bytes / SAMPLE_BYTES)
+    }
+
+    /// Takes the samples as which a series counts: its labels, and its samples or values at steps.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::take`].
+    pub(crate) fn take_series(&self, labels: &Labels, samples: usize) -> EvaluationResult<()> {
+        self.take(samples.saturating_add(label_bytes(labels) / SAMPLE_BYTES))
     }
 
     /// Returns an error if the time is over.

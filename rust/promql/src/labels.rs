@@ -1,5 +1,7 @@
 //! Sets of labels: lookups, and sets that are made from other sets.
 
+use std::collections::BTreeSet;
+
 use fleetcast_core::query::labelled::{Labels, METRIC};
 
 /// Returns the value of a label, or an empty text if the set does not have the label.
@@ -27,9 +29,9 @@ pub(crate) fn without_metric(mut labels: Labels) -> Labels {
 /// The labels that a grouping or a matching looks at.
 pub(crate) enum Choice {
     /// Only these labels.
-    Only(Vec<String>),
+    Only(BTreeSet<String>),
     /// All labels except these and the name of the metric.
-    AllBut(Vec<String>),
+    AllBut(BTreeSet<String>),
 }
 
 impl Choice {
@@ -40,8 +42,8 @@ impl Choice {
 
     fn has(&self, label: &str) -> bool {
         match self {
-            Self::Only(names) => names.iter().any(|name| name == label),
-            Self::AllBut(names) => label != METRIC && names.iter().all(|name| name != label),
+            Self::Only(names) => names.contains(label),
+            Self::AllBut(names) => label != METRIC && !names.contains(label),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Reads questions, and refuses all that is outside the language of this crate.
 
-use promql_parser::label::Matchers;
+use promql_parser::label::{MatchOp, Matchers};
 use promql_parser::parser::{Expr, MatrixSelector, VectorSelector, parse};
 use promql_parser::util::visitor::{ExprVisitor, walk_expr};
 
@@ -8,6 +8,7 @@ use fleetcast_core::model::error::catching;
 
 use crate::aggregation::Aggregator;
 use crate::evaluator::calls::is_known;
+use crate::expression::{ExpressionBytes, check_tokens, matched_bytes};
 use crate::refusal::{EvaluationResult, QuestionError, bad_data};
 
 /// Bytes of a question. Bounds the depth of expressions, which are read and evaluated by recursion.
@@ -23,10 +24,10 @@ pub(crate) fn read(question: &str) -> EvaluationResult<Expr> {
         return Err(invalid("query", &message));
     }
     // The parser panics for some durations that do not fit its type.
-    let parsed = catching(|| Ok(parse(question)));
+    let parsed = catching(|| Ok(check_tokens(question).and_then(|()| parse(question))));
     let parsed = parsed.unwrap_or_else(|error| Err(error.to_string()));
     let expression = parsed.map_err(|fault| invalid("query", &fault))?;
-    walk_expr(&mut Outside, &expression)?;
+    walk_expr(&mut Checks { left: ExpressionBytes::new() }, &expression)?;
     Ok(expression)
 }
 
@@ -48,10 +49,24 @@ pub(crate) fn invalid(parameter: &str, message: &str) -> QuestionError {
     bad_data(format!("invalid parameter {parameter:?}: {message}"))
 }
 
-/// Finds expressions outside the language.
-struct Outside;
+/// Finds expressions outside the language, and regular expressions that take too much.
+struct Checks {
+    left: ExpressionBytes,
+}
 
-impl ExprVisitor for Outside {
+impl Checks {
+    fn check_size(&mut self, matchers: &Matchers) -> EvaluationResult<()> {
+        for matcher in &matchers.matchers {
+            if let MatchOp::Re(expression) | MatchOp::NotRe(expression) = &matcher.op {
+                let taken = self.left.take(matched_bytes(expression.as_str()));
+                taken.map_err(|fault| invalid("query", &fault))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExprVisitor for Checks {
     type Error = QuestionError;
 
     fn pre_visit(&mut self, expression: &Expr) -> EvaluationResult<bool> {
@@ -68,13 +83,15 @@ impl ExprVisitor for Outside {
             {
                 "fill".to_owned()
             }
-            Expr::VectorSelector(VectorSelector {
-                matchers: Matchers { or_matchers, .. }, ..
-            })
+            Expr::VectorSelector(VectorSelector { matchers, .. })
             | Expr::MatrixSelector(MatrixSelector {
-                vs: VectorSelector { matchers: Matchers { or_matchers, .. }, .. },
-                ..
-            }) if !or_matchers.is_empty() => "or between matchers".to_owned(),
+                vs: VectorSelector { matchers, .. }, ..
+            }) => {
+                if matchers.or_matchers.is_empty() {
+                    return self.check_size(matchers).map(|()| true);
+                }
+                "or between matchers".to_owned()
+            }
             Expr::Extension(_) => "an extension".to_owned(),
             _ => return Ok(true),
         };

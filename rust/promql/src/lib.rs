@@ -6,6 +6,7 @@
 
 mod refusal;
 
+mod expression;
 mod labels;
 
 mod budget;

@@ -99,7 +99,9 @@ pub(crate) fn selected(
     let (start_ms, end_ms) = placed.reach(steps);
     let start_ms = start_ms.saturating_sub(before_ms);
     let series = source.select(&matchers(selector), start_ms, end_ms, budget.of_read())?;
-    budget.take(series.iter().map(|series| series.values.len()).sum())?;
+    for SampledSeries { labels, values, .. } in &series {
+        budget.take_series(labels, values.len())?;
+    }
     Ok(series)
 }
 

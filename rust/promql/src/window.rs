@@ -32,8 +32,8 @@ pub(crate) struct Ranges {
     pub(crate) placed: TimePlacement,
 }
 
-/// Steps between two looks at the clock.
-const STEPS_PER_LOOK: usize = 64;
+/// Samples in windows between two looks at the clock.
+const SAMPLES_PER_LOOK: usize = 1 << 12;
 
 impl Ranges {
     /// Evaluates a function at each step of each series. `parameters` has a number for each step,
@@ -51,11 +51,8 @@ impl Ranges {
             let series = live(series);
             let resets = Resets::of(&series.values);
             let mut values = vec![ABSENT; steps.count];
-            let (mut first, mut last) = (0, 0);
+            let (mut first, mut last, mut unlooked) = (0, 0, SAMPLES_PER_LOOK);
             for (step, value) in values.iter_mut().enumerate() {
-                if step % STEPS_PER_LOOK == 0 {
-                    budget.check_time()?;
-                }
                 let step_ms = steps.time_ms(step);
                 let end_ms = self.placed.end_ms(step_ms);
                 let start_ms = end_ms.saturating_sub(self.range_ms);
@@ -66,6 +63,11 @@ impl Ranges {
                 last = last.max(first);
                 while times_ms.get(last).is_some_and(|time_ms| *time_ms <= end_ms) {
                     last += 1;
+                }
+                unlooked += 1 + last - first;
+                if unlooked > SAMPLES_PER_LOOK {
+                    budget.check_time()?;
+                    unlooked = 0;
                 }
                 if first == last {
                     continue;

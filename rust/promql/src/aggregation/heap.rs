@@ -3,6 +3,8 @@
 //! Prometheus keeps of equal values those that its heap keeps, so this is the heap of Go's
 //! `container/heap`.
 
+use std::cmp::Ordering;
+
 /// A value, and the index of its series.
 pub(super) type HeapItem = (f64, usize);
 
@@ -74,16 +76,15 @@ impl Heap {
     }
 
     /// Returns the items, the last to leave first.
-    pub(super) fn into_sorted(mut self) -> Vec<HeapItem> {
-        let mut items = std::mem::take(&mut self.items);
-        for end in 1..items.len() {
-            // Sorting by insertion, as Go sorts a dozen items: equal items stay in order.
-            let mut at = end;
-            while at > 0 && self.leaves_first(items[at - 1], items[at]) {
-                items.swap(at - 1, at);
-                at -= 1;
-            }
-        }
+    pub(super) fn into_sorted(self) -> Vec<HeapItem> {
+        // Go sorts a dozen items by insertion: equal items stay in order, except for NaN.
+        let (nan, mut items): (Vec<_>, Vec<_>) =
+            self.items.into_iter().partition(|(value, _)| value.is_nan());
+        items.sort_by(|(one, _), (other, _)| {
+            let order = one.partial_cmp(other).unwrap_or(Ordering::Equal);
+            if self.is_largest { order.reverse() } else { order }
+        });
+        items.extend(nan.into_iter().rev());
         items
     }
 }

@@ -24,13 +24,14 @@ pub(super) fn count_values(
     let mut counted: Vec<StepColumn> = Vec::new();
     let mut index_of = std::collections::HashMap::new();
     for step in 0..steps {
+        budget.check_time()?;
         for column in columns.iter().filter(|column| !is_absent(column.values[step])) {
             let mut labels = column.labels.clone();
             labels::set(&mut labels, name, &in_digits(column.values[step]));
             let labels = choice.of(&labels);
             let at = *index_of.entry(labels.clone()).or_insert(counted.len());
             if at == counted.len() {
-                budget.take(steps)?;
+                budget.take_series(&labels, steps)?;
                 counted.push(StepColumn { labels, values: vec![ABSENT; steps] });
             }
             let count = &mut counted[at].values[step];

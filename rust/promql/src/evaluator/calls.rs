@@ -106,7 +106,10 @@ impl Evaluator<'_> {
                 let column = StepColumn { labels: Labels::new(), values: numbers(0)? };
                 Ok(ExpressionValue::Vector(vec![column]))
             }
-            "scalar" => Ok(ExpressionValue::Scalar(single(&vector(0)?, steps.count))),
+            "scalar" => {
+                self.budget.take(steps.count)?;
+                Ok(ExpressionValue::Scalar(single(&vector(0)?, steps.count)))
+            }
             "timestamp" => match argument(arguments, 0)? {
                 Expr::VectorSelector(selector) => {
                     changed(self.selected(selector, steps, true)?, |_, time| time)
@@ -120,8 +123,8 @@ impl Evaluator<'_> {
                 Ok(ExpressionValue::Vector(sorting::sorted(vector(0)?, name == "sort_desc")))
             }
             "absent" => {
-                let columns = absent::absent(&vector(0)?, steps.count, argument(arguments, 0)?);
-                Ok(ExpressionValue::Vector(columns))
+                let columns = vector(0)?;
+                self.absent(&columns, argument(arguments, 0)?, steps).map(ExpressionValue::Vector)
             }
             "histogram_quantile" => {
                 let columns = histogram_quantile(&numbers(0)?, vector(1)?);
@@ -187,6 +190,17 @@ impl Evaluator<'_> {
         joined(columns, SAME_LABELS).map(ExpressionValue::Vector)
     }
 
+    /// Returns 1 at each step at which none of the columns has a value.
+    fn absent(
+        &self,
+        columns: &[StepColumn],
+        expression: &Expr,
+        steps: Steps,
+    ) -> EvaluationResult<Vec<StepColumn>> {
+        self.budget.take(steps.count)?;
+        Ok(absent::absent(columns, steps.count, expression))
+    }
+
     /// Returns the time of each step as a series without labels.
     fn of_time(&self, steps: Steps) -> EvaluationResult<StepColumn> {
         self.budget.take(steps.count)?;
@@ -213,7 +227,7 @@ impl Evaluator<'_> {
         let ranges = self.ranges(range, steps)?;
         let columns = ranges.evaluated(steps, function, &parameters, self.budget)?;
         if name == "absent_over_time" {
-            return Ok(absent::absent(&columns, steps.count, range));
+            return self.absent(&columns, range, steps);
         }
         let columns = columns.into_iter().filter(|column| !column.is_empty());
         if name == "last_over_time" {

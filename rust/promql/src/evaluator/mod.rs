@@ -2,8 +2,10 @@
 
 pub(crate) mod calls;
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use promql_parser::label::Labels;
 use promql_parser::parser::{
     AggregateExpr, BinaryExpr, Expr, LabelModifier, SubqueryExpr, VectorMatchCardinality,
     VectorSelector,
@@ -133,7 +135,7 @@ impl Evaluator<'_> {
     ) -> EvaluationResult<Vec<StepColumn>> {
         let name = aggregate.op.to_string();
         let aggregation = Aggregator::read(&name).ok_or_else(|| unknown(&name))?;
-        let choice = choice(aggregate.modifier.as_ref(), || Choice::Only(Vec::new()));
+        let choice = choice(aggregate.modifier.as_ref(), Choice::Only);
         let parameter = match &aggregate.param {
             None => AggregationParameter::None,
             Some(parameter) => match self.evaluated(parameter, steps)? {
@@ -153,7 +155,7 @@ impl Evaluator<'_> {
             (self.evaluated(&binary.lhs, steps)?, self.evaluated(&binary.rhs, steps)?);
         let text = binary.op.to_string();
         let matching = binary.modifier.as_ref().and_then(|modifier| modifier.matching.as_ref());
-        let choice = choice(matching, || Choice::AllBut(Vec::new()));
+        let choice = choice(matching, Choice::AllBut);
         if let Some(operator) = SetOperator::read(&text) {
             let (ExpressionValue::Vector(left), ExpressionValue::Vector(right)) = (left, right)
             else {
@@ -257,12 +259,13 @@ fn cardinality(binary: &BinaryExpr) -> (Cardinality, Vec<String>) {
     }
 }
 
-/// Returns the chosen labels of a modifier.
-fn choice(modifier: Option<&LabelModifier>, missing: impl Fn() -> Choice) -> Choice {
+/// Returns the chosen labels of a modifier. Without a modifier, it is `missing` of no labels.
+fn choice(modifier: Option<&LabelModifier>, missing: fn(BTreeSet<String>) -> Choice) -> Choice {
+    let names = |labels: &Labels| labels.labels.iter().cloned().collect();
     match modifier {
-        None => missing(),
-        Some(LabelModifier::Include(labels)) => Choice::Only(labels.labels.clone()),
-        Some(LabelModifier::Exclude(labels)) => Choice::AllBut(labels.labels.clone()),
+        None => missing(BTreeSet::new()),
+        Some(LabelModifier::Include(labels)) => Choice::Only(names(labels)),
+        Some(LabelModifier::Exclude(labels)) => Choice::AllBut(names(labels)),
     }
 }
 

@@ -29,7 +29,7 @@ fn line(window: &Window<'_>, at_ms: i64) -> Option<(f64, f64)> {
     }
     let [mut x, mut y, mut xy, mut xx] = [CompensatedSum::default(); 4];
     for (time_ms, value) in times_ms.iter().zip(values) {
-        let distance = seconds(time_ms - at_ms);
+        let distance = seconds(time_ms.saturating_sub(at_ms));
         x.add(distance);
         y.add(*value);
         xy.add(distance * value);

@@ -2,10 +2,17 @@
 
 use regex::Regex;
 
+use fleetcast_core::model::limits::TAGS_BYTES_MAX;
+
 use crate::budget::SampleBudget;
 use crate::column::StepColumn;
+use crate::expression::matched_bytes;
 use crate::labels;
 use crate::refusal::{EvaluationResult, execution};
+
+/// Bytes of a label that a question makes, as many as the tags of a series have. Bounds the work of
+/// an expression that is matched against it, which nothing interrupts.
+const LABEL_BYTES_MAX: usize = TAGS_BYTES_MAX;
 
 /// Sets the label `target` to `replacement`, if `expression` matches the label `source`.
 pub(crate) fn label_replace(
@@ -18,15 +25,18 @@ pub(crate) fn label_replace(
         execution(format!("invalid regular expression in label_replace(): {expression}"))
     })?;
     check_target("label_replace", target)?;
+    budget.take_bytes(matched_bytes(anchored.as_str()))?;
     let groups_max = replacement.matches('$').count();
     for StepColumn { labels, .. } in columns {
         let value = labels::value(labels, source).to_owned();
         if let Some(found) = anchored.captures(&value) {
-            budget.take_bytes(replacement.len() + groups_max * value.len())?;
+            budget.take_bytes(target.len() + replacement.len() + groups_max * value.len())?;
             let mut text = String::new();
             found.expand(replacement, &mut text);
+            check_length(text.len())?;
             labels::set(labels, target, &text);
         }
+        budget.check_time()?;
     }
     Ok(())
 }
@@ -46,11 +56,19 @@ pub(crate) fn label_join(
     for StepColumn { labels, .. } in columns {
         let values: Vec<&str> = sources.iter().map(|name| labels::value(labels, name)).collect();
         let bytes: usize = values.iter().map(|value| value.len() + separator.len()).sum();
-        budget.take_bytes(bytes)?;
+        budget.take_bytes(target.len() + bytes)?;
+        check_length(bytes)?;
         let text = values.join(separator);
         labels::set(labels, target, &text);
     }
     Ok(())
+}
+
+fn check_length(bytes: usize) -> EvaluationResult<()> {
+    if bytes <= LABEL_BYTES_MAX {
+        return Ok(());
+    }
+    Err(execution(format!("a label that a query makes has at most {LABEL_BYTES_MAX} bytes")))
 }
 
 fn check_target(function: &str, target: &str) -> EvaluationResult<()> {

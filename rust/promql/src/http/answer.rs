@@ -70,9 +70,8 @@ pub fn answer(
         let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    answered(made.map(|data| {
-        let mut body = br#"{"status":"success","data":"#.to_vec();
-        body.extend_from_slice(&data);
+    answered(made.map(|mut body| {
+        body.splice(..0, *br#"{"status":"success","data":"#);
         body.push(b'}');
         body
     }))
@@ -121,7 +120,7 @@ fn made(
     bounds: QuestionBounds,
     now: CallTime,
 ) -> EvaluationResult<Vec<u8>> {
-    let given = ApiParameters::new(request.query, request.form);
+    let given = ApiParameters { query: request.query, form: request.form };
     let time_max = match given.duration_ms("timeout")? {
         Some(time_ms) => bounds.time_max.min(Duration::from_millis(time_ms.max(0).unsigned_abs())),
         None => bounds.time_max,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fleetcast_core::model::json::write_string;
-use fleetcast_core::query::labelled::{LabelMatcher, Labels, METRIC};
+use fleetcast_core::query::labelled::{Labels, METRIC};
 
 use super::json::{put_array, put_labels, put_texts};
 use super::parameters::ApiParameters;
@@ -16,7 +16,7 @@ use crate::source::PlaneSource;
 
 /// Answers `series`: the labels of all series that meet the conditions of a selector.
 pub(super) fn series(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     source: &PlaneSource<'_>,
     budget: &SampleBudget,
 ) -> EvaluationResult<Vec<u8>> {
@@ -29,7 +29,7 @@ pub(super) fn series(
 
 /// Answers `labels`: the names of labels.
 pub(super) fn labels(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     source: &PlaneSource<'_>,
     budget: &SampleBudget,
 ) -> EvaluationResult<Vec<u8>> {
@@ -37,13 +37,13 @@ pub(super) fn labels(
         Some(found) => found.into_iter().flatten().map(|(label, _)| label.into_string()).collect(),
         None => source.texts(None)?,
     };
-    Ok(array(names))
+    array(names, budget)
 }
 
 /// Answers `label/NAME/values`: the values of a label.
 pub(super) fn label_values(
     name: &str,
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     source: &PlaneSource<'_>,
     budget: &SampleBudget,
 ) -> EvaluationResult<Vec<u8>> {
@@ -57,18 +57,19 @@ pub(super) fn label_values(
         }
         None => source.texts(Some(name))?,
     };
-    Ok(array(values))
+    array(values, budget)
 }
 
 /// Answers `metadata`: each metric, of an unknown type.
 pub(super) fn metadata(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     source: &PlaneSource<'_>,
 ) -> EvaluationResult<Vec<u8>> {
     let count_max = given.count("limit")?.unwrap_or(usize::MAX);
     let wanted = given.text("metric");
     let metrics = source.texts(Some(METRIC))?;
-    let metrics = metrics.iter().filter(|name| wanted.is_none_or(|wanted| wanted == **name));
+    let metrics =
+        metrics.iter().filter(|name| wanted.as_ref().is_none_or(|wanted| wanted == *name));
     let mut out = vec![b'{'];
     for (at, name) in metrics.take(count_max).enumerate() {
         if at > 0 {
@@ -81,16 +82,17 @@ pub(super) fn metadata(
     Ok(out)
 }
 
-fn array(texts: BTreeSet<String>) -> Vec<u8> {
+fn array(texts: BTreeSet<String>, budget: &SampleBudget) -> EvaluationResult<Vec<u8>> {
+    budget.take_bytes(texts.iter().map(|text| size_of::<String>() + text.len()).sum())?;
     let mut out = Vec::new();
     put_texts(&mut out, texts);
-    out
+    Ok(out)
 }
 
 /// Returns the labels of all series that meet the conditions of one of the selectors, or `None`
 /// without selectors.
 fn matching(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     source: &PlaneSource<'_>,
     budget: &SampleBudget,
 ) -> EvaluationResult<Option<BTreeSet<Labels>>> {
@@ -99,15 +101,14 @@ fn matching(
     if end_ms < start_ms {
         return Err(invalid("end", "end timestamp must not be before start time"));
     }
-    let selectors = given.all("match[]").map(language::read_selector);
-    let selectors: Vec<Vec<LabelMatcher>> =
-        selectors.map(|selector| Ok(matchers(&selector?))).collect::<EvaluationResult<_>>()?;
-    if selectors.is_empty() {
-        return Ok(None);
+    let mut found: Option<BTreeSet<Labels>> = None;
+    for text in given.all("match[]") {
+        let selector = language::read_selector(&text)?;
+        let found = found.get_or_insert_default();
+        for labels in source.present(&matchers(&selector), start_ms, end_ms, budget.of_read())? {
+            budget.take_series(&labels, 0)?;
+            found.insert(labels);
+        }
     }
-    let mut found = BTreeSet::new();
-    for matchers in selectors {
-        found.extend(source.present(&matchers, start_ms, end_ms, budget.of_read())?);
-    }
-    Ok(Some(found))
+    Ok(found)
 }

@@ -14,40 +14,33 @@ use crate::selector::milliseconds;
 /// Times that Prometheus takes, in seconds.
 const SECONDS_MAX: f64 = 9.2e15;
 
-/// Names and values, decoded.
-pub(super) struct ApiParameters {
-    pairs: Vec<(String, String)>,
+/// Names and values, which are decoded when they are asked for: a body may have very many.
+pub(super) struct ApiParameters<'r> {
+    pub(super) query: &'r str,
+    pub(super) form: &'r [u8],
 }
 
-impl ApiParameters {
-    /// Reads a query string and a form.
-    pub(super) fn new(query: &str, form: &[u8]) -> Self {
-        let all =
-            form.split(|byte| *byte == b'&').chain(query.as_bytes().split(|byte| *byte == b'&'));
-        let pair = |pair: &[u8]| {
-            let equals = pair.iter().position(|byte| *byte == b'=');
-            let (name, value) = pair.split_at(equals.unwrap_or(pair.len()));
-            (decoded(name), decoded(value.get(1..).unwrap_or_default()))
-        };
-        Self { pairs: all.filter(|each| !each.is_empty()).map(pair).collect() }
-    }
-
-    /// Returns the first value of a parameter that is not empty.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+impl ApiParameters<'_> {
+    /// Returns the first value of a parameter, if it is not empty.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         self.all(name).next().filter(|text| !text.is_empty())
     }
 
-    /// Returns all values of a parameter.
-    pub(super) fn all<'p>(&'p self, name: &str) -> impl Iterator<Item = &'p str> {
-        let pairs = self.pairs.iter().filter(move |(known, _)| known == name);
-        pairs.map(|(_, value)| value.as_str())
+    /// Returns all values of a parameter, first those of the form.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = String> {
+        let pairs = [self.form, self.query.as_bytes()].into_iter();
+        pairs.flat_map(|text| text.split(|byte| *byte == b'&')).filter_map(move |pair| {
+            let equals = pair.iter().position(|byte| *byte == b'=');
+            let (known, value) = pair.split_at(equals.unwrap_or(pair.len()));
+            (decoded(known) == name).then(|| decoded(value.get(1..).unwrap_or_default()))
+        })
     }
 
     /// Returns a time in milliseconds since 1970, if there is one.
     pub(super) fn time_ms(&self, name: &str) -> EvaluationResult<Option<i64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let parsed =
-            seconds_of(text).or_else(|| Some(parse_ns(text.as_bytes())?.div_euclid(1_000_000)));
+            seconds_of(&text).or_else(|| Some(parse_ns(text.as_bytes())?.div_euclid(1_000_000)));
         let refused = || invalid(name, &format!("cannot parse {text:?} to a valid timestamp"));
         parsed.map(Some).ok_or_else(refused)
     }
@@ -56,8 +49,11 @@ impl ApiParameters {
     pub(super) fn duration_ms(&self, name: &str) -> EvaluationResult<Option<i64>> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let is_number = text.parse::<f64>().is_ok();
-        let parsed =
-            if is_number { seconds_of(text) } else { parse_duration(text).ok().map(milliseconds) };
+        let parsed = if is_number {
+            seconds_of(&text)
+        } else {
+            parse_duration(&text).ok().map(milliseconds)
+        };
         let refused = || invalid(name, &format!("cannot parse {text:?} to a valid duration"));
         parsed.map(Some).ok_or_else(refused)
     }
@@ -92,8 +88,9 @@ mod tests {
 
     #[test]
     fn parameters_come_from_the_form_and_the_query_string() {
-        let given = ApiParameters::new("query=a%2Bb&match[]=x&empty=", b"match%5B%5D=y+z&time=1.5");
-        assert_eq!(given.text("query"), Some("a+b"));
+        let (query, form) = ("query=a%2Bb&match[]=x&empty=", b"match%5B%5D=y+z&time=1.5");
+        let given = ApiParameters { query, form };
+        assert_eq!(given.text("query").unwrap(), "a+b");
         assert_eq!(given.all("match[]").collect::<Vec<_>>(), ["y z", "x"]);
         assert_eq!(given.text("empty"), None);
         assert_eq!(given.time_ms("time").unwrap(), Some(1_500));
@@ -101,10 +98,8 @@ mod tests {
 
     #[test]
     fn times_are_seconds_or_dates_and_durations_have_units() {
-        let given = ApiParameters::new(
-            "a=1435781451.781&b=2015-07-01T20:10:51.781Z&c=soon&d=1m30s&e=15",
-            b"",
-        );
+        let query = "a=1435781451.781&b=2015-07-01T20:10:51.781Z&c=soon&d=1m30s&e=15";
+        let given = ApiParameters { query, form: b"" };
         assert_eq!(given.time_ms("a").unwrap(), Some(1_435_781_451_781));
         assert_eq!(given.time_ms("b").unwrap(), Some(1_435_781_451_781));
         assert!(given.time_ms("c").is_err() && given.duration_ms("c").is_err());

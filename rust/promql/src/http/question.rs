@@ -19,22 +19,23 @@ use crate::steps::Steps;
 /// Points of a series in one answer.
 const POINTS_MAX: usize = 11_000;
 
-/// Samples that a value of an answer counts as, beside the value itself.
+/// Samples as which a value of an answer counts, in addition to the value itself.
 const SAMPLES_PER_POINT: usize = 2;
 
 /// Answers `query`: the value of an expression at one instant.
 pub(super) fn query(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     now_ms: i64,
     (source, budget): (&dyn Source, &SampleBudget),
 ) -> EvaluationResult<Vec<u8>> {
     let time_ms = given.time_ms("time")?.unwrap_or(now_ms);
-    let expression = language::read(given.text("query").unwrap_or_default())?;
+    let expression = language::read(&given.text("query").unwrap_or_default())?;
     let steps = Steps::at(time_ms);
     let evaluator = Evaluator { source, budget, whole_ms: time_ms..=time_ms };
     let mut out = Vec::new();
     if let Expr::MatrixSelector(_) | Expr::Subquery(_) = peeled(&expression) {
         let samples = evaluator.samples(&expression, time_ms)?;
+        take_answer(samples.iter().map(|series| (&series.labels, series.values.len())), budget)?;
         put_head(&mut out, "matrix");
         put_matrix(&mut out, samples.iter().map(|series| (&series.labels, points(series))));
         out.extend_from_slice(b"}");
@@ -54,6 +55,7 @@ pub(super) fn query(
             out.push(b']');
         }
         ExpressionValue::Vector(columns) => {
+            take_answer(columns.iter().map(|column| (&column.labels, 1)), budget)?;
             put_head(&mut out, "vector");
             put_array(&mut out, &columns, |out, StepColumn { labels, values }| {
                 out.extend_from_slice(br#"{"metric":"#);
@@ -70,11 +72,11 @@ pub(super) fn query(
 
 /// Answers `query_range`: the values of an expression at the steps of a range.
 pub(super) fn query_range(
-    given: &ApiParameters,
+    given: &ApiParameters<'_>,
     (source, budget): (&dyn Source, &SampleBudget),
 ) -> EvaluationResult<Vec<u8>> {
     let (start_ms, end_ms, steps) = range(given)?;
-    let expression = language::read(given.text("query").unwrap_or_default())?;
+    let expression = language::read(&given.text("query").unwrap_or_default())?;
     let kind = match expression.value_type() {
         ValueType::Matrix => Some("range vector"),
         ValueType::String => Some("string"),
@@ -95,7 +97,7 @@ pub(super) fn query_range(
         ExpressionValue::Text(_) => return Err(bad_data("a text has no range")),
     };
     columns.sort_by(|one, other| one.labels.cmp(&other.labels));
-    budget.take(columns.len().saturating_mul(steps.count).saturating_mul(SAMPLES_PER_POINT))?;
+    take_answer(columns.iter().map(|column| (&column.labels, steps.count)), budget)?;
     let mut out = Vec::new();
     put_head(&mut out, "matrix");
     put_matrix(
@@ -110,7 +112,7 @@ pub(super) fn query_range(
 }
 
 /// Returns start, end and steps of a range.
-fn range(given: &ApiParameters) -> EvaluationResult<(i64, i64, Steps)> {
+fn range(given: &ApiParameters<'_>) -> EvaluationResult<(i64, i64, Steps)> {
     let missing = |name| invalid(name, "cannot parse \"\" to a valid timestamp");
     let start_ms = given.time_ms("start")?.ok_or_else(|| missing("start"))?;
     let end_ms = given.time_ms("end")?.ok_or_else(|| missing("end"))?;
@@ -134,6 +136,14 @@ fn range(given: &ApiParameters) -> EvaluationResult<(i64, i64, Steps)> {
         )));
     }
     Ok((start_ms, end_ms, steps))
+}
+
+/// Takes the samples as which an answer counts: the labels and the number of points of each series.
+fn take_answer<'c>(
+    mut series: impl Iterator<Item = (&'c Labels, usize)>,
+    budget: &SampleBudget,
+) -> EvaluationResult<()> {
+    series.try_for_each(|(labels, points)| budget.take_series(labels, points * SAMPLES_PER_POINT))
 }
 
 fn points(series: &SampledSeries) -> impl Iterator<Item = (i64, f64)> {

@@ -8,6 +8,7 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, message};
 
 use crate::budget::SampleBudget;
+use crate::expression::{ExpressionBytes, matched_bytes};
 use crate::refusal::{EvaluationResult, bad_data, execution};
 use crate::selector::matcher;
 use crate::source::{SampledSeries, Source};
@@ -87,8 +88,11 @@ pub(crate) fn read(
     let malformed = |error| bad_data(format!("the body is not a message of remote read: {error}"));
     let request = ReadRequest::decode(request).map_err(malformed)?;
     let mut response = Vec::new();
+    let mut expressions = ExpressionBytes::new();
     for query in &request.queries {
-        let result = result(query, source, budget)?;
+        let conditions = query.conditions.iter().map(|each| condition(each, &mut expressions));
+        let conditions = conditions.collect::<EvaluationResult<Vec<LabelMatcher>>>()?;
+        let result = result(query, &conditions, source, budget)?;
         encode_key(FIRST, WireType::LengthDelimited, &mut response);
         encode_varint(result.len() as u64, &mut response);
         response.extend_from_slice(&result);
@@ -100,16 +104,17 @@ pub(crate) fn read(
 /// Returns the `QueryResult` of a query.
 fn result(
     query: &ReadQuery,
+    conditions: &[LabelMatcher],
     source: &dyn Source,
     budget: &SampleBudget,
 ) -> EvaluationResult<Vec<u8>> {
     if query.end_ms < query.start_ms {
         return Err(bad_data("end timestamp must not be before start time"));
     }
-    let conditions: EvaluationResult<Vec<LabelMatcher>> =
-        query.conditions.iter().map(condition).collect();
-    let found = source.select(&conditions?, query.start_ms, query.end_ms, budget.of_read())?;
-    budget.take(found.iter().map(|series| series.values.len()).sum())?;
+    let found = source.select(conditions, query.start_ms, query.end_ms, budget.of_read())?;
+    for SampledSeries { labels, values, .. } in &found {
+        budget.take_series(labels, values.len())?;
+    }
     let mut result = Vec::new();
     for series in found {
         let series = SeriesMessage::from(series);
@@ -121,9 +126,13 @@ fn result(
 
 fn condition(
     ReadCondition { test, label, value }: &ReadCondition,
+    expressions: &mut ExpressionBytes,
 ) -> EvaluationResult<LabelMatcher> {
     let token = usize::try_from(*test).ok().and_then(|test| TESTS.get(test));
     let token = *token.ok_or_else(|| bad_data(format!("unknown type of a matcher: {test}")))?;
+    if matches!(token, T_EQL_REGEX | T_NEQ_REGEX) {
+        expressions.take(matched_bytes(value)).map_err(bad_data)?;
+    }
     let read = Matcher::new_matcher(token, label.clone(), value.clone()).map_err(bad_data)?;
     Ok(matcher(&read))
 }

@@ -47,8 +47,7 @@ impl VectorMatch {
         for (at, signature) in signatures.right.iter().enumerate() {
             ones[*signature].push(at);
         }
-        let pairs: usize = signatures.left.iter().map(|signature| ones[*signature].len()).sum();
-        budget.take(steps.saturating_mul(pairs.max(many.len()).max(one.len())))?;
+        budget.check_time()?;
         self.check_one(&one, &many, &signatures, &ones)?;
         let mut results: Vec<(usize, StepColumn)> = Vec::new();
         for (column, signature) in many.iter().zip(&signatures.left) {
@@ -62,8 +61,9 @@ impl VectorMatch {
                     let (left, right) = if is_swapped { (*one, *many) } else { (*many, *one) };
                     self.operator.between(left, right, left, self.returns_bool)
                 };
-                let values = pairs.map(result).collect();
                 let labels = self.result_labels(&column.labels, &single.labels);
+                budget.take_series(&labels, steps)?;
+                let values = pairs.map(result).collect();
                 results.push((*signature, StepColumn { labels, values }));
             }
         }
@@ -147,11 +147,7 @@ impl VectorMatch {
         if self.cardinality == Cardinality::OneToOne {
             match &self.choice {
                 Choice::Only(_) => result = self.choice.of(&result),
-                Choice::AllBut(names) => {
-                    for name in names {
-                        labels::set(&mut result, name, "");
-                    }
-                }
+                Choice::AllBut(names) => result.retain(|(label, _)| !names.contains(&**label)),
             }
         }
         for name in &self.included {

@@ -1,5 +1,6 @@
 //! Questions over samples in memory.
 
+mod bounds;
 mod model;
 mod reads;
 mod samples;

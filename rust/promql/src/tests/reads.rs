@@ -95,6 +95,9 @@ fn a_malformed_read_is_refused_in_words() {
     assert!(read(b"\x0a\x05", &samples(SAMPLES), &budget).is_err());
     assert!(refused(vec![query(0, 1, &[(4, "a", "b")])], 1_000).contains("type of a matcher: 4"));
     assert!(refused(vec![query(0, 1, &[(2, "a", "(")])], 1_000).contains("regex"));
+    let large = (2, "a", r"\w{99}\w{99}");
+    let words = refused(vec![query(0, 1, &[large; 20])], 1_000);
+    assert!(words.contains("regular expressions"), "{words}");
     assert!(refused(vec![query(1, 0, &[])], 1_000).contains("before start"));
 }
 

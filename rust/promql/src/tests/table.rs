@@ -166,37 +166,3 @@ fn matches_beyond_the_cardinality_are_refused() {
         assert!(answer.contains(words), "{question}: {answer}");
     }
 }
-
-#[test]
-fn labels_that_a_question_makes_count_as_samples() {
-    let tenfold = |inner: String| {
-        format!(r#"label_replace({inner}, "room", "{}", "room", "(.*)")"#, "$1".repeat(10))
-    };
-    let doubled = |inner: String| format!(r#"label_join({inner}, "room", "-", "room", "room")"#);
-    // The budget is a million samples of 16 bytes each.
-    for question in [
-        (0..7).fold("temp".to_owned(), |inner, _| tenfold(inner)),
-        (0..24).fold("temp".to_owned(), |inner, _| doubled(inner)),
-    ] {
-        let answer = at_the_end(&question);
-        let shown: String = answer.chars().take(100).collect();
-        assert!(answer.contains("too many samples"), "{question}: {shown}");
-    }
-}
-
-#[test]
-fn series_that_a_question_makes_count_as_samples() {
-    // Each of the 300 series of `one` has a value at a step of its own.
-    let many = (0..20).map(|at| format!(r#"many{{at="{at}"}} 1"#));
-    let one = (0..300).map(|at| format!(r#"one{{at="{at}"}} {}1 stale"#, "_ ".repeat(at)));
-    let lines: Vec<String> = many.chain(one).collect();
-    let all = samples(&lines.join("\n"));
-    for (question, steps) in [
-        (r#"count_values("value", vector(time()))"#, Steps::between(0, 1_499, 1)),
-        ("many * on() group_left() one", Steps::between(0, 299 * 30_000, 30_000)),
-    ] {
-        let answer = asked(&all, question, steps);
-        let Err(Failure::Refused(refusal)) = answer else { panic!("{question} has an answer") };
-        assert!(refusal.message.contains("too many samples"), "{question}: {}", refusal.message);
-    }
-}
