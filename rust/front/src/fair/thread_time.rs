@@ -38,15 +38,24 @@ pub fn begin() {
 /// waited counts only if the work was short.
 #[must_use]
 pub fn used() -> Duration {
-    let Some(span) = SPAN.get() else { return Duration::ZERO };
-    let elapsed = span.began.elapsed();
-    if elapsed < SHORT {
-        SPAN.set(Some(Span { counted: span.counted + elapsed, ..span }));
-        return elapsed;
+    let Some(mut span) = SPAN.get() else { return Duration::ZERO };
+    let used = span.end(span.began.elapsed(), thread_time);
+    SPAN.set(Some(span));
+    used
+}
+
+impl Span {
+    /// Returns the CPU time of a piece of work that took `elapsed` and ends now.
+    fn end(&mut self, elapsed: Duration, thread_time: impl FnOnce() -> Duration) -> Duration {
+        if elapsed < SHORT {
+            self.counted += elapsed;
+            return elapsed;
+        }
+        let read = thread_time();
+        let used = read.saturating_sub(self.read + self.counted).min(elapsed);
+        (self.read, self.counted) = (read, Duration::ZERO);
+        used
     }
-    let read = thread_time();
-    SPAN.set(Some(Span { read, counted: Duration::ZERO, ..span }));
-    read.saturating_sub(span.read + span.counted).min(elapsed)
 }
 
 fn thread_time() -> Duration {
@@ -82,15 +91,13 @@ mod tests {
 
     #[test]
     fn short_pieces_of_work_are_not_counted_again_with_the_next_long_piece() {
-        begin();
-        let mut counted = Duration::ZERO;
-        for _ in 0..1_000 {
-            begin();
-            counted += used();
+        let [piece, long] = [Duration::from_micros(10), Duration::from_millis(50)];
+        let at = Duration::from_millis;
+        let mut span = Span { began: Instant::now(), read: at(1), counted: Duration::ZERO };
+        for _ in 0..100 {
+            assert_eq!(span.end(piece, || panic!("it costs a system call")), piece);
         }
-        begin();
-        work(Duration::from_millis(1));
-        counted += used();
-        assert!(counted >= Duration::from_millis(1), "{counted:?}");
+        assert_eq!(span.end(long, || at(22)), at(20));
+        assert_eq!(span.end(long, || at(25)), at(3));
     }
 }
