@@ -39,7 +39,6 @@ macro_rules! record {
 
             #[new]
             #[pyo3(signature = (*, $($member $(= $default)?),*))]
-            #[allow(clippy::too_many_arguments, reason = "the members of some kinds")]
             fn new($($member: $kind),*) -> Self {
                 accounts::$name { $($member),* }.into()
             }

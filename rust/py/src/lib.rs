@@ -2,6 +2,12 @@
 //! Rules of the domain live in other crates. `python/fleetcast/_core.pyi` describes what Python
 //! sees.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::too_many_arguments,
+    reason = "pyo3 hands arguments over as it made them, and each keyword is an argument"
+)]
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

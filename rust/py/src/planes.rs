@@ -103,7 +103,6 @@ impl Planes {
     }
 
     #[pyo3(signature = (plane, new_master_key, saved_as, master_key, backup, files, content, *, borrow=false))]
-    #[expect(clippy::too_many_arguments, reason = "what is restored, from where and to where")]
     fn restore(
         &self,
         py: Python<'_>,
@@ -166,7 +165,6 @@ impl OpenPlanes {
         leave(py, || self.0.release(account_id, plane.map(Plane::shared)))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn close_unused(&self, py: Python<'_>, accounts: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
         let known = || {
             let accounts = accounts.as_ref()?;

@@ -58,7 +58,6 @@ impl Records {
 }
 
 #[pymethods]
-#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands what it made over as it is")]
 impl Records {
     #[staticmethod]
     #[pyo3(signature = (folder, name, spaces, master_key, *, counted = None))]
@@ -221,7 +220,6 @@ impl RecordsTransaction {
         Ok(value.map(|value| PyBytes::new(py, &value)))
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
     fn load(&self, py: Python<'_>, space: &str, keys: Vec<PyBackedBytes>) -> PyResult<()> {
         let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
         self.view.with(py, |view| view.load(space, &keys))

@@ -29,15 +29,6 @@ pub(crate) struct ArrowWrites {
 }
 
 impl ArrowWrites {
-    /// Writes the next piece. Returns `None` if no rows are left.
-    ///
-    /// # Errors
-    /// Raises the exceptions of a write, and those of signals.
-    pub(crate) fn write_next(&self, py: Python<'_>) -> PyResult<Option<WriteResult>> {
-        py.check_signals()?;
-        leave(py, || Ok(self.write_piece()))?.map_err(|error| failure(py, error))
-    }
-
     fn write_piece(&self) -> Result<Option<WriteResult>, WriteError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let now_ns = ingest_ns(self.now_ns)?;
@@ -61,7 +52,8 @@ impl ArrowWrites {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<WriteResult>> {
-        self.write_next(py)
+        py.check_signals()?;
+        leave(py, || Ok(self.write_piece()))?.map_err(|error| failure(py, error))
     }
 }
 

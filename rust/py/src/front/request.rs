@@ -132,7 +132,6 @@ impl Request {
         })
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
     fn answer(
         &self,
         status: &Bound<'_, PyString>,

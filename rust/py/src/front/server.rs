@@ -35,8 +35,6 @@ impl Front {
 impl Front {
     #[new]
     #[pyo3(signature = (listeners, *, threads, limits, key_fields, server, settings=None, serving=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
         listeners: Vec<RawFd>,

@@ -4,7 +4,6 @@
 mod handle;
 
 use std::collections::BTreeMap;
-use std::iter;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +62,6 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_json(
         &self,
         py: Python<'_>,
@@ -82,7 +80,6 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_protobuf(
         &self,
         py: Python<'_>,
@@ -101,7 +98,6 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_lines(
         &self,
         py: Python<'_>,
@@ -122,8 +118,6 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           cursor=None, now_ns=None)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_text(
         &self,
         py: Python<'_>,
@@ -145,25 +139,17 @@ impl Plane {
     }
 
     #[pyo3(
-        signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
+        signature = (stream, **options),
         text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           cursor=None, first_row=0, now_ns=None)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
-    fn write_arrow(
-        &self,
-        py: Python<'_>,
-        stream: &Bound<'_, PyAny>,
-        mapping: Option<&Bound<'_, PyDict>>,
-        cursor: Option<[u8; 16]>,
-        first_row: usize,
-        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Vec<WriteResult>> {
-        let pieces =
-            self.write_arrow_pieces(py, stream, mapping, cursor, first_row, now_ns, limits)?;
-        iter::from_fn(|| pieces.write_next(py).transpose()).collect()
+    fn write_arrow<'py>(
+        this: &Bound<'py, Self>,
+        stream: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        this.call_method("write_arrow_pieces", (stream,), options)?.try_iter()?.collect()
     }
 
     #[pyo3(
@@ -172,7 +158,6 @@ impl Plane {
                           tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           cursor=None, first_row=0, now_ns=None)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_arrow_pieces(
         &self,
         py: Python<'_>,
@@ -210,8 +195,6 @@ impl Plane {
         before_ns=i64::MAX, field=None, sort="id", sort_field="", descending=false, first=0,
         entities_max=200, bytes_max=4_194_304, now_ns=None,
     ))]
-    #[expect(clippy::needless_pass_by_value, reason = "texts of a tuple come owned")]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_page(
         &self,
         py: Python<'_>,
@@ -265,7 +248,6 @@ impl Plane {
         history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX,
         any_measurement=false, now_ns=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_json(
         &self,
         py: Python<'_>,
@@ -301,7 +283,6 @@ impl Plane {
         measurement, *, entity_ids=None, fields=None, as_of_ns=None, freshness_ns=300_000_000_000,
         now_ns=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_frame(
         &self,
         py: Python<'_>,
@@ -327,7 +308,6 @@ impl Plane {
         *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
         agg=None, now_ns=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_frame(
         &self,
         py: Python<'_>,
@@ -354,7 +334,6 @@ impl Plane {
         start_ns, end_ns, *, measurements=None, entities=None, fields=None, tags=None, every_row=false,
         now_ns=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn scan(
         this: &Bound<'_, Self>,
         #[pyo3(from_py_with = instant)] start_ns: i64,

@@ -96,8 +96,6 @@ pub(crate) enum PyStatus {
 
 /// Writes a line of the access log.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
-#[expect(clippy::too_many_arguments, reason = "the members of a line")]
 pub(crate) fn write_served(
     request_id: &str,
     method: &str,

@@ -128,7 +128,6 @@ impl Service {
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write(
         &self,
         py: Python<'_>,
@@ -162,7 +161,6 @@ impl Service {
         body(py, plane.answered(py, |plane| answers::series(plane, query, &self.0.series))?)
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn ask<'py>(
         &self,
         py: Python<'py>,
