@@ -576,8 +576,10 @@ class LongAnswer:
 class Authenticator:
     """Checks keys for one environment. Safe to share between threads."""
 
-    def __new__(cls, records: Records, pepper: bytes, environment: str) -> Self:
-        """`records` has the keys and tenants; `pepper` is the key of the hashes of secrets."""
+    def __new__(cls, records: Records, pepper: str, environment: str) -> Self:
+        """`records` has the keys and tenants, and the secret of the hashes under the label
+        `pepper`.
+        """
     def identify(self, key: str | None, *, now: int) -> Identity:
         """Returns the identity of a key's text, as of `now` in seconds since 1970.
 
@@ -922,6 +924,24 @@ class RequestBody:
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
 
 @final
+class MasterKeys:
+    """The master keys that a process knows. There are two while the master key turns."""
+
+    def __new__(cls, master_key: bytes, known: Callable[[], list[bytes]]) -> Self:
+        """Begins with `master_key`. `known` returns the keys in force, newest first.
+
+        It is called in any thread, when a stored key or record does not open, by one thread at a
+        time. If it returns no key, the known keys stay. Raises `ValueError` for a key that has not
+        32 bytes.
+        """
+
+def seal_secret(master_key: bytes, place: str, secret: bytes) -> bytes:
+    """Seals a secret of 32 bytes under a master key. It opens only for the same `place`."""
+
+def open_secret(master_key: bytes, place: str, sealed: bytes) -> bytes:
+    """Opens the bytes of `seal_secret`. Raises `StoreDamaged`, also for another master key."""
+
+@final
 class Planes:
     """The stores of all tenants of an installation, each named by its account id.
 
@@ -940,12 +960,12 @@ class Planes:
         A name is never used again. Backups of these stores, and restores into them, work like any
         other.
         """
-    def create(self, plane: str, master_key: bytes) -> None:
+    def create(self, plane: str, master_key: bytes | MasterKeys) -> None:
         """Makes an empty store with a new data key, wrapped by `master_key` (32 bytes).
 
         Raises `StoreExists` if the store exists or its folder is not empty, and `StoreFull`.
         """
-    def open(self, plane: str, master_key: bytes, tenant_key: str) -> Plane:
+    def open(self, plane: str, master_key: bytes | MasterKeys, tenant_key: str) -> Plane:
         """Opens the store of the tenant whose slug is `tenant_key`.
 
         The call waits for no writer. It waits at most 2 seconds for calls of this process that
@@ -964,7 +984,7 @@ class Planes:
         In a directory the call takes microseconds and never waits. Any process may have the store
         open, including this process. Raises `StoreMissing`, `StoreDamaged`.
         """
-    def verify(self, plane: str, master_key: bytes) -> Verified:
+    def verify(self, plane: str, master_key: bytes | MasterKeys) -> Verified:
         """Checks every byte of a store, and recomputes derived values: statistics, indexes, counts,
         the checkpoint.
 
@@ -974,7 +994,7 @@ class Planes:
     def save(
         self,
         plane: str,
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         backup: str,
         number: int,
         before: list[tuple[str, int, bytes]],
@@ -986,18 +1006,25 @@ class Planes:
         and not changed. Returns `None` while the compactor runs: try again. Raises `StoreMissing`,
         `StoreDamaged` (also for another master key), `StoreFull`.
         """
-    def bind(self, plane: str, master_key: bytes) -> bool:
+    def bind(self, plane: str, master_key: bytes | MasterKeys) -> bool:
         """Binds a store of fleetcast 0.3.0 to its name, and its names to their ids.
 
         A store cannot be opened before it is bound. Returns false if the store was already bound.
         Raises `StoreMissing`, `StoreDamaged`, also for another master key, `StoreUnavailable`.
         """
+    def rewrap(self, plane: str, master_key: bytes | MasterKeys) -> bool:
+        """Wraps the data key of a store under the newest master key.
+
+        Processes that have the store open keep it open. Returns false if the key was already
+        wrapped so. Raises `StoreMissing`, `StoreDamaged` (also if no known key opens it),
+        `StoreFull`.
+        """
     def restore(
         self,
         plane: str,
-        new_master_key: bytes,
+        new_master_key: bytes | MasterKeys,
         saved_as: str,
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         backup: str,
         files: list[tuple[str, int, bytes]],
         content: bytes,
@@ -1022,7 +1049,12 @@ class OpenPlanes:
     """
 
     def __new__(
-        cls, planes: Planes, master_key: bytes, *, open_max: int, idle_seconds: float
+        cls,
+        planes: Planes,
+        master_key: bytes | MasterKeys,
+        *,
+        open_max: int,
+        idle_seconds: float,
     ) -> Self:
         """Keeps at most `open_max` of `planes` open: the planes used last.
 
@@ -1585,7 +1617,7 @@ class Records:
         folder: str | os.PathLike[str],
         name: str,
         spaces: Sequence[str],
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         *,
         counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
     ) -> Records:
@@ -1603,7 +1635,7 @@ class Records:
         folder: str | os.PathLike[str],
         name: str,
         spaces: Sequence[str],
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         *,
         counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
     ) -> None:
@@ -1613,7 +1645,7 @@ class Records:
         """
     @staticmethod
     def in_cluster(
-        cluster: Cluster, name: str, spaces: Sequence[str], master_key: bytes
+        cluster: Cluster, name: str, spaces: Sequence[str], master_key: bytes | MasterKeys
     ) -> Records:
         """The store `name` in PostgreSQL, which is asked with each use."""
     @staticmethod
@@ -1621,7 +1653,7 @@ class Records:
         cluster: Cluster,
         name: str,
         spaces: Sequence[str],
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         *,
         follow: bool,
         counted: tuple[Sequence[str], str | os.PathLike[str]] | None = None,
@@ -1632,7 +1664,24 @@ class Records:
         `follow` each transaction asks.
         """
     def is_of_master_key(self) -> bool:
-        """Returns true if the store was made with this master key. Raises `RecordsUnavailable`."""
+        """Returns true if the store is sealed under a known master key.
+
+        Raises `RecordsUnavailable`.
+        """
+    def secret(self, label: str) -> bytes:
+        """Returns 32 secret bytes for one purpose, which stay when the master key turns.
+
+        Before the first turn the secret is derived from the master key and `label`. Raises
+        `RecordsUnavailable`.
+        """
+    def keep_secret(self, label: str, secret: bytes) -> None:
+        """Keeps 32 bytes as the secret with this label. Raises `RecordsUnavailable`."""
+    def turn(self, secrets: Sequence[str]) -> bool:
+        """Seals all records under the newest master key, in one transaction.
+
+        The secrets with the labels `secrets` are kept as facts. Returns false if the records were
+        already sealed so. Raises `RecordsUnavailable`; no record is changed then.
+        """
     def is_sealed(self) -> bool:
         """Returns false for a store of 0.3.0, whose records are not sealed, and for an unused
         store.

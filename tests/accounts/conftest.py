@@ -1,6 +1,6 @@
 import pytest
 
-from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
+from fleetcast.accounts import KEY_PEPPER, ControlStore, Keys, Tenants
 from fleetcast.engine import Authenticator, Engine
 from tests.clock import Clock
 
@@ -35,13 +35,13 @@ def tenants(store, engine, clock):
 
 
 @pytest.fixture
-def keys(store, clock, master_key):
-    return Keys(store, key_pepper(master_key), clock)
+def keys(store, clock):
+    return Keys(store, clock)
 
 
 @pytest.fixture
-def identify(store, clock, master_key):
-    authenticator = Authenticator(store.records, key_pepper(master_key), "sandbox")
+def identify(store, clock):
+    authenticator = Authenticator(store.records, KEY_PEPPER, "sandbox")
     return lambda text: authenticator.identify(text, now=int(clock()))
 
 

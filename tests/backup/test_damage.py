@@ -106,8 +106,8 @@ def test_no_damaged_backup_is_restored(data, call, fail, saved, folder, tmp_path
 
 
 def test_a_backup_of_a_later_format_is_refused(saved, folder, monkeypatch):
-    monkeypatch.setattr("fleetcast.backup.listing.FORMAT", 3)
+    monkeypatch.setattr("fleetcast.backup.listing.FORMAT", 4)
     later = saved.encode()
     monkeypatch.undo()
     (folder / LISTING_FILE).write_bytes(later)
-    assert "is of format 3" in damages(folder)[0]
+    assert "is of format 4" in damages(folder)[0]

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from email.message import Message
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Keys, key_pepper
+from fleetcast.accounts import Keys
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
-from fleetcast.security.master_key import load_master_key
 from tests.http.client import Client, Response
 from tests.key_text import id_of
 from tests.service.service import ALL_SCOPES
@@ -182,9 +181,7 @@ class Accounts:
     ) -> str:
         keys = self._installation.keys
         if age_seconds:
-            master_key = load_master_key(self.data, self._installation.settings.security)
-            pepper = key_pepper(master_key)
-            keys = Keys(self.store, pepper, lambda: time.time() - age_seconds)
+            keys = Keys(self.store, lambda: time.time() - age_seconds)
         issued = keys.create(
             tenant, scopes=scopes, environment=environment, lifetime_seconds=lifetime_seconds
         )

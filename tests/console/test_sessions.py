@@ -9,6 +9,7 @@ import pytest
 
 from fleetcast.accounts import ConsoleSessions, ControlStore, Operators
 from fleetcast.accounts.console_sessions import LIFETIME_SECONDS, SESSIONS_PER_TOKEN_MAX
+from fleetcast.accounts.store import SESSION_PEPPER
 from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.guesses import FAILURES_MAX, Guesses
 from fleetcast.console.sessions import Sessions
@@ -43,12 +44,12 @@ def store(tmp_path):
 
 @pytest.fixture
 def operators(store, clock):
-    return Operators(store, MASTER_KEY, clock)
+    return Operators(store, clock)
 
 
 @pytest.fixture
 def kept(store, clock):
-    return ConsoleSessions(store, MASTER_KEY, clock)
+    return ConsoleSessions(store, clock)
 
 
 @pytest.fixture
@@ -238,9 +239,10 @@ def test_a_cookie_that_was_changed_is_none(operators, sessions):
         assert sessions.find(text) is None
 
 
-def test_another_master_key_knows_no_cookie(operators, sessions, store, tmp_path, clock):
+def test_another_secret_of_the_hashes_knows_no_cookie(operators, sessions, store, tmp_path, clock):
     cookie = signed_in(sessions, operators.create().text)
-    kept = ConsoleSessions(store, bytes(32), clock)
+    store.keep_secret(SESSION_PEPPER, bytes(32))
+    kept = ConsoleSessions(store, clock)
     assert Sessions(operators, kept, Guesses(tmp_path / "run" / "console")).find(cookie) is None
 
 

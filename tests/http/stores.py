@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
+from fleetcast.accounts import KEY_PEPPER, ControlStore, Keys, Tenants
 from fleetcast.accounts.keys import SCOPES
 from fleetcast.engine import Authenticator, Engine, Service, Tenant
 
@@ -24,9 +24,8 @@ class Stores:
         self.control = ControlStore.create(self.folder / "control", MASTER_KEY)
         self.engine = Engine(self.folder / "planes", MASTER_KEY)
         self.tenants = Tenants(self.control, self.engine)
-        pepper = key_pepper(MASTER_KEY)
-        self.keys = Keys(self.control, pepper)
-        self.authenticator = Authenticator(self.control.records, pepper, "sandbox")
+        self.keys = Keys(self.control)
+        self.authenticator = Authenticator(self.control.records, KEY_PEPPER, "sandbox")
         self.texts = {}
         self.renew("acme")
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts.store import ControlStoreUnavailable
+from fleetcast.accounts.store import SESSION_PEPPER, ControlStoreUnavailable
 from fleetcast.accounts.tenants import unaudited
 from fleetcast.engine import ConsoleSession, OperatorToken, SecretText
 from fleetcast.errors import OperatorError
-from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,6 @@ SESSIONS_PER_TOKEN_MAX = 100
 """Most open sessions of a token. A further sign-in ends the session of the token opened first."""
 NOTED_EVERY_SECONDS = 60
 """Seconds between two notes that a session is in use, so that few requests write to the store."""
-_PEPPER_LABEL = "fleetcast console session pepper 1"
 
 
 class OpenSession(NamedTuple):
@@ -44,14 +43,16 @@ class ConsoleSessions:
     def __init__(
         self,
         store: ControlStore,
-        master_key: bytes,
         clock: Callable[[], float] = time.time,
         audit: Audit = unaudited,
     ) -> None:
         self._store = store
-        self._pepper = derive(master_key, _PEPPER_LABEL)
         self._clock = clock
         self._audit = audit
+
+    @cached_property
+    def _pepper(self) -> bytes:
+        return self._store.secret(SESSION_PEPPER)
 
     def open(self, token: OperatorToken, address: str) -> tuple[OpenSession, str]:
         """Opens a session and returns it with its text, which is not stored.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.accounts.store import KEY_PEPPER
 from fleetcast.accounts.tenants import known_tenant, unaudited
 from fleetcast.config.checks import environment as environment_problem
 from fleetcast.engine import ApiKey, SecretText, routes
 from fleetcast.errors import OperatorError
-from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 SCOPES = tuple(dict.fromkeys(scope for *_, scope, _, _ in routes(is_adapters=False) if scope))
 """Rights that routes ask for, in the order of the contract. Example: `telemetry:write`."""
-_PEPPER_LABEL = "fleetcast api key pepper 1"
 
 
 class IssuedKey(NamedTuple):
@@ -36,14 +36,16 @@ class Keys:
     def __init__(
         self,
         store: ControlStore,
-        pepper: bytes,
         clock: Callable[[], float] = time.time,
         audit: Audit = unaudited,
     ) -> None:
         self._audit = audit
         self._store = store
-        self._pepper = pepper
         self._clock = clock
+
+    @cached_property
+    def _pepper(self) -> bytes:
+        return self._store.secret(KEY_PEPPER)
 
     def now(self) -> int:
         """Seconds since 1970, by the clock that ends keys."""
@@ -78,7 +80,10 @@ class Keys:
         name: str = "",
         lifetime_seconds: int | None = None,
     ) -> IssuedKey:
-        """Makes a key that is valid once `add` has stored it. Raises `OperatorError`."""
+        """Makes a key that is valid once `add` has stored it.
+
+        Raises `OperatorError`, `ControlStoreUnavailable`.
+        """
         problem = environment_problem(environment)
         if problem:
             message = f"environment {environment!r} {problem}"
@@ -176,11 +181,6 @@ class Keys:
             expires_at=key.expires_at,
             **details,
         )
-
-
-def key_pepper(master_key: bytes) -> bytes:
-    """Derives the key of the hashes of secrets from the master key."""
-    return derive(master_key, _PEPPER_LABEL)
 
 
 def keys_by_tenant(view: RecordsTransaction) -> dict[str, list[ApiKey]]:

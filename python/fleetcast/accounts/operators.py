@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.accounts.store import OPERATOR_PEPPER
 from fleetcast.accounts.tenants import unaudited
 from fleetcast.engine import OperatorToken, SecretText
 from fleetcast.errors import OperatorError
-from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 TOKEN_SECONDS = 30 * 86_400
 """Lifetime of a token if the operator does not choose another."""
-_PEPPER_LABEL = "fleetcast operator token pepper 1"
 _NAME_CHARACTERS_MAX = 100
 
 
@@ -35,14 +35,16 @@ class Operators:
     def __init__(
         self,
         store: ControlStore,
-        master_key: bytes,
         clock: Callable[[], float] = time.time,
         audit: Audit = unaudited,
     ) -> None:
         self._store = store
-        self._pepper = derive(master_key, _PEPPER_LABEL)
         self._clock = clock
         self._audit = audit
+
+    @cached_property
+    def _pepper(self) -> bytes:
+        return self._store.secret(OPERATOR_PEPPER)
 
     def create(self, *, name: str = "", lifetime_seconds: int = TOKEN_SECONDS) -> IssuedToken:
         """Issues a token. Raises `OperatorError`, `ControlStoreUnavailable`."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fleetcast.engine import RecordsTransaction
+    from fleetcast.engine import MasterKeys, RecordsTransaction
 
 REVISION_FILE = "accounts.revision"
 """Name of the file that shows if an older copy of a control store was put back.
@@ -22,6 +22,11 @@ The file is next to the store unless the settings name another path.
 SPACES = tuple(kind.SPACE for kind in (Tenant, ApiKey, UsageRecord, OperatorToken, ConsoleSession))
 COUNTED = (Tenant.SPACE, ApiKey.SPACE, OperatorToken.SPACE)
 """Spaces that decide which clients are let in. An older copy of these spaces is noticed."""
+KEY_PEPPER = "fleetcast api key pepper 1"
+OPERATOR_PEPPER = "fleetcast operator token pepper 1"
+SESSION_PEPPER = "fleetcast console session pepper 1"
+PEPPERS = (KEY_PEPPER, OPERATOR_PEPPER, SESSION_PEPPER)
+"""Labels of the secrets under which texts of keys, tokens and sessions are hashed."""
 _NAME = "fleetcast control 1"
 
 
@@ -41,7 +46,9 @@ class ControlStore:
         """The records that the store is made of."""
 
     @staticmethod
-    def embedded(directory: Path, master_key: bytes, revision: Path | None = None) -> ControlStore:
+    def embedded(
+        directory: Path, master_key: bytes | MasterKeys, revision: Path | None = None
+    ) -> ControlStore:
         """Returns the store in `directory`, which is opened at its first use.
 
         `revision` is the file that shows if an older copy was put back. By default the file is next
@@ -100,6 +107,27 @@ class ControlStore:
             made = f"the one that the control store in {self.records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
+
+    def secret(self, label: str) -> bytes:
+        """Returns the secret for a purpose, which stays when the master key turns.
+
+        Raises `ControlStoreUnavailable`.
+        """
+        with self._available():
+            return self.records.secret(label)
+
+    def keep_secret(self, label: str, secret: bytes) -> None:
+        """Keeps a secret of a backup. Raises `ControlStoreUnavailable`."""
+        with self._available():
+            self.records.keep_secret(label, secret)
+
+    def turn(self) -> bool:
+        """Seals all records under the newest master key; returns false if that was done before.
+
+        Raises `ControlStoreUnavailable`; no record is changed then.
+        """
+        with self._available():
+            return self.records.turn(PEPPERS)
 
     def check(self) -> None:
         """Checks that every record is the record that was written last in its place.

@@ -15,17 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from fleetcast.engine import ApiKey, SavedFile, SavedPlane, Tenant, UsageRecord
 from fleetcast.errors import OperatorError
-from fleetcast.security.master_key import derive, sync_folder, write_private
+from fleetcast.security.master_key import (
+    KEY_ID_CHARACTERS,
+    master_key_check,
+    sync_folder,
+    write_private,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
+_FORMATS = (2, FORMAT)
+"""Formats that can be read. Lists of format 2 have no `key_pepper`."""
 LISTING_FILE = "backup.json"
 _NEW_FILE = "backup.json.new"
 _HEAD, _MIDDLE, _TAIL = b'{"backup":', b',"sha256":"', b'"}\n'
-_CHECK_LABEL = "fleetcast backup check 1"
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,18 @@ class Listing:
     created_at: str
     version: str
     master_key_check: str
+    sealed_pepper: bytes | None
+    """Secret of the hashes of API keys, sealed under the master key.
+
+    If it is `None`, the secret is derived from the master key.
+    """
     installation: Mapping[str, SavedFile]
     tenants: tuple[SavedTenant, ...]
+
+    @property
+    def master_key_id(self) -> str:
+        """Name of the master key that the backup needs."""
+        return self.master_key_check[:KEY_ID_CHARACTERS]
 
     def tenant(self, name: str) -> SavedTenant:
         """Returns the tenant of a name. Raises `OperatorError`."""
@@ -73,8 +89,8 @@ class Listing:
         """Raises `OperatorError` if the backup was made with another master key."""
         if not hmac.compare_digest(self.master_key_check, master_key_check(master_key)):
             message = (
-                "the backup was made with another master key: name the file of that key with"
-                " --master-key"
+                f"the backup was made with another master key, {self.master_key_id}: name the file"
+                " of that key with --master-key"
             )
             raise OperatorError(message)
 
@@ -86,6 +102,7 @@ class Listing:
             "created_at": self.created_at,
             "fleetcast": self.version,
             "master_key_check": self.master_key_check,
+            "key_pepper": self.sealed_pepper and self.sealed_pepper.hex(),
             "installation": {path: _encode_file(file) for path, file in self.installation.items()},
             "tenants": [_encode_tenant(tenant) for tenant in self.tenants],
         }
@@ -119,17 +136,12 @@ class Listing:
         if document is None:
             message = f"{path} is damaged"
             raise OperatorError(message)
-        if document.get("format") != FORMAT:
+        if document.get("format") not in _FORMATS:
             message = (
                 f"{path} is of format {document.get('format')}, which this version cannot read"
             )
             raise OperatorError(message)
         return _decode(document)
-
-
-def master_key_check(master_key: bytes) -> str:
-    """Returns a text that differs between master keys and reveals no part of a key."""
-    return derive(master_key, _CHECK_LABEL).hex()
 
 
 def _checked(content: bytes) -> dict[str, Any] | None:
@@ -181,12 +193,13 @@ def _decode_tenant(values: dict[str, Any]) -> SavedTenant:
 
 
 def _decode(document: dict[str, Any]) -> Listing:
-    files = document["installation"].items()
+    files, pepper = document["installation"].items(), document.get("key_pepper")
     return Listing(
         number=document["number"],
         created_at=document["created_at"],
         version=document["fleetcast"],
         master_key_check=document["master_key_check"],
+        sealed_pepper=pepper and bytes.fromhex(pepper),
         installation={path: _decode_file(file) for path, file in files},
         tenants=tuple(_decode_tenant(tenant) for tenant in document["tenants"]),
     )

@@ -15,16 +15,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore
+from fleetcast.accounts import KEY_PEPPER, ControlStore
 from fleetcast.backup.checking import answers_of
 from fleetcast.backup.listing import Listing
 from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE, resolve
 from fleetcast.config.sections import EMBEDDED
-from fleetcast.engine import Engine
+from fleetcast.engine import Engine, open_secret
 from fleetcast.errors import OperatorError, StoreDamaged
 from fleetcast.installation.audit_log import AuditLog
 from fleetcast.installation.opening import opened
+from fleetcast.installation.turning import settled
 from fleetcast.security.certificate import certificate_hosts, create_certificate, renew_certificate
 from fleetcast.security.master_key import (
     create_master_key,
@@ -59,7 +60,7 @@ class Restored:
 
 
 @dataclass(frozen=True)
-class MasterKeys:
+class RestoreKeys:
     """Sources of master keys. `saved` is the backup's key; `None` means the installation's key.
 
     If the installation has no key, it gets a new key if `renewed` is true, else the backup's key.
@@ -70,7 +71,7 @@ class MasterKeys:
 
 
 def restore_all(
-    directory: DataDirectory, environ: Mapping[str, str], folder: Path, keys: MasterKeys
+    directory: DataDirectory, environ: Mapping[str, str], folder: Path, keys: RestoreKeys
 ) -> Iterator[Restored]:
     """Fills an empty data directory, or a directory whose restore broke off.
 
@@ -85,25 +86,24 @@ def restore_all(
     listing.check_master_key(saved_key)
     with _emptied(directory, settings):
         master_key = _own_key(root, settings, saved_key, renewed=keys.renewed)
-        for path, file in listing.installation.items():
-            if path != SETTINGS_FILE:
-                _copy(folder, file, root / path)
-        if (directory.tls / "server.pem").exists():
-            renew_certificate(directory.tls, master_key)
-        else:
-            create_certificate(directory.tls, master_key, certificate_hosts([]))
+        for path in listing.installation.keys() - {SETTINGS_FILE}:
+            _copy(folder, listing.installation[path], root / path)
+        _certify(directory, master_key)
         directory.planes.mkdir(mode=0o700)
         revision = directory.accounts_revision(settings)
         store = ControlStore.create(directory.control, master_key, revision)
         engine = Engine(directory.planes, master_key)
+        is_same = saved_key == master_key
         try:
+            if is_same:
+                _keep_pepper(store, listing, master_key)
             for saved in listing.tenants:
                 account_id = saved.record.account_id
                 engine.restore_plane(
                     account_id, folder / saved.folder, saved.plane, master_key=saved_key
                 )
-                # The master key is part of the hash of a secret, so a key needs this master key.
-                kept = saved.keys if saved_key == master_key else ()
+                # The secret of the hashes of keys is sealed under the master key of the backup.
+                kept = saved.keys if is_same else ()
                 with store.write() as view:
                     saved.record.put(view)
                     for key in kept:
@@ -119,6 +119,21 @@ def restore_all(
         _copy(folder, settings_file, root / SETTINGS_FILE)
         _sync(directory)
     AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
+
+
+def _certify(directory: DataDirectory, master_key: bytes) -> None:
+    """Makes a certificate for gRPC, by the authority of the backup if there is one."""
+    if (directory.tls / "server.pem").exists():
+        renew_certificate(directory.tls, master_key)
+    else:
+        create_certificate(directory.tls, master_key, certificate_hosts([]))
+
+
+def _keep_pepper(store: ControlStore, listing: Listing, master_key: bytes) -> None:
+    """Keeps the secret of the hashes of API keys, so that restored keys are valid."""
+    if listing.sealed_pepper is not None:
+        pepper = open_secret(master_key, KEY_PEPPER, listing.sealed_pepper)
+        store.keep_secret(KEY_PEPPER, pepper)
 
 
 def _settings_of(folder: Path, file: SavedFile, environ: Mapping[str, str]) -> Settings:
@@ -157,7 +172,7 @@ def restore_tenant(
     """
     listing = Listing.read(folder)
     saved = listing.tenant(names[0])
-    with opened(directory, environ) as installation:
+    with settled(directory), opened(directory, environ) as installation:
         own_key = load_master_key(directory.root, installation.settings.security)
         master_key = saved_key or own_key
         listing.check_master_key(master_key)

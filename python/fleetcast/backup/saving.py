@@ -15,14 +15,21 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from fleetcast.accounts import KEY_PEPPER
 from fleetcast.accounts.keys import keys_by_tenant
-from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant, master_key_check
+from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant
 from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE
-from fleetcast.engine import SavedFile, Tenant, UsageRecord
+from fleetcast.engine import SavedFile, Tenant, UsageRecord, seal_secret
 from fleetcast.errors import OperatorError, StoreError, StoreFull
 from fleetcast.installation.opening import opened
-from fleetcast.security.master_key import load_master_key, sync_folder, write_private
+from fleetcast.installation.turning import settled
+from fleetcast.security.master_key import (
+    load_master_key,
+    master_key_check,
+    sync_folder,
+    write_private,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,13 +67,13 @@ def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> 
     with held(folder / LOCK_FILE, f"another backup into {folder} is under way"):
         before = Listing.read(folder) if (folder / LISTING_FILE).exists() else None
         try:
-            with opened(directory, environ, to_read=True) as installation:
+            with settled(directory), opened(directory, environ, to_read=True) as installation:
                 security = installation.settings.security
-                check = master_key_check(load_master_key(directory.root, security))
-                if before is not None and before.master_key_check != check:
+                key = load_master_key(directory.root, security)
+                if before is not None and before.master_key_check != master_key_check(key):
                     message = f"{folder} holds a backup with another master key: use another folder"
                     raise OperatorError(message)
-                return _Saving(directory, installation, folder, before, check).run()
+                return _Saving(directory, installation, folder, before, key).run()
         finally:
             # Frees the room of unlisted files, on a full disk too, and of files that the new list
             # dropped.
@@ -83,13 +90,13 @@ class _Saving:
         installation: Installation,
         folder: Path,
         before: Listing | None,
-        check: str,
+        master_key: bytes,
     ) -> None:
         self._directory = directory
         self._installation = installation
         self._folder = folder
         self._before = before
-        self._check = check
+        self._master_key = master_key
         self._number = 1 if before is None else before.number + 1
         self._written = 0
         self._linked = 0
@@ -108,7 +115,8 @@ class _Saving:
             number=self._number,
             created_at=datetime.now(UTC).isoformat(),
             version=version("fleetcast"),
-            master_key_check=self._check,
+            master_key_check=master_key_check(self._master_key),
+            sealed_pepper=self._sealed_pepper(),
             installation={path: file for path, file in own.items() if file is not None},
             tenants=tenants,
         )
@@ -116,6 +124,11 @@ class _Saving:
             sync_folder(self._folder / name)
         self._written += listing.write(self._folder)
         return Summary(listing, self._written, self._linked, self._failed)
+
+    def _sealed_pepper(self) -> bytes:
+        return seal_secret(
+            self._master_key, KEY_PEPPER, self._installation.store.secret(KEY_PEPPER)
+        )
 
     def _tenant(
         self, tenant: Tenant, keys: list[ApiKey], usage: UsageRecord | None

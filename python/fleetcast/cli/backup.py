@@ -42,6 +42,7 @@ def backup(run: Run, folder: Path) -> int:
         "ok": not summary.failed,
         "backup": str(folder),
         "number": summary.listing.number,
+        "master_key": summary.listing.master_key_id,
         "bytes_written": summary.bytes_written,
         "bytes_linked": summary.bytes_linked,
         "tenants": rows,
@@ -51,6 +52,7 @@ def backup(run: Run, folder: Path) -> int:
     lines = [
         table(("tenant", "rows", "values", "content"), [[*row.values()] for row in rows]),
         f"Backup {summary.listing.number} in {folder}: {spent}.",
+        f"It needs master key {summary.listing.master_key_id}.",
     ]
     lines += [f"{name} could not be saved: {why}" for name, why in summary.failed.items()]
     run.answer(document, "\n".join(lines))

@@ -33,6 +33,7 @@ _COMMANDS = {
     "import": ("importing", "import_"),
     "init": ("init", "init"),
     "key": ("key", "key"),
+    "master-key": ("master_key", "master_key"),
     "mqtt": ("mqtt", "mqtt"),
     "operator": ("operator", "operator"),
     "provision": ("provision", "provision"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fleetcast.backup.listing import Listing
-from fleetcast.backup.restoring import MasterKeys, Restored, restore_all, restore_tenant
+from fleetcast.backup.restoring import Restored, RestoreKeys, restore_all, restore_tenant
 from fleetcast.cli.common import Run, table, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.security.master_key import read_master_key
@@ -58,7 +58,7 @@ def restore(
 
     def work() -> list[Restored]:
         if tenant is None:
-            keys = MasterKeys(saved_key, renewed=new_master_key)
+            keys = RestoreKeys(saved_key, renewed=new_master_key)
             return list(restore_all(run.data, os.environ, folder, keys))
         names = (tenant, new_name or tenant)
         return [restore_tenant(run.data, os.environ, folder, names, saved_key)]

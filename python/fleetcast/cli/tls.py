@@ -7,6 +7,7 @@ import click
 from fleetcast.cli.common import Run, with_run
 from fleetcast.errors import OperatorError
 from fleetcast.installation.lock import seen
+from fleetcast.installation.turning import settled
 from fleetcast.security.certificate import renew_certificate
 
 
@@ -31,7 +32,7 @@ def renew(run: Run, hosts: tuple[str, ...]) -> None:
 
     Example: fleetcast tls renew --host telemetry.example.com
     """
-    with run.opened() as installation:
+    with settled(run.data), run.opened() as installation:
         if not run.data.has_own_certificate(installation.settings):
             message = "grpc.certificate is not one of init's: renew it where it came from"
             raise OperatorError(message)

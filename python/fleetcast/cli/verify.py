@@ -12,6 +12,8 @@ from fleetcast.cli.common import Run, table, tenant_names, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+from fleetcast.installation.turning import UNSETTLED
+from fleetcast.security.handover import Handover
 
 if TYPE_CHECKING:
     from fleetcast.engine import Glance
@@ -78,8 +80,9 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
             except PredictionStoreUnavailable as error:
                 forecasts.append(str(error))
     damaged += forecasts
-    text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged])
-    run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts}, text)
+    notes = [UNSETTLED] if Handover.read(run.data.root) else []
+    text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged, *notes])
+    run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts, "notes": notes}, text)
     return 1 if damaged else 0
 
 

@@ -6,7 +6,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ConsoleSessions, Operators, key_pepper
+from fleetcast.accounts import KEY_PEPPER, ConsoleSessions, Operators
 from fleetcast.admin.processes import process_list
 from fleetcast.composition.background import background
 from fleetcast.composition.findings import Findings
@@ -52,7 +52,6 @@ _DAY_STEP_SECONDS = 120.0
 def console_application(
     directory: DataDirectory,
     stores: Stores,
-    master_key: bytes,
     settings: SharedSettings,
     shared: Shared,
     *,
@@ -67,8 +66,8 @@ def console_application(
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
     counters = Counters(shared)
     surface = SurfaceServices(engine=stores.engine, counters=counters)
-    operators = Operators(stores.control, master_key)
-    kept = ConsoleSessions(stores.control, master_key, audit=audit)
+    operators = Operators(stores.control)
+    kept = ConsoleSessions(stores.control, audit=audit)
     services = ConsoleServices(
         control=stores.control,
         sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
@@ -84,7 +83,7 @@ def console_application(
         disk=lambda: shutil.disk_usage(directory.root)[::2],
         findings=Findings(directory.root).look,
         settings=Live(settings, lambda settings: settings).current,
-        evaluator=_evaluator(directory, stores, master_key, settings, counters),
+        evaluator=_evaluator(directory, stores, settings, counters),
         hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
     )
     with _looking(records, day, refusals):
@@ -105,13 +104,12 @@ def _looking(*histories: History) -> AbstractContextManager[None]:
 def _evaluator(
     directory: DataDirectory,
     stores: Stores,
-    master_key: bytes,
     settings: SharedSettings,
     counters: Counters,
 ) -> Callable[[], Service]:
     """Makes the service that answers questions; it admits no request, so it checks no key."""
     environment = settings.read().service.environment
-    keys = Authenticator(stores.control.records, key_pepper(master_key), environment)
+    keys = Authenticator(stores.control.records, KEY_PEPPER, environment)
 
     def build(settings: Settings) -> Service:
         rules = public_rules(settings, directory.limiter, counters)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 def private_application(
     directory: DataDirectory,
     stores: Stores,
-    master_key: bytes,
     settings: SharedSettings,
     shared: Shared,
 ) -> Iterator[WSGIApplication]:
@@ -47,7 +46,6 @@ def private_application(
     running = console_application(
         directory,
         stores,
-        master_key,
         settings,
         shared,
         totals=totals,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts import key_pepper
+from fleetcast.accounts import KEY_PEPPER
 from fleetcast.adapters.app import create_app as create_adapter_app
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.flushing import Flusher
@@ -41,7 +41,6 @@ class Opening:
 
     directory: DataDirectory
     stores: Stores
-    master_key: bytes = field(repr=False)
     settings: SharedSettings
     counters: Counters
     run: str
@@ -65,7 +64,7 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     current when a request began answers the request.
     """
     directory, stores, counters = opening.directory, opening.stores, opening.counters
-    with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
+    with _opened(stores, opening.settings, counters) as authenticator:
         usage = stores.usage(AccountRequests(counters.shared), opening.run)
         predictions = stores.predictions
         forecast = Live(opening.settings, lambda settings: settings.forecast)
@@ -99,7 +98,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     """Opens the adapter listener as `http_application` does. Raises `OperatorError`."""
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
-    with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
+    with _opened(stores, opening.settings, counters) as authenticator:
 
         def build(settings: Settings) -> HttpParts:
             files = directory.limiter, directory.adapter_limiter
@@ -124,7 +123,7 @@ def grpc_services(
 ) -> Iterator[GrpcServices]:
     """Opens the services of one gRPC process, and their stores."""
     stores = stores_of(directory, shared.read(), master_key, follow=True)
-    with _opened(stores, master_key, shared, counters) as authenticator:
+    with _opened(stores, shared, counters) as authenticator:
         yield GrpcServices(
             settings=Live(shared, lambda settings: settings).current,
             settings_descriptor=shared.descriptor,
@@ -137,14 +136,12 @@ def grpc_services(
 
 
 @contextmanager
-def _opened(
-    stores: Stores, master_key: bytes, shared: SharedSettings, counters: Counters
-) -> Iterator[Authenticator]:
+def _opened(stores: Stores, shared: SharedSettings, counters: Counters) -> Iterator[Authenticator]:
     environment = shared.read().service.environment
     ingest = Live(shared, lambda settings: settings.ingest)
     flusher = Flusher(stores.engine, ingest.current, counters)
     try:
         with flusher.running(), closing_unused(stores.engine):
-            yield Authenticator(stores.control.records, key_pepper(master_key), environment)
+            yield Authenticator(stores.control.records, KEY_PEPPER, environment)
     finally:
         stores.close()

@@ -16,7 +16,7 @@ from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fleetcast._core import Plane, Verified
+    from fleetcast._core import MasterKeys, Plane, Verified
     from fleetcast.engine.glances import Glance
 
 _OPEN_MAX = 1_024
@@ -43,7 +43,7 @@ class Engine:
     def __init__(
         self,
         directory: Path | str,
-        master_key: bytes,
+        master_key: bytes | MasterKeys,
         *,
         planes: Planes | None = None,
         open_max: int | None = None,
@@ -170,6 +170,13 @@ class Engine:
         Raises `StoreError`.
         """
         self._planes.bind(account_id, self._master_key)
+
+    def rewrap_plane(self, account_id: str) -> bool:
+        """Wraps an account's data key under the newest master key.
+
+        Returns false if that was done before. Raises `StoreError`.
+        """
+        return self._planes.rewrap(account_id, self._master_key)
 
     def save_plane(
         self,

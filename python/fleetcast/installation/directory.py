@@ -25,6 +25,11 @@ class DataDirectory:
     root: Path
 
     @property
+    def origin(self) -> Path:
+        """The data directory itself, also for copies of its stores."""
+        return self.root
+
+    @property
     def control(self) -> Path:
         """The control store."""
         return self.root / "control"

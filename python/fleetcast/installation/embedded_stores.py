@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, Usage
-from fleetcast.engine import Engine
+from fleetcast.engine import Engine, MasterKeys
 from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
+from fleetcast.security.handover import KnownKeys
 
 if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
@@ -29,9 +30,10 @@ class EmbeddedStores:
 
     def __init__(self, directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
         self._directory = directory
-        self._master_key = master_key
+        known = KnownKeys(directory.origin, settings.security)
+        self._master_key = MasterKeys(master_key, known)
         revision = directory.accounts_revision(settings)
-        self.control = ControlStore.embedded(directory.control, master_key, revision)
+        self.control = ControlStore.embedded(directory.control, self._master_key, revision)
 
     @cached_property
     def engine(self) -> Engine:

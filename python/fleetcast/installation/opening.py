@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ConsoleSessions, Keys, Operators, Tenants, key_pepper
+from fleetcast.accounts import ConsoleSessions, Keys, Operators, Tenants
 from fleetcast.installation.backend import stores_of
 from fleetcast.installation.read_only import readable
 from fleetcast.security.master_key import load_master_key
@@ -66,7 +66,7 @@ def opened(
         stores.prepare()
         audit = stores.audit()
         tenants = Tenants(stores.control, stores.engine, audit=audit)
-        keys = Keys(stores.control, key_pepper(master_key), audit=audit)
-        operators = Operators(stores.control, master_key, audit=audit)
-        sessions = ConsoleSessions(stores.control, master_key, audit=audit)
+        keys = Keys(stores.control, audit=audit)
+        operators = Operators(stores.control, audit=audit)
+        sessions = ConsoleSessions(stores.control, audit=audit)
         yield Installation(settings, master_key, stores, tenants, keys, operators, sessions)

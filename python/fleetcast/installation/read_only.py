@@ -53,6 +53,10 @@ class _Copies(DataDirectory):
     to_scan: bool
 
     @property
+    def origin(self) -> Path:
+        return self.source.root
+
+    @property
     def control(self) -> Path:
         return self._copied(self.source.control)
 

@@ -103,6 +103,24 @@ def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()
     return Renewed(names, certificate_end(folder / "server.pem"), kept is None)
 
 
+def turn_authority(folder: Path, old: bytes, new: bytes) -> None:
+    """Encrypts the authority's key under the master key `new`, if it is under `old`.
+
+    A key that neither opens is left. Raises `OSError`.
+    """
+    path = folder / "ca.key"
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), _password(old))
+    except (FileNotFoundError, ValueError):
+        return
+    encrypted = serialization.BestAvailableEncryption(_password(new))
+    staged = folder / f"ca.key.{os.getpid()}"
+    staged.unlink(missing_ok=True)  # of a process that was killed here
+    write_private(staged, key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, encrypted))
+    staged.replace(path)
+    sync_folder(folder)
+
+
 def certificate_end(path: Path) -> datetime:
     """End of the certificate's validity. Raises `OSError`, and `ValueError` if it is no PEM."""
     return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc

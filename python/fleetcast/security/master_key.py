@@ -11,12 +11,11 @@ import hashlib
 import hmac
 import os
 import secrets
-import shlex
 import stat
-import subprocess
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
+from fleetcast.security.key_command import printed_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Security
 
 MASTER_KEY_BYTES = 32
-_COMMAND_TIMEOUT_SECONDS = 30
+_CHECK_LABEL = "fleetcast backup check 1"
+KEY_ID_CHARACTERS = 16
+"""Length of the name of a master key."""
 _BEYOND_OWNER = 0o077
 _BEYOND_GROUP = 0o027
 _WITHOUT_IT = (
@@ -43,7 +44,7 @@ def create_master_key(path: Path) -> bytes:
 def load_master_key(directory: Path, settings: Security) -> bytes:
     """Returns the key of the settings. Raises `OperatorError`; no message holds key bytes."""
     if settings.master_key_command:
-        printed = _printed(settings.master_key_command)
+        printed = printed_by(settings.master_key_command)
         return _decoded(printed.strip(), "security.master_key_command")
     return read_master_key(directory / settings.master_key_file)
 
@@ -91,6 +92,16 @@ def derive(master_key: bytes, label: str) -> bytes:
     return hmac.digest(master_key, label.encode(), hashlib.sha256)
 
 
+def master_key_check(master_key: bytes) -> str:
+    """Returns a text that differs between master keys and reveals no part of a key."""
+    return derive(master_key, _CHECK_LABEL).hex()
+
+
+def key_id(master_key: bytes) -> str:
+    """Returns the name of a master key: the first 16 characters of its check."""
+    return master_key_check(master_key)[:KEY_ID_CHARACTERS]
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Writes a new file that only its owner can read, durably. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -121,23 +132,3 @@ def _decoded(line: str, source: str) -> bytes:
     held = f"{counts[0]} bytes" if counts else f"{len(line)} characters that are neither"
     message = f"{source} holds {held}: a master key is 32 bytes in hexadecimal or base64"
     raise OperatorError(message)
-
-
-def _printed(command: str) -> str:
-    try:
-        done = subprocess.run(  # noqa: S603 - the operator's own command, without a shell
-            shlex.split(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=_COMMAND_TIMEOUT_SECONDS,
-            check=True,
-        )
-        return done.stdout.decode("ascii")
-    except subprocess.CalledProcessError as error:
-        message = f"security.master_key_command ended with status {error.returncode}"
-    except subprocess.TimeoutExpired:
-        message = f"security.master_key_command took over {_COMMAND_TIMEOUT_SECONDS} seconds"
-    except (OSError, ValueError, IndexError):
-        message = "security.master_key_command cannot be run or does not print text"
-    raise OperatorError(message) from None

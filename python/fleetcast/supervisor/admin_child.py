@@ -39,11 +39,11 @@ def main() -> None:
 def _application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]:
     """The application of the worker, opened after its fork."""
     settings = SharedSettings(configuration.settings_fd)
-    directory, master_key = configuration.directory, configuration.master_key
-    stores = stores_of(directory, settings.read(), master_key, follow=True)
+    directory = configuration.directory
+    stores = stores_of(directory, settings.read(), configuration.master_key, follow=True)
     try:
         shared = Shared(configuration.counters_fd)
-        with private_application(directory, stores, master_key, settings, shared) as application:
+        with private_application(directory, stores, settings, shared) as application:
             yield application
     finally:
         stores.close()

@@ -48,12 +48,11 @@ def serve_http(listener: HttpListener) -> None:
         counters = Counters(Shared(configuration.counters_fd))
         ready = counters.gauge(sample("fleetcast_processes_ready", surface=listener.process))
         server.observe = _observer(counters)
-        directory, master_key = configuration.directory, configuration.master_key
-        stores = stores_of(directory, shared_settings.read(), master_key, follow=True)
+        directory, settings = configuration.directory, shared_settings.read()
+        stores = stores_of(directory, settings, configuration.master_key, follow=True)
         opening = Opening(
             directory=directory,
             stores=stores,
-            master_key=master_key,
             settings=shared_settings,
             counters=counters,
             run=configuration.run,

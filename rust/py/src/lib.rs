@@ -39,6 +39,8 @@ mod cluster;
 
 mod plane;
 
+mod master_keys;
+
 mod planes;
 
 mod adapted;
@@ -86,6 +88,7 @@ mod _core {
         grpc::{EndedCall, GrpcFront, GrpcNotice},
         limiter::LimiterFile,
         long_answer::LongAnswer,
+        master_keys::{MasterKeys, open_secret, seal_secret},
         plane::Plane,
         planes::{OpenPlanes, Planes},
         records::{Records, RecordsTransaction},

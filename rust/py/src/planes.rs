@@ -8,13 +8,15 @@ use pyo3::prelude::*;
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::plane;
+use fleetcast_core::storage::seal::{self, MasterKey, MasterKeys};
 use fleetcast_core::storage::store::{self, DirectoryPlanes, Link};
 use fleetcast_service::planes;
 
-use crate::arguments::{duration, key_of};
+use crate::arguments::duration;
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::gil::{asked, leave};
+use crate::master_keys::MasterKeyArgument;
 use crate::plane::Plane;
 use crate::results::{Saved, SavedFileParts, Stats, Verified, saved_files};
 
@@ -49,21 +51,23 @@ impl Planes {
         Self { planes: cluster.planes(), folder: None }
     }
 
-    fn create(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<()> {
-        let master_key = key_of(master_key)?;
-        self.detached(py, |planes| plane::Plane::create(planes, plane, master_key))
+    fn create(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<()> {
+        let master_key = master_key.keys()?.newest();
+        self.detached(py, |planes| plane::Plane::create(planes, plane, &master_key))
     }
 
     fn open(
         &self,
         py: Python<'_>,
         plane: &str,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         tenant_key: &str,
     ) -> PyResult<Plane> {
-        let master_key = key_of(master_key)?;
-        self.detached(py, |planes| plane::Plane::open(planes, plane, master_key, tenant_key))
-            .map(Plane::from)
+        let keys = master_key.keys()?;
+        self.detached(py, |planes| {
+            keys.open(|key| plane::Plane::open(planes, plane, key, tenant_key))
+        })
+        .map(Plane::from)
     }
 
     fn destroy(&self, py: Python<'_>, plane: &str) -> PyResult<()> {
@@ -74,32 +78,47 @@ impl Planes {
         self.detached(py, |planes| plane::Plane::peek(planes, plane)).map(Stats::from)
     }
 
-    fn verify(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<Verified> {
-        let master_key = key_of(master_key)?;
-        self.detached(py, |planes| plane::Plane::verify(planes, plane, master_key))
-            .map(Verified::from)
+    fn verify(
+        &self,
+        py: Python<'_>,
+        plane: &str,
+        master_key: MasterKeyArgument,
+    ) -> PyResult<Verified> {
+        let keys = master_key.keys()?;
+        self.detached(py, |planes| {
+            plane::Plane::verify(planes, plane, &key_of(planes, plane, &keys))
+        })
+        .map(Verified::from)
     }
 
     fn save(
         &self,
         py: Python<'_>,
         plane: &str,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         backup: &str,
         number: u64,
         before: Vec<SavedFileParts>,
     ) -> PyResult<Option<Saved>> {
-        let master_key = key_of(master_key)?;
+        let keys = master_key.keys()?;
         let before = saved_files(before);
         self.detached(py, |planes| {
-            plane::Plane::save((planes, plane), master_key, Path::new(backup), number, &before)
+            let save = |key: &[u8; 32]| {
+                plane::Plane::save((planes, plane), key, Path::new(backup), number, &before)
+            };
+            keys.open(save)
         })
         .map(|saved| saved.map(Saved::from))
     }
 
-    fn bind(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<bool> {
-        let master_key = key_of(master_key)?;
-        self.detached(py, |planes| plane::Plane::bind(planes, plane, master_key))
+    fn bind(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<bool> {
+        let keys = master_key.keys()?;
+        self.detached(py, |planes| keys.open(|key| plane::Plane::bind(planes, plane, key)))
+    }
+
+    fn rewrap(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<bool> {
+        let keys = master_key.keys()?;
+        self.detached(py, |planes| plane::Plane::rewrap(planes, plane, &keys))
     }
 
     #[pyo3(signature = (plane, new_master_key, saved_as, master_key, backup, files, content, *, borrow=false))]
@@ -107,21 +126,22 @@ impl Planes {
         &self,
         py: Python<'_>,
         plane: &str,
-        new_master_key: &[u8],
+        new_master_key: MasterKeyArgument,
         saved_as: &str,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         backup: &str,
         files: Vec<SavedFileParts>,
         content: [u8; 32],
         borrow: bool,
     ) -> PyResult<()> {
-        let (saved, new_master_key) = ((saved_as, key_of(master_key)?), key_of(new_master_key)?);
+        let (master_key, new_master_key) = (master_key.keys()?.newest(), new_master_key.keys()?);
         let files = saved_files(files);
         let link = if borrow { Link::Symbolic } else { Link::Hard };
         self.detached(py, |planes| {
             let backup = Path::new(backup);
-            let new = (planes, plane);
-            plane::Plane::restore(new, saved, new_master_key, backup, &files, &content, link)
+            let (new, saved) = ((planes, plane), (saved_as, &*master_key));
+            let new_key = new_master_key.newest();
+            plane::Plane::restore(new, saved, &new_key, backup, &files, &content, link)
         })
     }
 }
@@ -143,11 +163,11 @@ impl OpenPlanes {
     #[pyo3(signature = (planes, master_key, *, open_max, idle_seconds))]
     fn new(
         planes: &Planes,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         open_max: usize,
         idle_seconds: f64,
     ) -> PyResult<Self> {
-        let key = key_of(master_key)?;
+        let key = master_key.keys()?;
         let idle = duration(idle_seconds)?;
         let all = planes.planes.clone();
         Ok(Self(Arc::new(match &planes.folder {
@@ -188,6 +208,15 @@ impl OpenPlanes {
     fn close(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         leave(py, || Ok(texts(&self.0.close())))
     }
+}
+
+/// Returns the key that opens the key file of a plane, or any key for a damaged file.
+fn key_of(planes: &dyn store::Planes, plane: &str, keys: &MasterKeys) -> MasterKey {
+    let found = keys.open(|key| {
+        seal::unwrap(key, plane, &planes.wrapped_key(plane)?)?;
+        Ok(MasterKey::new(*key))
+    });
+    found.unwrap_or_else(|_| keys.newest())
 }
 
 fn texts(errors: &[Error]) -> Vec<String> {

@@ -14,10 +14,10 @@ use fleetcast_core::storage::records::{
 };
 use fleetcast_service::accounts::{Record, Tenant};
 
-use crate::arguments::key_of;
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::errors::records_error;
+use crate::master_keys::MasterKeyArgument;
 
 type ItemOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
@@ -40,10 +40,10 @@ fn sealed(
     records: Arc<dyn RecordStore>,
     name: &str,
     spaces: &[String],
-    master_key: &[u8],
+    master_key: MasterKeyArgument,
     counted: Option<CountedParts>,
 ) -> PyResult<SealedRecords> {
-    let store = SealedRecords::new(records, key_of(master_key)?, name, spaces);
+    let store = SealedRecords::new(records, master_key.keys()?, name, spaces);
     Ok(match counted {
         Some((spaces, file)) => store.counting(&spaces, &file),
         None => store,
@@ -65,7 +65,7 @@ impl Records {
         folder: PathBuf,
         name: &str,
         spaces: Vec<String>,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         counted: Option<CountedParts>,
     ) -> PyResult<Self> {
         let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
@@ -79,7 +79,7 @@ impl Records {
         folder: PathBuf,
         name: &str,
         spaces: Vec<String>,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         counted: Option<CountedParts>,
     ) -> PyResult<()> {
         let records = LmdbRecords::new(&folder, SealedRecords::spaces(&spaces), name.as_bytes());
@@ -101,7 +101,7 @@ impl Records {
         cluster: &Cluster,
         name: &str,
         spaces: Vec<String>,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
     ) -> PyResult<Self> {
         Ok(Self(Arc::new(sealed(cluster.records(name), name, &spaces, master_key, None)?)))
     }
@@ -113,7 +113,7 @@ impl Records {
         cluster: &Cluster,
         name: &str,
         spaces: Vec<String>,
-        master_key: &[u8],
+        master_key: MasterKeyArgument,
         follow: bool,
         counted: Option<CountedParts>,
     ) -> PyResult<Self> {
@@ -123,6 +123,20 @@ impl Records {
 
     fn is_of_master_key(&self, py: Python<'_>) -> PyResult<bool> {
         leave(py, || self.0.is_of_master_key())
+    }
+
+    fn secret<'py>(&self, py: Python<'py>, label: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let secret = leave(py, || self.0.secret(label))?;
+        Ok(PyBytes::new(py, &*secret))
+    }
+
+    fn keep_secret(&self, py: Python<'_>, label: &str, secret: [u8; 32]) -> PyResult<()> {
+        leave(py, || self.0.keep_secret(label, &secret))
+    }
+
+    fn turn(&self, py: Python<'_>, secrets: Vec<String>) -> PyResult<bool> {
+        let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        leave(py, || self.0.turn(&secrets))
     }
 
     fn is_sealed(&self, py: Python<'_>) -> PyResult<bool> {

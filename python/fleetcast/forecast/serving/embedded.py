@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from fleetcast.engine import MasterKeys
     from fleetcast.forecast.serving.tables import Quota
 
 _NAME = "fleetcast predictions 2"
@@ -26,7 +27,10 @@ class EmbeddedPredictions(PredictionStore):
     models: ModelFiles
 
     def __init__(
-        self, directory: Path, master_key: bytes, quotas: Mapping[str, Quota] = QUOTAS
+        self,
+        directory: Path,
+        master_key: bytes | MasterKeys,
+        quotas: Mapping[str, Quota] = QUOTAS,
     ) -> None:
         self._directory = directory
         self._folder = directory / "store"
@@ -57,6 +61,13 @@ class EmbeddedPredictions(PredictionStore):
             advice = "try again, or move it away: forecasts are made anew"
             message = f"{self._folder} cannot be taken over from 0.3.0: {error}; {advice}"
             raise OperatorError(message) from error
+
+    def turn(self) -> bool:
+        """Seals all records under the newest master key; returns false if that was done before.
+
+        Raises `PredictionStoreUnavailable`; no record is changed then.
+        """
+        return self._folder.exists() and super().turn()
 
     def check(self) -> None:
         """Checks all records, if there are any. Raises `PredictionStoreUnavailable`."""

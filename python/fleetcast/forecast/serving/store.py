@@ -99,6 +99,16 @@ class PredictionStore:
         """Seals what fleetcast 0.3.0 wrote. Raises `StoreError`."""
         self._store.take_over([FENCE])
 
+    def turn(self) -> bool:
+        """Seals all records under the newest master key; returns false if that was done before.
+
+        Raises `PredictionStoreUnavailable`; no record is changed then.
+        """
+        try:
+            return self._store.turn([])
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
     def check(self) -> None:
         """Checks that every record is the last write to its place.
 

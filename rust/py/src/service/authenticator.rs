@@ -23,8 +23,8 @@ impl Authenticator {
 #[pymethods]
 impl Authenticator {
     #[new]
-    fn new(records: &Records, pepper: &[u8], environment: &str) -> Self {
-        Self(Arc::new(accounts::Authenticator::new(records.shared(), pepper, environment)))
+    fn new(records: &Records, pepper: &str, environment: &str) -> Self {
+        Self(Arc::new(accounts::Authenticator::of_store(records.shared(), pepper, environment)))
     }
 
     #[pyo3(signature = (key, *, now))]

@@ -4,11 +4,11 @@
 //! files are unchanged.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::Error;
-use fleetcast_core::storage::records::{RecordStore, RecordTransaction, StateMark};
+use fleetcast_core::storage::records::{RecordStore, RecordTransaction, SealedRecords, StateMark};
 
 use super::record::Record;
 use super::records::{ApiKey, Identity, Tenant};
@@ -36,7 +36,7 @@ pub enum Rejection {
 /// Checks keys for one environment. Safe to share between threads.
 pub struct Authenticator {
     records: Arc<dyn RecordStore>,
-    hasher: SecretHasher,
+    pepper: Pepper,
     environment: String,
     known: RwLock<HashMap<String, Arc<KeyRecords>, foldhash::fast::RandomState>>,
 }
@@ -49,6 +49,32 @@ struct KeyRecords {
     identity: Option<Arc<Identity>>,
 }
 
+/// The secret of the hashes in the records.
+enum Pepper {
+    Given(SecretHasher),
+    /// A secret of the store, read with the first request.
+    Kept {
+        store: Arc<SealedRecords>,
+        label: String,
+        read: OnceLock<SecretHasher>,
+    },
+}
+
+impl Pepper {
+    fn hasher(&self) -> Result<&SecretHasher, Error> {
+        match self {
+            Self::Given(hasher) => Ok(hasher),
+            Self::Kept { store, label, read } => {
+                if let Some(hasher) = read.get() {
+                    return Ok(hasher);
+                }
+                let pepper = store.secret(label)?;
+                Ok(read.get_or_init(|| SecretHasher::new(&*pepper)))
+            }
+        }
+    }
+}
+
 impl Authenticator {
     /// Makes an authenticator that reads `records`. `pepper` is the secret of the hashes in the
     /// records.
@@ -56,10 +82,20 @@ impl Authenticator {
     pub fn new(records: Arc<dyn RecordStore>, pepper: &[u8], environment: &str) -> Self {
         Self {
             records,
-            hasher: SecretHasher::new(pepper),
+            pepper: Pepper::Given(SecretHasher::new(pepper)),
             environment: environment.to_owned(),
             known: RwLock::default(),
         }
+    }
+
+    /// Makes an authenticator that reads `records`, whose secret with this label is the secret of
+    /// the hashes. The first request reads the secret.
+    #[must_use]
+    pub fn of_store(records: Arc<SealedRecords>, label: &str, environment: &str) -> Self {
+        let (store, label) = (Arc::clone(&records), label.to_owned());
+        let pepper = Pepper::Kept { store, label, read: OnceLock::new() };
+        let environment = environment.to_owned();
+        Self { records, pepper, environment, known: RwLock::default() }
     }
 
     /// Returns the identity behind the text of a key. `now` is in seconds since 1970.
@@ -96,7 +132,8 @@ impl Authenticator {
     fn identity(&self, text: &SecretText<'_>, now: i64) -> Result<Arc<Identity>, Rejection> {
         let known = self.records_of(text.id).map_err(Rejection::Unavailable)?;
         let hash = known.as_ref().map(|known| &known.hash);
-        let is_genuine = self.hasher.proves(text.secret, hash);
+        let hasher = self.pepper.hasher().map_err(Rejection::Unavailable)?;
+        let is_genuine = hasher.proves(text.secret, hash);
         let known = known.filter(|_| is_genuine).ok_or(Rejection::InvalidKey)?;
         let is_for_here = [&*known.key.environment, text.environment]
             .iter()

@@ -49,10 +49,14 @@ impl FileStates {
     /// Other processes write to the files all the time, but a plane only grows. A mapped file that
     /// was cut short must not be read.
     pub(super) fn carry(&self, earlier: &Self) -> bool {
-        self.plane.size >= earlier.plane.size
-            && self.plane.id == earlier.plane.id
+        self.keep_plane(earlier)
             && self.key.id == earlier.key.id
             && self.key.modified == earlier.key.modified
+    }
+
+    /// Returns true if at most the key was replaced since the `earlier` states.
+    pub(super) fn keep_plane(&self, earlier: &Self) -> bool {
+        self.plane.size >= earlier.plane.size && self.plane.id == earlier.plane.id
     }
 
     /// Returns true if the plane has grown since the `earlier` states.

@@ -14,10 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use zeroize::Zeroizing;
-
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::plane::Plane;
+use fleetcast_core::storage::seal::MasterKeys;
 use fleetcast_core::storage::store::Planes;
 
 pub use open_plane::OpenPlane;
@@ -34,7 +33,7 @@ pub struct OpenPlanes {
     planes: Arc<dyn Planes>,
     /// `None` for planes in a database.
     folder: Option<PathBuf>,
-    master_key: Zeroizing<[u8; 32]>,
+    keys: MasterKeys,
     open_max: usize,
     idle: Duration,
     slots: RwLock<HashMap<Arc<str>, Arc<PlaneSlot>>>,
@@ -48,7 +47,7 @@ impl OpenPlanes {
     pub fn in_folder(
         planes: Arc<dyn Planes>,
         folder: &Path,
-        master_key: &[u8; 32],
+        master_key: impl Into<MasterKeys>,
         open_max: usize,
         idle: Duration,
     ) -> Self {
@@ -61,14 +60,14 @@ impl OpenPlanes {
     #[must_use]
     pub fn in_database(
         planes: Arc<dyn Planes>,
-        master_key: &[u8; 32],
+        master_key: impl Into<MasterKeys>,
         open_max: usize,
         idle: Duration,
     ) -> Self {
         Self {
             planes,
             folder: None,
-            master_key: Zeroizing::new(*master_key),
+            keys: master_key.into(),
             open_max,
             idle,
             slots: RwLock::default(),
@@ -123,8 +122,13 @@ impl OpenPlanes {
         if let Some(plane) = slot.standing()? {
             return Ok(plane); // another thread has opened it in the meantime
         }
+        let is_same = |plane: &Plane| plane.is_of_key_file(&*self.planes, account_id, &self.keys);
+        if let Some(plane) = slot.rewrapped(is_same)? {
+            return Ok(plane);
+        }
         self.note(turn.close());
-        turn.open(|| Plane::open(&*self.planes, account_id, &self.master_key, tenant_key))
+        let open = |key: &[u8; 32]| Plane::open(&*self.planes, account_id, key, tenant_key);
+        turn.open(|| self.keys.open(open))
     }
 
     /// Closes an account's plane if it is still `of`, so that the next use opens it again.
@@ -146,10 +150,12 @@ impl OpenPlanes {
     /// Closes planes that were idle for a while, planes that were deleted, and planes above the
     /// bound. Returns the errors of flushes before planes were closed, here or in [`Self::open`].
     ///
-    /// A tenant's deletion destroys its key. Every process that has the plane open closes it here,
-    /// which frees the key in memory and the space of the files. For planes in a database, `known`
-    /// returns the existing accounts. If it returns `None`, no plane counts as deleted.
+    /// An old master key leaves memory here, once only the new key is in force. A tenant's deletion
+    /// destroys its key. Every process that has the plane open closes it here, which frees the key
+    /// in memory and the space of the files. For planes in a database, `known` returns the existing
+    /// accounts. If it returns `None`, no plane counts as deleted.
     pub fn close_unused(&self, known: impl FnOnce() -> Option<HashSet<String>>) -> Vec<Error> {
+        self.keys.forget_old();
         let all = self.all();
         // Read after the planes, so that the account of a plane that was just opened is known.
         let known = if self.folder.is_none() { known() } else { None };

@@ -99,6 +99,29 @@ impl PlaneSlot {
         Ok(Some(seen.plane))
     }
 
+    /// Returns the plane if it is open and only its key file was replaced, by a file with the same
+    /// data key: the master key has turned. `is_same` compares the keys.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::standing`].
+    pub(super) fn rewrapped(
+        &self,
+        is_same: impl FnOnce(&Plane) -> bool,
+    ) -> Result<Option<Arc<OpenPlane>>> {
+        let Some(seen) = self.state().opened.clone() else { return Ok(None) };
+        let files = self.folder.as_ref().map(Folder::files).transpose()?;
+        let is_kept = files.zip(seen.files).is_some_and(|(files, seen)| files.keep_plane(&seen));
+        if !is_kept || !seen.plane.for_a_call().is_ok_and(|plane| is_same(&plane)) {
+            return Ok(None);
+        }
+        if let Some(opened) = &mut self.state().opened
+            && Arc::ptr_eq(&opened.plane, &seen.plane)
+        {
+            opened.files = files;
+        }
+        Ok(Some(seen.plane))
+    }
+
     /// Waits until no other thread opens or closes the plane.
     pub(super) fn turn(&self) -> SlotTurn<'_> {
         let damage = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,6 +7,8 @@ use super::random::PLANE_ID_LEN;
 use super::sealer::{BlobKind, Sealer};
 use crate::model::error::{Error, Result};
 
+/// Name of the file in errors.
+pub(super) const KEY_FILE: &str = "the key file";
 const KEY_FILE_MAGIC: &[u8; 8] = b"fleetkey";
 const KEY_FILE_VERSION: u8 = 2;
 /// Version of fleetcast 0.3.0, whose key files were valid for any plane.
@@ -45,7 +47,7 @@ pub fn unwrap(master_key: &[u8; 32], plane: &str, key_file: &[u8]) -> Result<Pla
             let advice = "Planes.bind takes it over";
             return Error::Foreign { what: format!("the plane is of fleetcast 0.3.0: {advice}") };
         }
-        Error::Corrupt { what: "the key file" }
+        Error::Corrupt { what: KEY_FILE }
     })
 }
 
@@ -56,7 +58,7 @@ pub fn unwrap(master_key: &[u8; 32], plane: &str, key_file: &[u8]) -> Result<Pla
 /// Returns [`Error::Corrupt`] if the file is damaged or was sealed under another master key.
 pub fn unwrap_unbound(master_key: &[u8; 32], key_file: &[u8]) -> Result<PlaneKey> {
     let parts = unwrap_parts(master_key, UNBOUND_VERSION, &[], key_file);
-    parts.ok_or(Error::Corrupt { what: "the key file" })
+    parts.ok_or(Error::Corrupt { what: KEY_FILE })
 }
 
 fn unwrap_parts(

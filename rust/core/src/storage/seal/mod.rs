@@ -14,11 +14,14 @@ mod sealer;
 
 mod key_file;
 
+mod master_keys;
+
 #[cfg(test)]
 mod tests;
 
 pub use key::DataKey;
 pub use key_file::{PlaneKey, unwrap, unwrap_unbound, wrap};
+pub use master_keys::{KeySource, MasterKey, MasterKeys, open_secret, seal_secret};
 pub use random::{PLANE_ID_LEN, fill_random, random_plane_id};
 pub use sealer::{BlobKind, SEAL_OVERHEAD, Sealer, blob_id};
 pub use segment::SegmentSealer;

@@ -71,16 +71,27 @@ impl Planes for DirectoryPlanes {
     }
 
     fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
-        write_key(&self.folder(plane), wrapped_key)
+        let folder = self.folder(plane);
+        // A key that is being destroyed must not come back.
+        let _turn = turn(&folder)?;
+        let key = folder.join(KEY_NAME);
+        if key.exists() { write_key(&folder, wrapped_key) } else { Err(Error::missing(&key)) }
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {
         let folder = self.folder(plane);
         let key = folder.join(KEY_NAME);
-        match std::fs::remove_file(&key) {
-            Err(error) if !is_gone(&error) => return Err(Error::io("remove", &key, error)),
-            _ => {}
+        let turn = turn(&folder).or_else(|error| match error {
+            Error::Missing(_) => Ok(None),
+            error => Err(error),
+        })?;
+        for name in [KEY_NAME, STAGED_KEY_NAME] {
+            match std::fs::remove_file(folder.join(name)) {
+                Err(error) if !is_gone(&error) => return Err(Error::io("remove", &key, error)),
+                _ => {}
+            }
         }
+        drop(turn);
         for _ in 0..REMOVALS_MAX {
             if std::fs::remove_dir_all(&folder).is_ok() || !folder.exists() {
                 break;
@@ -92,6 +103,22 @@ impl Planes for DirectoryPlanes {
     fn counts(&self, plane: &str) -> Result<PeekedCounts> {
         LmdbStore::peek(&self.folder(plane))
     }
+}
+
+/// Takes the right to replace or to destroy the key in a folder, until the file is dropped.
+///
+/// # Errors
+/// Returns [`Error::Missing`] if the folder does not exist, and [`Error::Io`].
+fn turn(folder: &Path) -> Result<Option<File>> {
+    let locked = || {
+        let opened = File::open(folder)?;
+        opened.lock()?;
+        Ok(opened)
+    };
+    locked().map(Some).map_err(|error| match error {
+        error if is_gone(&error) => Error::missing(folder),
+        error => Error::io("lock", folder, error),
+    })
 }
 
 fn is_gone(error: &std::io::Error) -> bool {

@@ -1,5 +1,7 @@
 //! Planes that are closed: for room, after a while, after a failure or for good.
 
+use std::fs;
+
 use super::*;
 
 #[test]
@@ -151,4 +153,15 @@ fn threads_that_need_more_planes_than_may_be_open_disturb_nobody() {
     for number in 0..ACCOUNTS {
         assert_eq!(house.rows(&format!("a{number}")), 75);
     }
+}
+
+#[test]
+fn a_destroyed_key_does_not_come_back() {
+    let house = House::new(1, 8);
+    let key = house.counted.wrapped_key("a0").unwrap();
+    house.counted.destroy("a0").unwrap();
+    assert!(matches!(house.counted.replace_key("a0", &key), Err(Error::Missing(_))));
+    fs::create_dir(house.folder("a0")).unwrap(); // as if a file could not be removed
+    assert!(matches!(house.counted.replace_key("a0", &key), Err(Error::Missing(_))));
+    assert!(!house.folder("a0").join("key").exists());
 }

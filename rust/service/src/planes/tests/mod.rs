@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::Acknowledgement;
+use fleetcast_core::storage::seal::MasterKey;
 use fleetcast_core::storage::store::{DirectoryPlanes, PeekedCounts, Store};
 use fleetcast_core::wire::Format;
 use tempfile::TempDir;

@@ -84,6 +84,25 @@ fn another_key_is_another_plane() {
 }
 
 #[test]
+fn a_plane_stays_open_while_its_key_is_wrapped_again() {
+    let known = || Some([[8; 32], KEY].map(MasterKey::new).to_vec());
+    let keys = MasterKeys::following(&KEY, Box::new(known));
+    let house = House::made(1, |counted, folder| {
+        OpenPlanes::in_folder(counted, folder, keys.clone(), 8, IDLE)
+    });
+    let plane = house.open("a0");
+    keys.renew();
+    assert!(Plane::rewrap(&*house.counted, "a0", &keys).unwrap());
+    assert!(!Plane::rewrap(&*house.counted, "a0", &keys).unwrap());
+    assert!(Arc::ptr_eq(&plane, &house.open("a0")));
+    assert_eq!(house.openings(), 1);
+    house.open.release("a0", None).unwrap();
+    house.open("a0");
+    house.open.release("a0", None).unwrap();
+    assert!(Plane::open(&*house.counted, "a0", &KEY, "acme").is_err());
+}
+
+#[test]
 fn a_damaged_plane_is_opened_again_only_when_its_files_change() {
     let house = House::new(1, 8);
     write(&house.open("a0"), Acknowledgement::Durable);

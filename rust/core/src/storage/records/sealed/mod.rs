@@ -16,6 +16,10 @@ mod context;
 
 mod snapshot;
 
+mod taking_over;
+
+mod turning;
+
 #[cfg(test)]
 mod tests;
 
@@ -23,18 +27,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::context::{CountedSpaces, SealContext, each, stored_head};
+use self::context::{CountedSpaces, SealContext, stored_head};
 use self::head::RecordsHead;
 use self::revision::RevisionFile;
-use self::seal::{HEAD, OPEN_CHECK_KEY, RecordSeal};
+use self::seal::{FACTS, HEAD, OPEN_CHECK_KEY, OPEN_FACTS, RecordSeal};
 use self::snapshot::SealedSnapshot;
-use super::interface::{Changes, Item, RecordSnapshot, RecordStore, StateMark};
-use crate::model::error::Result;
-
-/// Space of the facts about the store.
-const FACTS: &str = "facts";
-/// Space of the facts of a store that was written without a seal.
-const OPEN_FACTS: &str = "";
+use super::interface::{Changes, RecordSnapshot, RecordStore, StateMark};
+use crate::model::error::{Error, Result};
+use crate::storage::seal::MasterKeys;
 
 /// A store whose records are sealed.
 pub struct SealedRecords {
@@ -56,14 +56,14 @@ impl SealedRecords {
     #[must_use]
     pub fn new(
         records: Arc<dyn RecordStore>,
-        master_key: &[u8; 32],
+        master_key: impl Into<MasterKeys>,
         name: &str,
         spaces: &[String],
     ) -> Self {
         let mut spaces = spaces.to_vec();
         spaces.push(FACTS.to_owned());
-        let (seal, place) = (RecordSeal::new(master_key, name), records.place());
-        let sealed = Arc::new(SealContext { seal, place, spaces, counted: None });
+        let place = records.place();
+        let sealed = Arc::new(SealContext::new(master_key.into(), name, place, spaces));
         Self { records, sealed, is_checked: AtomicBool::new(false) }
     }
 
@@ -84,31 +84,31 @@ impl SealedRecords {
     /// they are made.
     ///
     /// # Errors
-    /// Returns [`crate::model::error::Error::Io`] if the system has no random bytes.
+    /// Returns [`Error::Io`] if the system has no random bytes.
     pub fn beginning(&self) -> Result<Changes> {
         let mut changes = Changes::new();
-        self.sealed.put_head(&mut changes, &RecordsHead::new()?)?;
+        SealContext::put_head(&self.sealed.newest(), &mut changes, &RecordsHead::new()?)?;
         Ok(changes)
     }
 
     /// Replaces the file of the store's revision, without reading it.
     ///
     /// # Errors
-    /// Returns [`crate::model::error::Error::Io`] or [`crate::model::error::Error::DiskFull`] if the
-    /// file cannot be written, and the errors of [`RecordStore::begin`].
+    /// Returns [`Error::Io`] or [`Error::DiskFull`] if the file cannot be written, and the errors
+    /// of [`RecordStore::begin`].
     pub fn note(&self) -> Result<()> {
         let Some(counted) = &self.sealed.counted else { return Ok(()) };
-        let head = self.sealed.head(&mut *self.records.begin(false)?)?;
-        counted.file.prepare(&self.sealed.seal, &head)?.publish()
+        let (mut snapshot, seal) = self.snapshot(false)?;
+        let head = self.sealed.head(&mut *snapshot, &seal)?;
+        counted.file.prepare(&seal, &head)?.publish()
     }
 
-    /// Returns true if the store was made with this master key.
+    /// Returns true if the store is sealed under a known master key.
     ///
     /// # Errors
     /// Returns the errors of [`RecordStore::begin`].
     pub fn is_of_master_key(&self) -> Result<bool> {
-        let mut snapshot = self.records.begin(false)?;
-        let seal = &self.sealed.seal;
+        let (mut snapshot, seal) = self.snapshot(false)?;
         if let Some(head) = stored_head(&mut *snapshot)? {
             return Ok(seal.knows(&head));
         }
@@ -128,75 +128,29 @@ impl SealedRecords {
     /// record may be missing.
     ///
     /// # Errors
-    /// Returns [`crate::model::error::Error::Foreign`] if a record is not as it was written or the
-    /// store is an older copy, and the errors of [`RecordStore::begin`].
+    /// Returns [`Error::Foreign`] if a record is not as it was written or the store is an older
+    /// copy, and the errors of [`RecordStore::begin`].
     pub fn check(&self) -> Result<()> {
+        match self.check_once() {
+            // The master key may have turned after the file was read.
+            Err(Error::Foreign { .. }) if self.sealed.keys.can_turn() => self.check_once(),
+            outcome => outcome,
+        }
+    }
+
+    fn check_once(&self) -> Result<()> {
         // The file is read before the records, because it is never ahead of them.
         let counted = self.sealed.counted.as_ref();
         let noted = counted.map(|counted| counted.file.read()).transpose()?.flatten();
         self.records.renew()?;
-        let head = self.sealed.check(&mut *self.records.begin(false)?)?;
+        let (mut snapshot, seal) = self.snapshot(false)?;
+        let head = self.sealed.check(&mut *snapshot, &seal)?;
         if let Some(counted) = counted {
-            counted.file.compare(noted, &self.sealed.seal, &head, &self.sealed.place)?;
+            let open = |noted: &[u8]| self.sealed.open_revision(noted);
+            counted.file.compare(noted, open, &seal, &head, &self.sealed.place)?;
         }
         self.is_checked.store(true, Ordering::Release);
         Ok(())
-    }
-
-    /// Returns the records of a space of a store without a seal. Returns no records for other
-    /// stores.
-    ///
-    /// # Errors
-    /// Returns the errors of [`RecordStore::begin`].
-    pub fn unsealed(&self, space: &str) -> Result<Vec<Item>> {
-        let mut snapshot = self.records.begin(false)?;
-        let mut found = Vec::new();
-        if stored_head(&mut *snapshot)?.is_none() {
-            each(&mut *snapshot, space, |key, value| {
-                found.push((key, value));
-                Ok(())
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Seals a store that was written without a seal, in one transaction: all records in its
-    /// spaces, and the facts under these keys. Returns false if the store is already sealed.
-    ///
-    /// # Errors
-    /// Returns the errors of [`RecordStore::begin`] and [`RecordSnapshot::commit`]. Returns
-    /// [`crate::model::error::Error::Foreign`] if the file of its revision says that the store was
-    /// sealed before.
-    pub fn take_over(&self, facts: &[&[u8]]) -> Result<bool> {
-        if self.is_sealed()? {
-            return Ok(false);
-        }
-        let mut snapshot = self.records.begin(true)?;
-        if stored_head(&mut *snapshot)?.is_some() {
-            return Ok(false); // another process was faster
-        }
-        if let Some(counted) = &self.sealed.counted {
-            counted.file.refuse_unsealed(&self.sealed.place)?;
-        }
-        let (mut changes, mut found) = (Changes::new(), Changes::new());
-        for space in &self.sealed.spaces {
-            let records = found.entry(space.clone()).or_default();
-            each(&mut *snapshot, space, |key, value| {
-                records.insert(key, Some(value));
-                Ok(())
-            })?;
-        }
-        for (key, value) in facts.iter().zip(snapshot.get_all(OPEN_FACTS, facts)?) {
-            if value.is_some() {
-                found.entry(FACTS.to_owned()).or_default().insert(key.to_vec(), value);
-                changes.entry(OPEN_FACTS.to_owned()).or_default().insert(key.to_vec(), None);
-            }
-        }
-        changes.entry(OPEN_FACTS.to_owned()).or_default().insert(OPEN_CHECK_KEY.to_vec(), None);
-        let mut head = RecordsHead::new()?;
-        self.sealed.seal_all(&mut head, &found, &mut changes)?;
-        self.sealed.commit(snapshot, changes, &head, true)?;
-        Ok(true)
     }
 
     /// Checks the store at the first use: all records if changes are counted, otherwise the head.
@@ -207,9 +161,23 @@ impl SealedRecords {
         if self.sealed.counted.is_some() {
             return self.check();
         }
-        self.sealed.head(&mut *self.records.begin(false)?)?;
+        let (mut snapshot, seal) = self.snapshot(false)?;
+        self.sealed.head(&mut *snapshot, &seal)?;
         self.is_checked.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Begins a snapshot of the stored records, and returns it with their seal.
+    fn snapshot(&self, writes: bool) -> Result<(Box<dyn RecordSnapshot>, Arc<RecordSeal>)> {
+        let mut snapshot = self.records.begin(writes)?;
+        if let Some(seal) = self.sealed.seal_of(&mut *snapshot)? {
+            return Ok((snapshot, seal));
+        }
+        drop(snapshot); // other processes must not wait for the source of the keys
+        self.sealed.keys.renew();
+        let mut snapshot = self.records.begin(writes)?;
+        let seal = self.sealed.seal_of(&mut *snapshot)?;
+        Ok((snapshot, seal.unwrap_or_else(|| self.sealed.seal())))
     }
 }
 
@@ -220,8 +188,8 @@ impl RecordStore for SealedRecords {
 
     fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
         self.ready()?;
-        let snapshot = self.records.begin(writes)?;
-        Ok(Box::new(SealedSnapshot { snapshot, sealed: Arc::clone(&self.sealed) }))
+        let (snapshot, seal) = self.snapshot(writes)?;
+        Ok(Box::new(SealedSnapshot { snapshot, seal, sealed: Arc::clone(&self.sealed) }))
     }
 
     fn mark(&self) -> Result<StateMark> {

@@ -54,17 +54,19 @@ impl RevisionFile {
     }
 
     /// Compares a store with the revision that the file had before, and brings the file up to date.
+    /// `open` opens the content of the file.
     ///
     /// # Errors
     /// Returns [`Error::Foreign`] if the file is of a later state or of another store.
     pub(super) fn compare(
         &self,
         sealed: Option<Vec<u8>>,
+        open: impl FnOnce(&[u8]) -> Option<RecordsHead>,
         seal: &RecordSeal,
         head: &RecordsHead,
         place: &str,
     ) -> Result<()> {
-        let noted = sealed.map(|sealed| seal.open_revision(&sealed));
+        let noted = sealed.map(|sealed| open(&sealed));
         let file = self.0.display();
         let fault = match noted {
             Some(None) => format!("{file} is damaged or of another master key"),

@@ -1,11 +1,16 @@
 //! Seals records, each for its place.
 
 use ring::hmac;
+use zeroize::Zeroizing;
 
 use super::head::RecordsHead;
 use crate::model::error::{Error, Result};
 use crate::storage::seal::{BlobKind, DataKey, Sealer, blob_id};
 
+/// Space of the facts about the store.
+pub(super) const FACTS: &str = "facts";
+/// Space of the facts of a store that was written without a seal.
+pub(super) const OPEN_FACTS: &str = "";
 /// The space of the head, and its key there.
 pub(super) const HEAD: (&str, &[u8]) = ("seal", b"head");
 
@@ -21,6 +26,9 @@ const OPEN_CHECK_LABEL: &[u8] = b"fleetcast control store check 1";
 /// Seals and opens the records of one store.
 pub(super) struct RecordSeal {
     sealer: Sealer,
+    master_key: Zeroizing<[u8; 32]>,
+    /// First bytes of the heads that this seal makes.
+    check: [u8; CHECK_LEN],
     /// The value under [`OPEN_CHECK_KEY`] for this master key.
     pub(super) open_check: [u8; 32],
 }
@@ -28,14 +36,18 @@ pub(super) struct RecordSeal {
 impl RecordSeal {
     /// Makes the seal of the store with this name under a master key.
     pub(super) fn new(master_key: &[u8; 32], store: &str) -> Self {
-        let derived = |label: &[u8]| {
-            let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master_key), label);
-            <[u8; 32]>::try_from(mac.as_ref()).expect("SHA-256 has 32 bytes")
-        };
+        let derived = |label: &[u8]| derived(master_key, label);
         let name = derived(&[KEY_LABEL, b"/", store.as_bytes()].concat());
         let (id, _) = name.split_first_chunk().expect("32 bytes are more than 16");
         let sealer = Sealer::new(&DataKey::from_bytes(&derived(KEY_LABEL)), *id);
-        Self { sealer, open_check: derived(OPEN_CHECK_LABEL) }
+        let check = sealer.name_hash(b"master key check");
+        let open_check = derived(OPEN_CHECK_LABEL);
+        Self { sealer, master_key: Zeroizing::new(*master_key), check, open_check }
+    }
+
+    /// Derives a secret for one purpose from the master key.
+    pub(super) fn derived(&self, label: &str) -> [u8; 32] {
+        derived(&self.master_key, label.as_bytes())
     }
 
     pub(super) fn seal(&self, space: &str, key: &[u8], plain: &[u8]) -> Result<Vec<u8>> {
@@ -55,7 +67,7 @@ impl RecordSeal {
 
     pub(super) fn seal_head(&self, head: &RecordsHead) -> Result<Vec<u8>> {
         let sealed = self.seal(HEAD.0, HEAD.1, &head.encode())?;
-        Ok([self.check().as_slice(), &sealed].concat())
+        Ok([self.check.as_slice(), &sealed].concat())
     }
 
     pub(super) fn open_head(&self, sealed: &[u8]) -> Result<RecordsHead> {
@@ -66,7 +78,7 @@ impl RecordSeal {
 
     /// Returns true if a head was sealed under this master key, even if the head is damaged.
     pub(super) fn knows(&self, sealed: &[u8]) -> bool {
-        sealed.starts_with(&self.check())
+        sealed.starts_with(&self.check)
     }
 
     pub(super) fn seal_revision(&self, head: &RecordsHead) -> Result<Vec<u8>> {
@@ -77,10 +89,16 @@ impl RecordSeal {
         let opened = self.sealer.open_at(BlobKind::Record, REVISION_PLACE, sealed).ok()?;
         RecordsHead::decode(&opened)
     }
+}
 
-    fn check(&self) -> [u8; CHECK_LEN] {
-        self.sealer.name_hash(b"master key check")
-    }
+fn derived(master_key: &[u8; 32], label: &[u8]) -> [u8; 32] {
+    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master_key), label);
+    mac.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+/// Returns the key of the fact that keeps the secret for a purpose.
+pub(super) fn secret_key(label: &str) -> Vec<u8> {
+    [b"secret/", label.as_bytes()].concat()
 }
 
 /// Returns the place of a record. The length of the space's name comes first, so two spaces never

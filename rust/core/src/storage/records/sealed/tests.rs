@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::testing::{SPACES, agrees, transactions};
-use super::super::{LmdbRecords, MemoryRecords, RecordTransaction};
+use super::super::{Item, LmdbRecords, MemoryRecords, RecordTransaction};
 use super::*;
+use crate::storage::seal::MasterKey;
 
 const KEY: [u8; 32] = [1; 32];
 
@@ -167,7 +168,7 @@ fn what_was_written_without_a_seal_is_taken_over_once() {
     assert!(!store.is_sealed().unwrap());
     put(&*records, &[(OPEN_FACTS, OPEN_CHECK_KEY, &[3; 32])]).unwrap();
     assert!(!store.is_of_master_key().unwrap());
-    put(&*records, &[(OPEN_FACTS, OPEN_CHECK_KEY, &store.sealed.seal.open_check)]).unwrap();
+    put(&*records, &[(OPEN_FACTS, OPEN_CHECK_KEY, &store.sealed.seal().open_check)]).unwrap();
     assert!(store.is_of_master_key().unwrap());
     assert!(failure(get(&store, "a", b"k")).contains("without the master key"));
     assert_eq!(store.unsealed("a").unwrap(), [(b"k".to_vec(), b"one".to_vec())]);
@@ -287,4 +288,69 @@ fn a_store_that_lost_its_seal_is_not_taken_over() {
     view.commit().unwrap();
     raw.close();
     assert!(failure(files.store().take_over(&[])).contains("has no seal, and "));
+}
+
+const NEW_KEY: [u8; 32] = [2; 32];
+
+/// Master keys that begin with `key` and may become `known`.
+fn turning(key: [u8; 32], known: &'static [[u8; 32]]) -> MasterKeys {
+    let source = || Some(known.iter().copied().map(MasterKey::new).collect());
+    MasterKeys::following(&key, Box::new(source))
+}
+
+#[test]
+fn a_turn_seals_all_records_again_and_open_stores_follow() {
+    let records = Arc::<MemoryRecords>::default();
+    let store = |keys| SealedRecords::new(Arc::clone(&records) as _, keys, "store", &spaces());
+    let (one, other) = (store(turning(KEY, &[NEW_KEY, KEY])), store(turning(KEY, &[NEW_KEY, KEY])));
+    put(&one, &[("a", b"k", b"one"), ("b", b"k", b"two")]).unwrap();
+    let secret = other.secret("pepper").unwrap();
+    let before = other.begin(false).unwrap();
+    assert!(one.turn(&["pepper"]).unwrap());
+    assert!(!one.turn(&["pepper"]).unwrap());
+    assert_eq!(RecordTransaction::new(before).get("a", b"k").unwrap(), Some(b"one".to_vec()));
+    put(&other, &[("a", b"l", b"three")]).unwrap();
+    let fresh = store((&NEW_KEY).into());
+    for store in [&one, &other, &fresh] {
+        assert_eq!(get(store, "b", b"k").unwrap(), Some(b"two".to_vec()));
+        assert_eq!(store.secret("pepper").unwrap(), secret);
+        store.check().unwrap();
+    }
+    let old = store((&KEY).into());
+    assert!(!old.is_of_master_key().unwrap());
+    assert!(get(&old, "a", b"k").is_err() && old.secret("pepper").is_err());
+    assert!(put(&old, &[("a", b"k", b"forged")]).is_err());
+}
+
+#[test]
+fn a_turn_refuses_records_that_were_put_there() {
+    let (records, store) = filled();
+    let before = get(&*records, "a", b"k").unwrap().unwrap();
+    put(&store, &[("a", b"k", b"newer")]).unwrap();
+    put(&*records, &[("a", b"k", &before)]).unwrap();
+    let keys = turning(KEY, &[NEW_KEY, KEY]);
+    let store = SealedRecords::new(records, keys, "store", &spaces());
+    assert!(failure(store.turn(&[])).contains("put back"));
+}
+
+#[test]
+fn a_file_of_the_revision_under_the_key_before_is_replaced() {
+    let files = Files::new();
+    let store = |key| {
+        let keys = turning(key, &[NEW_KEY, KEY]);
+        let store = SealedRecords::new(Arc::new(files.raw()), keys, "store", &spaces());
+        store.counting(&["a".to_owned()], &files.revision())
+    };
+    change(&store(KEY), "a");
+    let before = fs::read(files.revision()).unwrap();
+    let turned = store(KEY);
+    assert!(turned.turn(&[]).unwrap());
+    turned.close();
+    fs::write(files.revision(), &before).unwrap(); // as after a crash within the turn
+    let again = store(NEW_KEY);
+    assert!(!again.turn(&[]).unwrap());
+    again.close();
+    let after = fs::read(files.revision()).unwrap();
+    assert_eq!(RecordSeal::new(&KEY, "store").open_revision(&after), None);
+    assert_eq!(RecordSeal::new(&NEW_KEY, "store").open_revision(&after).unwrap().revision, 2);
 }

@@ -1,0 +1,190 @@
+"""The turn of the master key, while the service runs. A turn that broke off goes on where it was.
+
+A file hands each key to the holders of the other key (`security.handover`). It is written first and
+removed last, so every process can open stored bytes at every moment of the turn.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_IMODE
+from typing import TYPE_CHECKING
+
+from fleetcast.config.sections import POSTGRESQL
+from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
+from fleetcast.installation.opening import opened
+from fleetcast.security.certificate import turn_authority
+from fleetcast.security.handover import Handover
+from fleetcast.security.master_key import (
+    MASTER_KEY_BYTES,
+    create_master_key,
+    key_id,
+    load_master_key,
+    read_master_key,
+    sync_folder,
+    write_private,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fleetcast.config.sections import Security
+    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.opening import Installation
+
+UNSETTLED = "a change of the master key is not complete: run fleetcast master-key rotate"
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A turn. It is complete once the settings name the new key; then the old key opens nothing."""
+
+    old_id: str
+    new_id: str
+    file: Path
+    """File of the new key."""
+    tenants: int
+    """Number of data keys that are wrapped by the new key."""
+    unreadable: list[str]
+    """Planes whose key file neither key opens."""
+    is_complete: bool
+
+
+@contextmanager
+def settled(directory: DataDirectory) -> Iterator[None]:
+    """Keeps the master key from turning in the block.
+
+    Raises `OperatorError` if a turn is under way or broke off.
+    """
+    directory.require()
+    with _locked(directory.root, fcntl.LOCK_SH, "the master key is being changed: try again"):
+        if Handover.read(directory.root) is not None:
+            raise OperatorError(UNSETTLED)
+        yield
+
+
+def turn(directory: DataDirectory, environ: Mapping[str, str], file: Path | None) -> Turned:
+    """Turns the master key, or goes on with a turn that broke off.
+
+    The new key is the key in `file`, which is made if it is missing. Without `file` a new key
+    replaces the key in `security.master_key_file`. Raises `OperatorError`,
+    `ControlStoreUnavailable`, `PredictionStoreUnavailable`, `StoreError`, `OSError`: run it again
+    then.
+    """
+    settings = directory.settings(environ).settings
+    if settings.store.backend == POSTGRESQL:
+        message = (
+            "the master key of an installation with store.backend = postgresql cannot be changed"
+            " in place: back it up, and restore each tenant into an installation with a new key"
+        )
+        raise OperatorError(message)
+    root, security = directory.root, settings.security
+    busy = "a backup, a restore, tls renew or another change of the master key is under way"
+    with _locked(root, fcntl.LOCK_EX, busy):
+        handover = Handover.read(root) or _begin(root, security, file)
+        if file is not None and handover.file != str(file):
+            message = f"a change to key {handover.new_id} is not complete: end it without --to"
+            raise OperatorError(message)
+        if handover.file is None:
+            _install(root, security, handover)
+        with opened(directory, environ) as installation:
+            return _sealed_anew(directory, installation, handover)
+
+
+def _begin(root: Path, security: Security, file: Path | None) -> Handover:
+    """Chooses the new key and writes the handover to it."""
+    old = load_master_key(root, security)
+    if file is None:
+        if security.master_key_command:
+            message = (
+                "security.master_key_command prints the master key: name a file for the new key"
+                " with --to FILE"
+            )
+            raise OperatorError(message)
+        new = secrets.token_bytes(MASTER_KEY_BYTES)
+    elif file.exists():
+        new = read_master_key(file)
+    else:
+        new = create_master_key(file)
+        sync_folder(file.parent)
+    if new == old:
+        message = f"{file} has the master key in force: name a file with another key, or a new file"
+        raise OperatorError(message)
+    handover = Handover.of(old, new, file)
+    handover.write(root)
+    return handover
+
+
+def _install(root: Path, security: Security, handover: Handover) -> None:
+    """Replaces the key in the settings' file by the new key; nothing is sealed under it yet.
+
+    Raises `OperatorError` if the file cannot be replaced. The turn is given up then.
+    """
+    key = load_master_key(root, security)
+    if key_id(key) == handover.new_id:
+        return
+    new, _ = handover.keys(key)
+    path = (root / security.master_key_file).resolve()
+    staged = path.with_name(f"{path.name}.new")
+    try:
+        status = path.stat()
+        staged.unlink(missing_ok=True)  # of a process that was killed here
+        write_private(staged, f"{new.hex()}\n".encode())
+        if os.geteuid() == 0:
+            os.chown(staged, status.st_uid, status.st_gid)
+        staged.chmod(S_IMODE(status.st_mode))
+        staged.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        if read_master_key(path) == key:
+            Handover.end(root)
+        message = f"{path} cannot be replaced ({error.strerror}): name another file with --to FILE"
+        raise OperatorError(message) from error
+
+
+def _sealed_anew(
+    directory: DataDirectory, installation: Installation, handover: Handover
+) -> Turned:
+    """Seals everything under the new key, and removes the handover if the settings name it."""
+    key = load_master_key(directory.root, installation.settings.security)
+    new, old = handover.keys(key)
+    # The accounts come first: tenants that are made from now on get keys under the new key.
+    installation.store.turn()
+    tenants, unreadable = 0, []
+    for path in sorted(directory.planes.iterdir()):
+        try:
+            installation.engine.rewrap_plane(path.name)
+            tenants += 1
+        except StoreMissing:
+            pass  # deleted, or never complete
+        except StoreDamaged:
+            unreadable.append(path.name)
+    installation.stores.predictions.turn()
+    turn_authority(directory.tls, old, new)
+    is_complete = key == new
+    if is_complete:
+        Handover.end(directory.root)
+        ids = {"old_key": handover.old_id, "new_key": handover.new_id}
+        installation.stores.audit()("master key rotated", **ids)
+    own = directory.root / installation.settings.security.master_key_file
+    file = own if handover.file is None else Path(handover.file)
+    return Turned(handover.old_id, handover.new_id, file, tenants, unreadable, is_complete)
+
+
+@contextmanager
+def _locked(root: Path, operation: int, busy: str) -> Iterator[None]:
+    """Locks the data directory. Raises `OperatorError` with `busy`."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperatorError(busy) from None
+        yield
+    finally:
+        os.close(descriptor)
