@@ -130,6 +130,7 @@ VALID = {
     "key list": {"tenant": "acme"},
     "key revoke": {"key_id": "0" * 16},
     "key rotate": {"key_id": "0" * 16, "overlap": "1d"},
+    "master-key rotate": {"file": "other.key"},
     "mqtt": {"file": "bridge.toml", "check": True},
     "operator list": {},
     "operator revoke": {"token_id": "0" * 16},

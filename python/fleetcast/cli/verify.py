@@ -12,8 +12,7 @@ from fleetcast.cli.common import Run, table, tenant_names, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
-from fleetcast.installation.turning import UNSETTLED
-from fleetcast.security.handover import Handover
+from fleetcast.security.handover import UNSETTLED, Handover
 
 if TYPE_CHECKING:
     from fleetcast.engine import Glance

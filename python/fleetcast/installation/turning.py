@@ -19,7 +19,7 @@ from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
 from fleetcast.installation.opening import opened
 from fleetcast.security.certificate import turn_authority
-from fleetcast.security.handover import Handover
+from fleetcast.security.handover import UNSETTLED, Handover
 from fleetcast.security.master_key import (
     MASTER_KEY_BYTES,
     create_master_key,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Security
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.opening import Installation
-
-UNSETTLED = "a change of the master key is not complete: run fleetcast master-key rotate"
 
 
 @dataclass(frozen=True)

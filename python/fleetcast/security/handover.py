@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Security
 
 HANDOVER_FILE = "master-key.handover"
+UNSETTLED = "a change of the master key is not complete: run fleetcast master-key rotate"
+"""Remedy while the file exists."""
+
 _PLACE = "master key handover"
 
 
