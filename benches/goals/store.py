@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -21,20 +22,26 @@ if TYPE_CHECKING:
 
 WIDE_ENTITIES = 100_000
 NARROW_ENTITIES = 100
+_FIRST_SIGHTS = 5
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system that syncs for nothing
 
 
 def wide_lines() -> list[Line]:
-    """A hundred thousand entities: the first time, again, and beside a hundred."""
+    """A hundred thousand entities: the first time, again, and beside a hundred.
+
+    All planes stay open, so each takes fresh memory. The first time is the median of several
+    planes.
+    """
     bodies = list(fleet.wide_bodies(WIDE_ENTITIES))
     rows = len(bodies) * fleet.BODY_RECORDS
     few = list(fleet.buffered_bodies(len(bodies)))
-    wide, narrow = new_plane("seen-once"), new_plane("narrow")
+    wides = [new_plane(f"seen-once-{number}") for number in range(_FIRST_SIGHTS)]
+    wide, narrow = wides[0], new_plane("narrow")
 
     def per_second(plane: Plane, bodies: list[bytes]) -> float:
         return rows / cpu_seconds(lambda: [plane.write_json(body) for body in bodies])
 
-    first = per_second(wide, bodies)
+    first = statistics.median(per_second(plane, bodies) for plane in wides)
     per_second(narrow, few)
     rates = alternate(
         3, {"wide": lambda: per_second(wide, bodies), "narrow": lambda: per_second(narrow, few)}
