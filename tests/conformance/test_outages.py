@@ -71,18 +71,30 @@ def filled(tenant):
 
 
 @pytest.fixture
-def neighbour(accounts, service):
-    """Another tenant; at the end it has noticed nothing, and no process has died."""
+def bystander(accounts, service):
+    """Another tenant. At the end it has noticed nothing, and the service goes on.
+
+    A worker or the maintenance process may have read a mapped file when the test cut it. Such a
+    process ends and is started again (decision 0015).
+    """
     created = accounts.tenant()
     created.write(record(at(1), n=1))
     assert numbers(created) == [1.0]
-    before = service.processes()
+    lasting = {service.process.pid, service.arbiter("http")}
     yield created
     created.write(record(at(2), n=2))
     assert numbers(created) == [1.0, 2.0]
-    assert service.processes() == before
+    assert lasting <= set(service.processes())
     for name in ("", "/telemetry", "/topology"):
         until_well(partial(service.request, "GET", f"/health{name}", key=None))
+
+
+@pytest.fixture
+def neighbour(bystander, service):
+    """A bystander in a test that cuts no mapped file, so that no process ends."""
+    before = service.processes()
+    yield bystander
+    assert service.processes() == before
 
 
 def test_b17_a_plane_that_is_gone(filled, neighbour, data):
@@ -149,7 +161,7 @@ def cut(size):
     return change
 
 
-@pytest.mark.usefixtures("neighbour")
+@pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("size", [0, 100, 4096, 8192, 20_000])
 def test_f12_a_plane_cut_short(filled, size):
     """Whoever finds it so leaves it so: others tell by its length that it is not whole."""
@@ -318,10 +330,10 @@ def test_b23_the_control_store_is_gone(neighbour, data):
 
 
 @pytest.mark.parametrize("size", [0, 100, 8192])
-def test_b23_the_control_store_is_cut_short(neighbour, data, size):
+def test_b23_the_control_store_is_cut_short(bystander, data, size):
     with changed(data / "control" / "data.mdb", cut(size)):
-        control_is_down(neighbour)
-    assert neighbour.get("/topology").status == 200
+        control_is_down(bystander)
+    assert bystander.get("/topology").status == 200
 
 
 def test_b23_a_missing_key_is_401_even_then(neighbour, data):

@@ -61,6 +61,18 @@ def test_the_supervisor_keeps_no_library_of_forecasts(serve, call):
     assert "onnxruntime" not in Path(f"/proc/{service.process.pid}/maps").read_text()
 
 
+def test_the_supervisor_maps_no_file_of_the_stores(serve, call, data):  # B23
+    """A process that reads a mapped file as it is cut ends, by SIGBUS. This one is the service."""
+    service = serve()
+    call("tenant", "create", "acme")
+    key = call("key", "create", "acme", "--scope", "topology:read")["key"]
+    assert service.get("/topology", key)[0] == 200
+    for state in ("off", "on"):  # after the second line, a whole round has followed the request
+        call("tenant", "set", "acme", "--live-ingest", state)
+        until(lambda: "tenant changed" in service.line())
+    assert str(data) not in Path(f"/proc/{service.process.pid}/maps").read_text()
+
+
 def test_first_models_that_cannot_be_released_say_why(tmp_path):
     settings = SharedSettings.create(Settings())
     configuration = ChildConfiguration(

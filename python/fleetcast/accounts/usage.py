@@ -1,9 +1,9 @@
 """Requests per account over all runs of the service.
 
-The surfaces count requests in shared memory, which ends with the run. Once a second the supervisor
-adds the new requests to the control store. A record remembers how much of the present run it
-already includes, so the record and the shared memory together are exact at any moment. Only a kill
--9 of the supervisor loses counts: those of the last second.
+The surfaces count requests in shared memory, which ends with the run. Once a second the maintenance
+process adds the new requests to the control store. A record remembers how much of the present run
+it already includes, so the record and the shared memory together are exact at any moment. Only a
+kill -9 of the service loses counts: those of the last second.
 
 Example: a record with 900 requests, 40 of them of this run, and 45 in memory make 905.
 """

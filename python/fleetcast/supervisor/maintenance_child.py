@@ -15,7 +15,8 @@ from fleetcast.maintenance.crash_notes import CrashNotes
 from fleetcast.maintenance.housekeeping import Housekeeping
 from fleetcast.maintenance.node_upkeep import node_upkeep
 from fleetcast.maintenance.stores import Maintenance
-from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.maintenance.usage_upkeep import storing_usage
+from fleetcast.metrics import AccountRequests, Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
 
 _ROUND_SECONDS = 1.0
@@ -42,11 +43,17 @@ def main() -> None:
     lives = partial(report_alive, configuration)
     forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(stores.predictions, forecast.current, store, engine, counters)
+    usage = stores.usage(AccountRequests(counters.shared), configuration.run)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
     counters.put(serving, 1)
     report_ready(configuration)
     try:
-        with closing_unused(engine), housekeeping.running(), node_upkeep(stores, counters):
+        with (
+            closing_unused(engine),
+            housekeeping.running(),
+            node_upkeep(stores, counters),
+            storing_usage(usage),
+        ):
             due_at = 0.0
             while not stopped.is_set():
                 lives()

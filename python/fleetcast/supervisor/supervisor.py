@@ -22,7 +22,7 @@ from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory
 from fleetcast.security.master_key import load_master_key, refuse_exposed_key
-from fleetcast.supervisor.background_jobs import background_jobs
+from fleetcast.supervisor.audit_lines import repeating_audit_lines
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
 from fleetcast.supervisor.models_child import provide_models_apart
@@ -77,8 +77,10 @@ def serve(
         )
         if lacks_models(stores.predictions):
             provide_models_apart(configuration)
+        if not stores.is_shared:
+            stores.close()  # a mapped file that is cut would end this process, and the service
         counters = Counters(Shared(configuration.counters_fd))
-        stack.enter_context(background_jobs(stores, counters.shared, configuration.run))
+        stack.enter_context(repeating_audit_lines(stores.follower()))
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)
