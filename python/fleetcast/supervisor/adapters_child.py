@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.app import PROCESS
-from fleetcast.composition.services import adapter_application
+from fleetcast.composition.adapter_application import adapter_application
 from fleetcast.engine import key_fields
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http

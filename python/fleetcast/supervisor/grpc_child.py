@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from fleetcast.composition.services import grpc_services
+from fleetcast.composition.grpc_services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.grpc.front import Listener
 from fleetcast.grpc.server import serve

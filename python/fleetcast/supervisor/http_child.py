@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.composition.services import http_application
+from fleetcast.composition.http_application import http_application
 from fleetcast.engine import key_fields
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http

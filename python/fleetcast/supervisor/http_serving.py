@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.composition.services import Opening
+from fleetcast.composition.http_parts import Opening
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Serving
 from fleetcast.http.malformed import MalformedRequests
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from fleetcast.composition.services import HttpParts
+    from fleetcast.composition.http_parts import HttpParts
     from fleetcast.config import Settings
     from fleetcast.http.server.limits import ConnectionLimits
 
