@@ -2,6 +2,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from fleetcast.installation.lock import exclusive
 from fleetcast.metrics import make_shared_memory
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.models_child import provide_models_apart
+from fleetcast.supervisor.process import backoff_seconds
 from tests.waiting import PATIENCE_SECONDS, until, until_refused
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -192,6 +194,25 @@ def test_what_dies_is_started_again(serve, wait_for_end):
 
         until(is_replaced)
         assert service.get("/health")[0] == 200
+
+
+def test_a_child_that_cannot_be_started_is_started_later(serve):
+    """The service goes on with its other children, and without descriptors for a new one."""
+    service = serve("--grpc", "off")
+    kind = "fleetcast.supervisor.maintenance_child", True
+    supervisor, maintenance = service.process.pid, kinds(service)[kind]
+    before = resource.prlimit(supervisor, resource.RLIMIT_NOFILE)
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, (3, before[1]))
+    os.kill(maintenance, signal.SIGKILL)
+    until(lambda: "child not started" in service.line())
+    assert service.get("/health")[0] == 200
+    resource.prlimit(supervisor, resource.RLIMIT_NOFILE, before)
+    until(lambda: kinds(service).get(kind, maintenance) != maintenance)
+
+
+def test_a_child_that_never_starts_is_tried_for_ever():
+    assert [backoff_seconds(failures) for failures in range(4)] == [0.1, 0.2, 0.4, 0.8]
+    assert backoff_seconds(100_000) == 10.0
 
 
 def test_children_end_when_the_supervisor_is_killed(serve, wait_for_end):

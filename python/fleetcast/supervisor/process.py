@@ -22,11 +22,21 @@ if TYPE_CHECKING:
 
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
+_DOUBLINGS_MAX = 7  # reach the longest delay; a power without a bound would overflow within hours
 _SIGN_BYTES = 4_096
 _START_SECONDS = 300.0  # without a sign of life; a start takes 1 s, and more on a slow disk
 _STEADY_SECONDS = 30.0  # a child that lived so long has its first backoff again
 
 logger = structlog.get_logger(__name__)
+
+
+def backoff_seconds(failures: int) -> float:
+    """Returns the delay of a restart after so many failures in a row.
+
+    Example: 0.1, 0.2 and 0.4 s after 0, 1 and 2 failures, and 10 s at most.
+    """
+    doublings = 2.0 ** min(failures, _DOUBLINGS_MAX)
+    return min(_BACKOFF_FIRST_SECONDS * doublings, _BACKOFF_MAX_SECONDS)
 
 
 class Process:
@@ -81,31 +91,24 @@ class Process:
         self.silent_seconds += seconds
 
     def note_end(self) -> None:
-        """Sets `restart_at` if the child has ended by itself.
-
-        Example: a child that ends at once restarts after 0.1, 0.2, 0.4 s and so on, and 10 s at
-        most.
-        """
+        """Sets `restart_at` if the child has ended by itself."""
         if self.restart_at is not None or self._popen.poll() is None:
             return
-        now = time.monotonic()
-        if now - self._started >= _STEADY_SECONDS:
+        if time.monotonic() - self._started >= _STEADY_SECONDS:
             self._failures = 0
-        delay = min(_BACKOFF_FIRST_SECONDS * 2**self._failures, _BACKOFF_MAX_SECONDS)
-        self._failures += 1
-        self.restart_at = now + delay
         self._let_go()
-        logger.error(
-            "child ended",
-            child=self.spec.name,
-            status=self._popen.returncode,
-            restart_in_seconds=delay,
-        )
+        self._put_off("child ended", status=self._popen.returncode)
 
     def restart(self) -> None:
-        """Starts the child again."""
+        """Starts the child again, or later if the system does not start it now.
+
+        Example: no descriptors or no memory are left, or an upgrade replaces the interpreter.
+        """
         self.restart_at = None
-        self._start()
+        try:
+            self._start()
+        except OSError as error:
+            self._put_off("child not started", problem=str(error))
 
     def stop(self) -> None:
         """Asks the child to finish its requests and end. The child gets no more connections."""
@@ -121,8 +124,23 @@ class Process:
         """Returns true if the child has ended, by itself or on request."""
         return self._popen.poll() is not None
 
+    def _put_off(self, event: str, **details: object) -> None:
+        delay = backoff_seconds(self._failures)
+        self._failures += 1
+        self.restart_at = time.monotonic() + delay
+        logger.error(event, child=self.spec.name, restart_in_seconds=delay, **details)
+
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()
+        try:
+            self._start_reporting_to(ready_fd)
+        except OSError:
+            os.close(self._ready_fd)
+            raise
+        finally:
+            os.close(ready_fd)
+
+    def _start_reporting_to(self, ready_fd: int) -> None:
         os.set_blocking(self._ready_fd, False)
         self.silent_seconds = -_START_SECONDS
         listener = self.spec.listener
@@ -141,7 +159,6 @@ class Process:
             env={**self.spec.environment, **os.environ},
             process_group=0,
         )
-        os.close(ready_fd)
         assert self._popen.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):
             self._popen.stdin.write(configuration.encode())
