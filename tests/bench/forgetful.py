@@ -13,7 +13,7 @@ class Forgetful(Sqlite):
 
 class ForgetfulEngine(SqliteEngine):
     def session(self):
-        return ForgetfulSession(self.connection(), self._writes)
+        return ForgetfulSession(self.connection(), self._tables, self._writes)
 
 
 class ForgetfulSession(SqliteSession):

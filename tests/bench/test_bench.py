@@ -18,11 +18,12 @@ import pytest
 
 from fleetcast.bench.drivers import DRIVERS, driver
 from fleetcast.bench.load import load
-from fleetcast.bench.measuring import Workload, interval_of, is_known, latency_of, measure
+from fleetcast.bench.measuring import interval_of, is_known, latency_of, measure
 from fleetcast.bench.processes import kill_below
 from fleetcast.bench.report import page
-from fleetcast.bench.trucks import START, STEP_SECONDS, Trucks
+from fleetcast.bench.trucks import NAMES, START, STEP_SECONDS, Trucks
 from fleetcast.bench.truth import Truth
+from fleetcast.bench.workload import Workload
 from fleetcast.cli.main import run
 from fleetcast.errors import OperatorError
 
@@ -43,12 +44,12 @@ def test_a_seed_gives_its_rows_again():
 
 def test_rows_come_late_and_new_trucks_come():
     found = rows(5_000, seed=3)
-    times = [row.time for row in found]
+    times = [row.time_ns for row in found]
     assert times != sorted(times)
-    assert max(b - a for a, b in itertools.pairwise(sorted(set(times)))) == STEP_SECONDS
+    assert max(b - a for a, b in itertools.pairwise(sorted(set(times)))) == STEP_SECONDS * 10**9
     assert len({row.entity for row in found}) > 50
     assert {len(row.fields) for row in found} == {2, 3, 6, 7}
-    keys = [(row.measurement, row.entity, row.time) for row in found]
+    keys = [(row.measurement, row.entity, row.time_ns) for row in found]
     assert len(set(keys)) == len(keys)
 
 
@@ -93,7 +94,7 @@ def test_what_is_lost_or_altered_is_counted(tmp_path):
 def test_rows_that_nobody_wrote_are_counted(tmp_path):
     base = driver("sqlite", tmp_path / "sqlite", {})
     known, extra = rows(300, seed=1), rows(400, seed=1)
-    truth = Truth()
+    truth = Truth(NAMES)
     truth.add(known)
     base.start()
     try:
@@ -108,7 +109,7 @@ def test_rows_that_nobody_wrote_are_counted(tmp_path):
     beyond = [
         row
         for row in extra[300:]
-        if (row.measurement, row.entity) in names and start <= row.time < end
+        if (row.measurement, row.entity) in names and start <= row.time_ns < end
     ]
     assert found.unknown == len(beyond) > 0
 

@@ -49,7 +49,8 @@ def compared(
         if after is None:
             continue
         old, new = dict(_figures(before)), dict(_figures(after))
-        for figure in _COMPARED:
+        queries = [name for name in old if name.startswith("queries.") and name.endswith(".p50")]
+        for figure in (*_COMPARED, *queries):
             if old.get(figure) and isinstance(new.get(figure), int | float):
                 ratio = f"{new[figure] / old[figure]:.3f}"
                 said = _verdict(before, after) if figure == _RATE else ""

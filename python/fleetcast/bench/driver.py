@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from fleetcast.bench import processes
+from fleetcast.bench import processes, trucks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fleetcast.bench.trucks import TruckRow
+    from fleetcast.bench.rows import RowNames, SentRow
 
 Fields = dict[str, float]
 Samples = dict[str, dict[int, Fields]]
-"""Rows of each entity by their time in seconds since 1970."""
+"""Rows of each entity by their time in nanoseconds since 1970."""
 
 
 class Session(Protocol):
@@ -24,11 +24,16 @@ class Session(Protocol):
     def write(self, payload: Any) -> None:  # noqa: ANN401 - the result of `encode`
         """Writes a batch. The database has acknowledged the batch when this returns."""
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        """Returns time and fields of the newest row of every entity."""
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        """Returns time and fields of the newest row of every entity with a row in the last week.
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        """Returns the rows of some entities from `start` to before `end`, in seconds since 1970."""
+        The week ends at `end_ns`, and no row is later.
+        """
+
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        """Returns the rows of some entities from `start_ns` to before `end_ns`."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -44,6 +49,8 @@ class Driver(ABC):
     """One line for the report: version, durability, indexes."""
     reads: ClassVar[bool] = True
     """False if the database can only be written to."""
+    names: RowNames = trucks.NAMES
+    """Names in the rows of the workload."""
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         self.folder = folder
@@ -63,9 +70,8 @@ class Driver(ABC):
     def connect(self) -> Session:
         """Opens a new connection."""
 
-    @staticmethod
     @abstractmethod
-    def encode(rows: Sequence[TruckRow]) -> object:
+    def encode(self, rows: Sequence[SentRow]) -> object:
         """Returns a batch in the form that `Session.write` takes.
 
         The measurement leaves this time out.

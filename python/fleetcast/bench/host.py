@@ -53,9 +53,13 @@ class _Host:
 
 
 def main() -> None:
-    """Serves until standard input ends, which happens when the parent process ends."""
+    """Serves until standard input ends, which happens when the parent process ends.
+
+    The first bytes of standard input are the names in the rows, pickled.
+    """
     module, folder, address = sys.argv[1:]
-    host = _Host(import_module(module).engine(Path(folder)))
+    names = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own parent's
+    host = _Host(import_module(module).engine(Path(folder), names))
     listener = Listener(address, "AF_UNIX", backlog=64)
 
     def accept() -> None:

@@ -7,14 +7,14 @@ import random
 import statistics
 import time
 from bisect import bisect_right
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.load import load
+from fleetcast.bench.rows import NS_PER_SECOND
 from fleetcast.bench.syncs import watch
-from fleetcast.bench.trucks import FIELDS, START, Trucks
 from fleetcast.bench.truth import Truth
 
 if TYPE_CHECKING:
@@ -22,50 +22,22 @@ if TYPE_CHECKING:
 
     from fleetcast.bench.driver import Driver, Session
     from fleetcast.bench.load import Loaded
-    from fleetcast.bench.trucks import TruckRow
+    from fleetcast.bench.queries import TimedQuery
+    from fleetcast.bench.rows import SentRow
+    from fleetcast.bench.workload import Workload
 
-_WATCHED_BATCHES = 20
 _NEWEST_READS = 10
 _WINDOW_READS = 200
-_WINDOW_SECONDS = 3_600
+_QUERY_READS = 20
+_WINDOW_NS = 3_600 * NS_PER_SECOND
 REPEATS_MIN = 6  # with fewer, even the whole range holds the median less surely than 95 %
 _DOUBT = 0.05
 _BUCKETS = [0.0001 * 10 ** (step / 5) for step in range(26)]  # to 10 seconds
 
 
-@dataclass(frozen=True)
-class Workload:
-    """Size and seed of the fleet; `joining` is the share of new trucks with each step.
-
-    `warm_up_rows` are written before the clock starts. The load is repeated at most `repeats_max`
-    times, until the median of its rate is known to `precision` (0.05 is 5 %). With `rate` in rows
-    per second, an open loop follows.
-    """
-
-    rows: int = 200_000
-    batch_rows: int = 1_000
-    connections: int = 4
-    trucks: int = 500
-    joining: float = 0.01
-    seed: int = 42
-    warm_up_rows: int = 0
-    repeats_max: int = 1
-    precision: float = 0.05
-    rate: float | None = None
-
-    def fleet(self) -> Iterator[TruckRow]:
-        """Returns the rows of the fleet, which never end."""
-        return Trucks(self.trucks, joining=self.joining, seed=self.seed).rows(START)
-
-    def batches(self, fleet: Iterator[TruckRow], rows: int) -> list[list[TruckRow]]:
-        """Returns the next rows of the fleet as batches, at least one batch."""
-        count = max(rows // self.batch_rows, 1)
-        return [list(islice(fleet, self.batch_rows)) for _ in range(count)]
-
-
 def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) -> dict[str, Any]:
     """Returns the figures of one database, whose folder is new."""
-    fleet, truth = workload.fleet(), Truth()
+    fleet, truth = workload.fleet(), Truth(workload.names)
     say("starts")
     try:
         driver.start()
@@ -83,15 +55,16 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
             result["reads"] = _reads(session, truth, workload)
             say("is compared with the truth")
             result["answers"] = truth.compare(session).document()
+            result["queries"], wrong = _queries(session, truth, workload)
+            result["answers"]["queries_wrong"] = wrong
             session.close()
         say("is watched")
-        watched = workload.batches(fleet, _WATCHED_BATCHES * workload.batch_rows)
+        watched = workload.batches(fleet, workload.watched_rows)
         result["synced"] = watch(driver, [driver.encode(rows) for rows in watched])._asdict()
         truth.add(row for rows in watched[: result["synced"]["batches"]] for row in rows)
         if driver.process() is not None:
             say("is killed")
-            rows = max(workload.rows // 4, 4 * workload.connections * workload.batch_rows)
-            killed = workload.batches(fleet, rows)
+            killed = workload.batches(fleet, workload.killed_rows)
             result["kill"] = _killed(driver, workload, killed, truth)
             if driver.reads:
                 # Rows that were missing before the kill do not count as lost by the kill.
@@ -104,7 +77,7 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
 def _write(
     driver: Driver,
     workload: Workload,
-    batches: list[list[TruckRow]],
+    batches: list[list[SentRow]],
     truth: Truth,
     batches_per_second: float | None = None,
 ) -> Loaded:
@@ -121,7 +94,7 @@ def _write(
 def _load(
     driver: Driver,
     workload: Workload,
-    fleet: Iterator[TruckRow],
+    fleet: Iterator[SentRow],
     truth: Truth,
     say: Callable[[str], object],
 ) -> dict[str, Any]:
@@ -146,7 +119,7 @@ def _load(
     return {
         "rows": rows,
         "values": values,
-        "entities": sum(len(truth.entities(measurement)) for measurement in FIELDS),
+        "entities": sum(len(truth.entities(measurement)) for measurement in workload.names.fields),
         "seconds": seconds,
         "rows_per_second": statistics.median(rates),
         "rows_per_second_interval": interval_of(rates),
@@ -160,7 +133,7 @@ def _load(
 
 
 def _open_loop(
-    driver: Driver, workload: Workload, fleet: Iterator[TruckRow], truth: Truth, rate: float
+    driver: Driver, workload: Workload, fleet: Iterator[SentRow], truth: Truth, rate: float
 ) -> dict[str, Any]:
     """Writes as many rows as one repeat, at `rate` rows per second."""
     batches = workload.batches(fleet, workload.rows)
@@ -220,19 +193,36 @@ def _reads(session: Session, truth: Truth, workload: Workload) -> dict[str, Any]
     """Times reads of all newest rows, and reads of an hour of one entity."""
     dice = random.Random(workload.seed)  # noqa: S311 - no secret
     start, end = truth.span()
-    names = {measurement: truth.entities(measurement) for measurement in FIELDS}
+    written = {measurement: truth.entities(measurement) for measurement in workload.names.fields}
+    names = {measurement: entities for measurement, entities in written.items() if entities}
 
     def newest() -> int:
-        return len(session.newest(dice.choice([*FIELDS])))
+        return len(session.newest(dice.choice([*names]), end))
 
     def window() -> int:
-        measurement = dice.choice([*FIELDS])
+        measurement = dice.choice([*names])
         entity = dice.choice(names[measurement])
-        first = dice.randrange(start, max(end - _WINDOW_SECONDS, start + 1))
-        answer = session.window(measurement, [entity], first, first + _WINDOW_SECONDS)
+        first = dice.randrange(start, max(end - _WINDOW_NS, start + 1))
+        answer = session.window(measurement, [entity], first, first + _WINDOW_NS)
         return sum(map(len, answer.values()))
 
     return {"newest": _timed(newest, _NEWEST_READS), "window": _timed(window, _WINDOW_READS)}
+
+
+def _queries(session: Session, truth: Truth, workload: Workload) -> tuple[dict[str, Any], int]:
+    """Times the queries of the workload, and counts those whose answer differs from the truth."""
+    found: dict[str, Any] = {}
+    wrong = 0
+    for number, query in enumerate(workload.queries, 1):
+        of_all = truth.entities(query.measurement), truth.span()[1]
+        wrong += query.answer(session, *of_all) != query.answer(truth, *of_all)
+        count = partial(_count, query, session, *of_all)
+        found[f"{number} {query.name}"] = _timed(count, _QUERY_READS)
+    return found, wrong
+
+
+def _count(query: TimedQuery, session: Session, entities: list[str], end_ns: int) -> int:
+    return len(query.answer(session, entities, end_ns))
 
 
 def _timed(read: Callable[[], int], count: int) -> dict[str, Any]:
@@ -246,7 +236,7 @@ def _timed(read: Callable[[], int], count: int) -> dict[str, Any]:
 
 
 def _killed(
-    driver: Driver, workload: Workload, batches: list[list[TruckRow]], truth: Truth
+    driver: Driver, workload: Workload, batches: list[list[SentRow]], truth: Truth
 ) -> dict[str, Any]:
     """Kills the database by `kill -9` under load, restarts it, and compares it with the truth.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from fleetcast.bench.measuring import Workload
+    from fleetcast.bench.workload import Workload
 
 _HEADER = (
     "database",
@@ -47,13 +46,14 @@ def measured(
     """
     named = [_named(text) for text in databases]
     chosen = [
-        driver(name, work / f"{at}-{name}", options) for at, (name, options) in enumerate(named)
+        driver(name, work / f"{at}-{name}", options, workload.names)
+        for at, (name, options) in enumerate(named)
     ]
     say("the machine's own floors")
     document: dict[str, Any] = {
         "fleetcast": version("fleetcast"),
         "measured_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "workload": asdict(workload),
+        "workload": workload.document(),
         "floors": floors(work),
         "databases": {},
     }
@@ -113,7 +113,9 @@ def answers_word(answers: Mapping[str, int] | None) -> str:
     """Returns `right`, or the number of rows that differ from the written rows."""
     if answers is None:
         return "not asked"
-    off = sum(answers[name] for name in ("missing", "unknown", "wrong", "newest_wrong"))
+    off = sum(
+        answers[name] for name in ("missing", "unknown", "wrong", "newest_wrong", "queries_wrong")
+    )
     return f"{off:,} wrong" if off else "right"
 
 

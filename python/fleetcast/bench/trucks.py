@@ -11,7 +11,9 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from fleetcast.bench.rows import NS_PER_SECOND, RowNames, SentRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +30,7 @@ TAGS = (
     *("entity_id", "fleet", "driver", "model", "device_version"),
     *("load_capacity", "fuel_capacity", "nominal_fuel_consumption"),
 )
+NAMES = RowNames(FIELDS, TAGS)
 STEP_SECONDS = 10
 START = 1_772_323_200
 """The first of March 2026. Reads name their windows, so any past time will do."""
@@ -44,20 +47,6 @@ _DRIVERS = ("Derek", "Rodney", "Albert", "Andy", "Seth", "Trish")
 _FLEETS = ("East", "West", "North", "South")
 _MODELS = (("F-150", 2000, 200, 15), ("G-2000", 5000, 300, 19), ("H-2", 1500, 150, 12))
 _VERSIONS = ("v1.0", "v1.5", "v2.0", "v2.3")
-
-
-class TruckRow(NamedTuple):
-    """One record. `time` is in whole seconds since 1970. The first tag is the entity."""
-
-    measurement: str
-    time: int
-    tags: list[tuple[str, str]]
-    fields: list[tuple[str, float]]
-
-    @property
-    def entity(self) -> str:
-        """Name of the truck."""
-        return self.tags[0][1]
 
 
 class _Truck:
@@ -123,10 +112,10 @@ class Trucks:
         self._joining = joining
         self._joined = 0.0
 
-    def rows(self, start: int) -> Iterator[TruckRow]:
+    def rows(self, start: int) -> Iterator[SentRow]:
         """Yields records without end, in their order of arrival; `start` is in seconds."""
         dice = self._dice
-        late: list[tuple[int, list[TruckRow]]] = []
+        late: list[tuple[int, list[SentRow]]] = []
         for step in itertools.count():
             due = [rows for at, rows in late if at <= step]
             late = [(at, rows) for at, rows in late if at > step]
@@ -141,12 +130,12 @@ class Trucks:
                     yield from batch
             yield from itertools.chain.from_iterable(due)
 
-    def _step(self, time: int) -> Iterator[TruckRow]:
+    def _step(self, time: int) -> Iterator[SentRow]:
         """Returns the rows of one time. Some rows are missing, and some are overtaken by others."""
         dice = self._dice
         self._replace()
         dice.shuffle(self._trucks)
-        overtaken: deque[TruckRow] = deque()
+        overtaken: deque[SentRow] = deque()
         for row in itertools.chain.from_iterable(self._pair(each, time) for each in self._trucks):
             if overtaken and dice.random() < _OVERTAKEN_COMES:
                 yield overtaken.popleft()
@@ -164,7 +153,7 @@ class Trucks:
             self._trucks[at] = _Truck(next(self._numbers), self._dice)
         self._joined %= 1
 
-    def _pair(self, truck: _Truck, time: int) -> tuple[TruckRow, TruckRow]:
+    def _pair(self, truck: _Truck, time: int) -> tuple[SentRow, SentRow]:
         return (
             self._row(READINGS, truck.tags, truck.readings(), time),
             self._row(DIAGNOSTICS, truck.tags, truck.diagnostics(), time),
@@ -176,7 +165,7 @@ class Trucks:
         tags: list[tuple[str, str]],
         fields: list[tuple[str, float]],
         time: int,
-    ) -> TruckRow:
+    ) -> SentRow:
         dice = self._dice
         if dice.random() < _FIELD_MISSING:
             fields.pop(dice.randrange(len(fields)))
@@ -184,4 +173,4 @@ class Trucks:
             # a tag other than the entity's name
             gap = dice.randrange(1, len(tags))
             tags = tags[:gap] + tags[gap + 1 :]
-        return TruckRow(measurement, time, tags, fields)
+        return SentRow(measurement, time * NS_PER_SECOND, tags, fields)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.bench.trucks import FIELDS
+from fleetcast.bench.rows import NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fleetcast.bench.driver import Fields, Samples, Session
-    from fleetcast.bench.trucks import TruckRow
+    from fleetcast.bench.rows import RowNames, SentRow
 
 _ENTITIES = 64  # in one question
+WEEK_NS = 7 * 86_400 * NS_PER_SECOND
 
 
 @dataclass
@@ -35,29 +36,42 @@ class Difference:
 class Truth:
     """Rows that were written, by measurement, entity and time."""
 
-    def __init__(self) -> None:
-        self._rows: dict[str, Samples] = {measurement: {} for measurement in FIELDS}
+    def __init__(self, names: RowNames) -> None:
+        self._rows: dict[str, Samples] = {measurement: {} for measurement in names.fields}
 
-    def add(self, rows: Iterable[TruckRow]) -> None:
+    def add(self, rows: Iterable[SentRow]) -> None:
         """Adds rows that were written."""
         for row in rows:
             fields = {name: float(value) for name, value in row.fields}
-            self._rows[row.measurement].setdefault(row.entity, {})[row.time] = fields
+            self._rows[row.measurement].setdefault(row.entity, {})[row.time_ns] = fields
 
     def entities(self, measurement: str) -> list[str]:
         """Returns the names of all entities with rows."""
         return sorted(self._rows[measurement])
 
     def span(self) -> tuple[int, int]:
-        """Returns the first time, and the last time plus one second."""
+        """Returns the first time, and the second after that of the last time, in nanoseconds."""
         times = [time for m in self._rows.values() for rows in m.values() for time in rows]
-        return min(times), max(times) + 1
+        return min(times), (max(times) // NS_PER_SECOND + 1) * NS_PER_SECOND
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        """Returns time and fields of the newest row of every entity."""
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        """See `Session`."""
+        newest = ((entity, max(rows), rows) for entity, rows in self._rows[measurement].items())
         return {
-            entity: (max(rows), rows[max(rows)]) for entity, rows in self._rows[measurement].items()
+            entity: (time, rows[time]) for entity, time, rows in newest if time >= end_ns - WEEK_NS
         }
+
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        """See `Session`; entities without rows are left out."""
+        rows = self._rows[measurement]
+        found = {
+            entity: {time: row for time, row in rows[entity].items() if start_ns <= time < end_ns}
+            for entity in entities
+            if entity in rows
+        }
+        return {entity: times for entity, times in found.items() if times}
 
     def compare(self, session: Session) -> Difference:
         """Compares every row, and every newest row, with the answers of a database."""
@@ -71,26 +85,26 @@ class Truth:
                 answer |= session.window(measurement, part, start, end)
             for entity in names:
                 _count(rows[entity], answer.get(entity, {}), found)
-            newest, wanted = session.newest(measurement), self.newest(measurement)
+            newest, wanted = session.newest(measurement, end), self.newest(measurement, end)
             found.newest_wrong += sum(
                 newest.get(entity) != sample for entity, sample in wanted.items()
             )
         return found
 
-    def has(self, session: Session, rows: Iterable[TruckRow]) -> list[bool]:
+    def has(self, session: Session, rows: Iterable[SentRow]) -> list[bool]:
         """Returns for each row whether the database has it with all its values."""
         asked = list(rows)
         wanted = {(row.measurement, row.entity) for row in asked}
-        start, end = min(row.time for row in asked), max(row.time for row in asked) + 1
+        start, end = min(row.time_ns for row in asked), max(row.time_ns for row in asked) + 1
         answers: dict[str, Samples] = {}
-        for measurement in FIELDS:
+        for measurement in self._rows:
             names = sorted(entity for m, entity in wanted if m == measurement)
             answers[measurement] = {}
             for first in range(0, len(names), _ENTITIES):
                 part = names[first : first + _ENTITIES]
                 answers[measurement] |= session.window(measurement, part, start, end)
         return [
-            answers[row.measurement].get(row.entity, {}).get(row.time)
+            answers[row.measurement].get(row.entity, {}).get(row.time_ns)
             == {name: float(value) for name, value in row.fields}
             for row in asked
         ]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleetcast.cli.common import table
 from fleetcast.errors import OperatorError, reason
 from fleetcast.output_file import output_file
+
+if TYPE_CHECKING:
+    from fleetcast.bench.workload import Workload
 
 
 @click.command()
@@ -53,6 +58,17 @@ from fleetcast.output_file import output_file
     help="Rows per second of an open loop, with latency from when a batch was due.",
 )
 @click.option(
+    "--workload",
+    "rows_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Rows to write in place of trucks: JSON lines or line protocol, with times moved to now.",
+)
+@click.option(
+    "--queries",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Queries that are timed as well, one JSON object on each line.",
+)
+@click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the databases, on the disk to measure; they are removed at the end.",
@@ -66,6 +82,8 @@ from fleetcast.output_file import output_file
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def bench(
     databases: tuple[str, ...],
+    rows_file: Path | None,
+    queries: Path | None,
     folder: Path | None,
     output: Path,
     as_json: bool,
@@ -84,13 +102,13 @@ def bench(
     Example: fleetcast bench http sqlite lines:url=http://127.0.0.1:8086/write,command="influxd"
     """
     from fleetcast.bench.comparing import compared, csv_of
-    from fleetcast.bench.measuring import Workload
     from fleetcast.bench.report import measured, page, rows_of
+    from fleetcast.bench.workload import Workload
 
     if databases[0] == "compare":
         click.echo(table(*compared(*_runs(databases[1:]))))
         return
-    workload = Workload(**sizes, precision=precision / 100)
+    workload = _with_files(Workload(**sizes, precision=precision / 100), rows_file, queries)
     with tempfile.TemporaryDirectory(prefix="fleetcast-bench-", dir=folder) as work:
         # A server that does not run as root must be able to enter the folder.
         Path(work).chmod(0o755)
@@ -107,6 +125,22 @@ def bench(
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))
     if any("fault" in each for each in document["databases"].values()):
         click.get_current_context().exit(1)
+
+
+def _with_files(workload: Workload, file: Path | None, queries: Path | None) -> Workload:
+    """Adds the rows and the queries of files. Raises `OSError`, `OperatorError`."""
+    from fleetcast.bench.queries import read_queries
+    from fleetcast.bench.workload_file import read_once
+
+    if file is not None:
+        read = read_once(file, workload.rows_max, time.time_ns())
+        workload = replace(workload, file=read)
+        for what, count in read.left_out.items():
+            if count:
+                click.echo(f"fleetcast: {file}: left out {count:,} {what}", err=True)
+    if queries is not None:
+        workload = replace(workload, queries=read_queries(queries, workload.names, workload.file))
+    return workload
 
 
 def _runs(files: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:

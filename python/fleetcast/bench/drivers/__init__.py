@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.bench.driver import Driver
+    from fleetcast.bench.rows import RowNames
 
 _GROUP = "fleetcast.bench"
 
@@ -30,10 +31,13 @@ DRIVERS = {
 }
 
 
-def driver(name: str, folder: Path, options: Mapping[str, str]) -> Driver:
+def driver(
+    name: str, folder: Path, options: Mapping[str, str], names: RowNames | None = None
+) -> Driver:
     """Returns the driver of a name, which keeps its files in `folder`. Raises `OperatorError`.
 
-    Other packages add drivers as entry points of the group `fleetcast.bench`.
+    `names` are those in the rows of the workload, by default the names of trucks. Other packages
+    add drivers as entry points of the group `fleetcast.bench`.
     """
     added = {point.name: point for point in entry_points(group=_GROUP)}
     if name in DRIVERS:
@@ -44,4 +48,6 @@ def driver(name: str, folder: Path, options: Mapping[str, str]) -> Driver:
     else:
         message = f"{name} is no driver: there are {', '.join([*DRIVERS, *added])}"
         raise OperatorError(message)
+    if names is not None:
+        made.names = names
     return made

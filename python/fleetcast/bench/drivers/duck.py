@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.bench.driver import Fields, Samples
+    from fleetcast.bench.drivers.sql import Tables
+    from fleetcast.bench.rows import RowNames, SentRow
 
 
 class DuckDb(Hosted):
@@ -26,20 +28,22 @@ class DuckDb(Hosted):
     module = __name__
     about = f"DuckDB {duckdb.__version__}: its defaults, COPY, no index"
 
-    encode = staticmethod(sql.csv_texts)
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return sql.Tables(self.names).csv_texts(rows)
 
 
 class DuckDbEngine:
     """A database file; cursors of one connection share its content."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: RowNames) -> None:
         self._connection = duckdb.connect(str(folder / "rows.duckdb"))
         self._writes = threading.Lock()
-        for statement in sql.create("VARCHAR", "DOUBLE"):
+        self._tables = sql.Tables(names)
+        for statement in self._tables.create("VARCHAR", "DOUBLE"):
             self._connection.execute(statement)
 
     def session(self) -> DuckDbSession:
-        return DuckDbSession(self._connection.cursor(), self._writes)
+        return DuckDbSession(self._connection.cursor(), self._tables, self._writes)
 
     def settle(self) -> None:
         self._connection.cursor().execute("CHECKPOINT")
@@ -51,8 +55,14 @@ class DuckDbEngine:
 class DuckDbSession:
     """See `Session`."""
 
-    def __init__(self, cursor: Any, writes: threading.Lock) -> None:  # noqa: ANN401 - has no types
+    def __init__(
+        self,
+        cursor: Any,  # noqa: ANN401 - has no types
+        tables: Tables,
+        writes: threading.Lock,
+    ) -> None:
         self._cursor = cursor
+        self._tables = tables
         self._writes = writes
 
     def write(self, batch: dict[str, bytes]) -> None:
@@ -66,14 +76,16 @@ class DuckDbSession:
                 self._cursor.execute(f"COPY {measurement} FROM '{path}' (FORMAT csv, HEADER false)")
             self._cursor.commit()
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        rows = self._cursor.execute(sql.newest(measurement)).fetchall()
-        return sql.newest_of(measurement, rows)
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        rows = self._cursor.execute(self._tables.newest(measurement), sql.week(end_ns)).fetchall()
+        return self._tables.newest_of(measurement, rows)
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        statement = sql.window(measurement, len(entities))
-        rows = self._cursor.execute(statement, sql.bounds(entities, start, end)).fetchall()
-        return sql.samples_of(measurement, rows)
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        statement = self._tables.window(measurement, len(entities))
+        rows = self._cursor.execute(statement, [*entities, start_ns, end_ns]).fetchall()
+        return self._tables.samples_of(measurement, rows)
 
     def close(self) -> None:
         self._cursor.close()

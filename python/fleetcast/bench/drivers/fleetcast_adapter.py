@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fleetcast.bench.drivers.fleetcast_service import RunningService, ServiceSession
 from fleetcast.bench.drivers.line_protocol import LineSession
 from fleetcast.bench.texts import lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.bench.rows import SentRow
 
 
 class AdapterWrites(RunningService):
@@ -14,7 +20,9 @@ class AdapterWrites(RunningService):
 
     about = "fleetcast by line protocol over HTTP, its defaults"
     listeners = ("--grpc", "off", "--set", "adapters.address=127.0.0.1:0")
-    encode = staticmethod(lines)
+
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return lines(rows)
 
     def connect(self) -> AdapterSession:
         url = urlsplit(f"{self.ready['adapters']}/write?precision=ns")

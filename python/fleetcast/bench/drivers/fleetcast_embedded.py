@@ -6,18 +6,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.drivers.hosted import Hosted
-from fleetcast.bench.texts import NS_PER_SECOND, json_body, seconds_of
-from fleetcast.bench.trucks import FIELDS
-from fleetcast.engine import Engine, RowBatch
+from fleetcast.bench.texts import json_body
+from fleetcast.bench.truth import WEEK_NS
+from fleetcast.engine import Engine, RowBatch, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from fleetcast.bench.driver import Fields, Samples
+    from fleetcast.bench.rows import RowNames, SentRow
 
 _NAME = "bench"
-_HORIZON_NS = 10 * 365 * 86_400 * NS_PER_SECOND
 
 
 class Embedded(Hosted):
@@ -25,20 +25,23 @@ class Embedded(Hosted):
 
     module = __name__
     about = "fleetcast embedded, JSON, its defaults"
-    encode = staticmethod(json_body)
+
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return json_body(rows)
 
 
 class FleetcastEngine:
     """One store."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: RowNames) -> None:
         self._engine = Engine(folder, bytes(32))
         if not self._engine.folder(_NAME).exists():
             self._engine.create_plane(_NAME)
         self._plane = self._engine.plane(_NAME, _NAME)
+        self._names = names
 
     def session(self) -> FleetcastSession:
-        return FleetcastSession(self._plane)
+        return FleetcastSession(self._plane, self._names)
 
     def settle(self) -> None:
         self._plane.compact(after_seconds=0)
@@ -50,8 +53,9 @@ class FleetcastEngine:
 class FleetcastSession:
     """See `Session`."""
 
-    def __init__(self, plane: Any) -> None:  # noqa: ANN401 - a `Plane`
+    def __init__(self, plane: Any, names: RowNames) -> None:  # noqa: ANN401 - a `Plane`
         self._plane = plane
+        self._names = names
 
     def write(self, payload: bytes) -> None:
         result = self._plane.write_json(payload)
@@ -59,26 +63,27 @@ class FleetcastSession:
             message = f"rejected {result.rejected_indices}"
             raise ValueError(message)
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
         answer = json.loads(
-            self._plane.latest_json(measurement=measurement, freshness_ns=_HORIZON_NS)
+            self._plane.latest_json(measurement=measurement, as_of_ns=end_ns, freshness_ns=WEEK_NS)
         )
         return {
-            each["entity_id"]: (seconds_of(each["observed_at"]), each["fields"])
+            each["entity_id"]: (parse_time(each["observed_at"]), each["fields"])
             for each in answer["entities"]
         }
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
         found: Samples = {}
-        span = start * NS_PER_SECOND, end * NS_PER_SECOND
-        fields = list(FIELDS[measurement])
+        fields = list(self._names.fields[measurement])
         rows = self._plane.scan(
-            *span, measurements=[measurement], entities=list(entities), fields=fields
+            start_ns, end_ns, measurements=[measurement], entities=list(entities), fields=fields
         )
         for batch in rows:
             for row in _rows(batch):
                 times = found.setdefault(row["tags"]["entity_id"], {})
-                times[seconds_of(row["time"])] = row["fields"]
+                times[parse_time(row["time"])] = row["fields"]
         return found
 
     def close(self) -> None:

@@ -13,10 +13,9 @@ from fleetcast.engine import encode_protobuf
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleetcast.bench.trucks import TruckRow
+    from fleetcast.bench.rows import SentRow
 
 _TIMEOUT_SECONDS = 60.0
-_NS_PER_SECOND = 1_000_000_000
 
 
 class GrpcCalls(RunningService):
@@ -25,12 +24,11 @@ class GrpcCalls(RunningService):
     about = "fleetcast over gRPC with TLS, its defaults"
     listeners = ("--grpc", "127.0.0.1:0")
 
-    @staticmethod
-    def encode(rows: Sequence[TruckRow]) -> bytes:
+    def encode(self, rows: Sequence[SentRow]) -> bytes:
         records = [
             {
                 "measurement": row.measurement,
-                "time": row.time * _NS_PER_SECOND,
+                "time": row.time_ns,
                 "tags": dict(row.tags),
                 "fields": {name: float(value) for name, value in row.fields},
             }

@@ -14,8 +14,9 @@ from urllib.parse import urlencode, urlsplit
 from fleetcast.bench import processes
 from fleetcast.bench.driver import Driver, Fields, Samples
 from fleetcast.bench.faults import DatabaseFault
-from fleetcast.bench.texts import seconds_of, time_text
-from fleetcast.bench.trucks import FIELDS, START
+from fleetcast.bench.rows import NS_PER_SECOND, RowNames
+from fleetcast.bench.truth import WEEK_NS
+from fleetcast.engine import format_time, parse_time
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ _TENANT = "bench"
 _ENTITIES_MAX = 16
 _TIMEOUT_SECONDS = 60.0
 _STOP_SECONDS = 60.0
-_WEEK_SECONDS = 7 * 86_400
 # The workload comes from one address, and its rows are older than the service answers by default.
 _SETTINGS = {
     "limits.requests_per_minute": 0,
@@ -38,47 +38,50 @@ _SETTINGS = {
 class ServiceSession:
     """One connection to the service."""
 
-    def __init__(self, base: str, key: str) -> None:
+    def __init__(self, base: str, key: str, names: RowNames) -> None:
         url = urlsplit(base)
         self._connection = http.client.HTTPConnection(
             url.hostname or "", url.port, timeout=_TIMEOUT_SECONDS
         )
+        self._names = names
         self._headers = {"x-api-key": key, "Content-Type": "application/json"}
 
     def write(self, payload: bytes) -> None:
         self._exchange("POST", "/telemetry", payload)
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        # The largest freshness that the service allows. A fleet of one truck exceeds it after
-        # 600,000 rows.
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
         parameters = {
             "measurement": measurement,
-            "as_of_utc": time_text(START + _WEEK_SECONDS),
-            "freshness_seconds": _WEEK_SECONDS,
+            "as_of_utc": format_time(end_ns),
+            "freshness_seconds": WEEK_NS // NS_PER_SECOND,
         }
         answer = self._exchange("GET", f"/topology?{urlencode(parameters)}", None)
         return {
-            each["entity_id"]: (seconds_of(each["observed_at"]), each["fields"])
+            each["entity_id"]: (parse_time(each["observed_at"]), each["fields"])
             for each in answer["entities"]
         }
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
         found: Samples = {}
         for first in range(0, len(entities), _ENTITIES_MAX):
-            self._pages(measurement, entities[first : first + _ENTITIES_MAX], start, end, found)
+            self._pages(
+                measurement, entities[first : first + _ENTITIES_MAX], start_ns, end_ns, found
+            )
         return found
 
     def _pages(
-        self, measurement: str, entities: Sequence[str], start: int, end: int, found: Samples
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int, found: Samples
     ) -> None:
-        begin: str | None = time_text(start)
+        begin: str | None = format_time(start_ns)
         while begin is not None:
             parameters = {
                 "entity_id": list(entities),
                 "start": begin,
-                "end": time_text(end),
+                "end": format_time(end_ns),
                 "measurement": measurement,
-                "fields": ",".join(FIELDS[measurement]),
+                "fields": ",".join(self._names.fields[measurement]),
             }
             page = self._exchange(
                 "GET", f"/topology/series?{urlencode(parameters, doseq=True)}", None
@@ -103,7 +106,7 @@ class ServiceSession:
 def _merge(one: dict[str, Any], times: dict[int, Fields]) -> None:
     for at, time in enumerate(one["times"]):
         values = ((name, channel[at]) for name, channel in one["channels"].items())
-        times[seconds_of(time)] = {name: value for name, value in values if value is not None}
+        times[parse_time(time)] = {name: value for name, value in values if value is not None}
 
 
 class RunningService(Driver):
@@ -139,7 +142,7 @@ class RunningService(Driver):
 
     def reader(self) -> ServiceSession:
         """Opens a connection over HTTP."""
-        return ServiceSession(self.ready["http"], self.key)
+        return ServiceSession(self.ready["http"], self.key, self.names)
 
     def settle(self) -> None:
         before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
@@ -161,6 +164,8 @@ class RunningService(Driver):
     def _end(self) -> None:
         if self._program is not None:
             self._program.wait(_STOP_SECONDS)
+            if self._program.stdout:
+                self._program.stdout.close()
             self._program = None
 
     def _fleetcast(self, *arguments: str) -> list[str]:

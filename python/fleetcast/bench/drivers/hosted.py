@@ -1,13 +1,14 @@
 """Engines that run within a program: here in a process of their own, to be measured and killed.
 
-A subclass names the module of the engine. The module's `engine(folder)` opens the engine, whose
-`session()` has the calls of `Session`. Batches are sent to the process pickled, and the CPU of
-unpickling does not count as the engine's.
+A subclass names the module of the engine. The module's `engine(folder, names)` opens the engine.
+The engine's `session()` has the calls of `Session`. Batches are sent to the process pickled. The
+CPU of unpickling does not count as the engine's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -47,12 +48,14 @@ class HostedSession:
         """See `Session`."""
         self.call("write", payload)
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        found: dict[str, tuple[int, Fields]] = self.call("newest", measurement)
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        found: dict[str, tuple[int, Fields]] = self.call("newest", measurement, end_ns)
         return found
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        found: Samples = self.call("window", measurement, list(entities), start, end)
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        found: Samples = self.call("window", measurement, list(entities), start_ns, end_ns)
         return found
 
     def close(self) -> None:
@@ -78,6 +81,9 @@ class Hosted(Driver):
             self._program = subprocess.Popen(
                 [*command, self._socket], stdin=subprocess.PIPE, stderr=output
             )
+        assert self._program.stdin is not None  # noqa: S101 - a pipe was asked for
+        self._program.stdin.write(pickle.dumps(self.names))
+        self._program.stdin.flush()
         wait_until(self._answers, self._program, log)
         self._control = self.connect()
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from urllib.parse import SplitResult
 
+    from fleetcast.bench.rows import SentRow
+
 _GOOD = {200, 202, 204}
 _TIMEOUT_SECONDS = 60.0
 
@@ -34,7 +36,6 @@ class LineProtocol(Driver):
     """A server at a URL."""
 
     about = "line protocol over HTTP"
-    encode = staticmethod(lines)
     reads: ClassVar[bool] = False
 
     _program: subprocess.Popen[bytes] | None = None
@@ -45,6 +46,9 @@ class LineProtocol(Driver):
             message = "lines needs the address of the server's writes: lines:url=http://…"
             raise OperatorError(message)
         self._url = urlsplit(options["url"])
+
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return lines(rows)
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -110,11 +114,13 @@ class LineSession:
             message = f"{answer.status} {text[:300]!r}"
             raise DatabaseFault(message)
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
         """Never called, because `reads` is false."""
         raise NotImplementedError
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
         """Never called, because `reads` is false."""
         raise NotImplementedError
 

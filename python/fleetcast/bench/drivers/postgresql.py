@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fleetcast.bench.driver import Driver, Fields, Samples
 from fleetcast.bench.drivers import sql
 from fleetcast.bench.drivers.postgresql_server import PostgreSqlServer, programs
-from fleetcast.bench.trucks import FIELDS
 from fleetcast.extras import naming_the_extra
 
 with naming_the_extra():
@@ -26,15 +25,18 @@ with naming_the_extra():
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fleetcast.bench.rows import SentRow
+
 
 class PostgreSql(Driver):
     """A PostgreSQL server that the measurement starts, or the server at `url`."""
 
     about = "PostgreSQL: its defaults, COPY, an index on (entity_id, time)"
-    prepare: ClassVar[tuple[str, ...]] = ()
-    encode = staticmethod(sql.csv_texts)
 
     _server: PostgreSqlServer | None = None
+
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return sql.Tables(self.names).csv_texts(rows)
 
     def start(self) -> None:
         if "url" in self.options:
@@ -43,16 +45,22 @@ class PostgreSql(Driver):
             self._server = PostgreSqlServer(self.folder, programs(self.options.get("bin")))
             self._address = self._server.start(_answers)
         session = self.connect()
-        for statement in [*sql.create("TEXT", "DOUBLE PRECISION"), *self.prepare, *sql.indexes()]:
+        tables = sql.Tables(self.names)
+        created = tables.create("TEXT", "DOUBLE PRECISION")
+        for statement in [*created, *self.prepare(), *tables.indexes()]:
             session.ask(statement)
         session.close()
+
+    def prepare(self) -> list[str]:
+        """Returns statements that come between those that make tables and indexes."""
+        return []
 
     def process(self) -> int | None:
         program = self._server.program if self._server else None
         return program.pid if program else None
 
     def connect(self) -> PostgreSqlSession:
-        return PostgreSqlSession(dbapi.connect(**self._address))
+        return PostgreSqlSession(dbapi.connect(**self._address), sql.Tables(self.names))
 
     def settle(self) -> None:
         session = self.connect()
@@ -63,7 +71,8 @@ class PostgreSql(Driver):
         """Returns the bytes of tables and indexes, without the log: settings decide its length."""
         session = self.connect()
         ((found,),) = session.ask(
-            "SELECT " + " + ".join(f"pg_total_relation_size('{name}')" for name in FIELDS)
+            "SELECT "
+            + " + ".join(f"pg_total_relation_size('{name}')" for name in self.names.fields)
         )
         session.close()
         return int(found)
@@ -82,20 +91,19 @@ class TimescaleDb(PostgreSql):
     """PostgreSQL with tables in chunks of a day. TimescaleDB must be installed and preloaded."""
 
     about = "TimescaleDB: chunks of a day, COPY, an index on (entity_id, time)"
-    prepare = (
-        "CREATE EXTENSION IF NOT EXISTS timescaledb",
-        *(
+
+    def prepare(self) -> list[str]:
+        return ["CREATE EXTENSION IF NOT EXISTS timescaledb"] + [
             f"SELECT create_hypertable('{name}', 'time', chunk_time_interval => 86400000000000,"
             " if_not_exists => true)"
-            for name in FIELDS
-        ),
-    )
+            for name in self.names.fields
+        ]
 
     def stored_bytes(self) -> int | None:
         """Returns the bytes as `PostgreSql` does."""
         session = self.connect()
         ((found,),) = session.ask(
-            "SELECT " + " + ".join(f"hypertable_size('{name}')" for name in FIELDS)
+            "SELECT " + " + ".join(f"hypertable_size('{name}')" for name in self.names.fields)
         )
         session.close()
         return int(found)
@@ -123,8 +131,9 @@ def _answers(address: Mapping[str, Any]) -> bool:
 class PostgreSqlSession:
     """See `Session`."""
 
-    def __init__(self, connection: Any) -> None:  # noqa: ANN401 - has no types
+    def __init__(self, connection: Any, tables: sql.Tables) -> None:  # noqa: ANN401 - has no types
         self._connection = connection
+        self._tables = tables
         self._connection.autocommit = True
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401 - rows
@@ -141,13 +150,16 @@ class PostgreSqlSession:
             cursor.execute(copy, stream=io.BytesIO(text))
         cursor.execute("COMMIT")
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        return sql.newest_of(measurement, self.ask(sql.newest(measurement)))
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        rows = self.ask(self._tables.newest(measurement), sql.week(end_ns))
+        return self._tables.newest_of(measurement, rows)
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        statement = sql.window(measurement, len(entities))
-        rows = self.ask(statement, sql.bounds(entities, start, end))
-        return sql.samples_of(measurement, rows)
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        statement = self._tables.window(measurement, len(entities))
+        rows = self.ask(statement, [*entities, start_ns, end_ns])
+        return self._tables.samples_of(measurement, rows)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the server may have ended

@@ -1,6 +1,7 @@
 """Tables and statements of SQL databases: a table for each measurement, a column for each name.
 
-Times are whole nanoseconds since 1970. Statements have `?` in place of values.
+Times are whole nanoseconds since 1970. Statements have `?` in place of values. Columns of tags and
+fields are numbered, so that no name of a workload is read as SQL: the second field is `field_1`.
 """
 
 from __future__ import annotations
@@ -9,96 +10,106 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-from fleetcast.bench.trucks import FIELDS, TAGS
+from fleetcast.bench.truth import WEEK_NS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fleetcast.bench.driver import Fields, Samples
-    from fleetcast.bench.trucks import TruckRow
+    from fleetcast.bench.rows import RowNames, SentRow
 
-NS_PER_SECOND = 1_000_000_000
-COLUMNS = {measurement: ("time", *TAGS, *fields) for measurement, fields in FIELDS.items()}
-
-
-def create(text: str, number: str) -> list[str]:
-    """Returns statements that make the tables, with the database's own words for types."""
-    return [
-        f"CREATE TABLE IF NOT EXISTS {measurement} (time BIGINT NOT NULL, "
-        + ", ".join([f"{tag} {text}" for tag in TAGS] + [f"{field} {number}" for field in fields])
-        + ")"
-        for measurement, fields in FIELDS.items()
-    ]
+_BETWEEN = "time >= ? AND time < ?"
 
 
-def indexes() -> list[str]:
-    """Returns statements that make the indexes, by which an entity's rows are found."""
-    return [f"CREATE INDEX IF NOT EXISTS {m}_rows ON {m} (entity_id, time)" for m in FIELDS]
+def week(end_ns: int) -> list[int]:
+    """Returns the first time of the week, and the time after its last."""
+    return [end_ns - WEEK_NS, end_ns]
 
 
-def insert(measurement: str) -> str:
-    """Returns the statement that stores a row."""
-    marks = ", ".join("?" * len(COLUMNS[measurement]))
-    return f"INSERT INTO {measurement} VALUES ({marks})"
+class Tables:
+    """Tables for rows with some names."""
 
+    def __init__(self, names: RowNames) -> None:
+        self._names = names
+        self._tags = ["entity_id", *(f"tag_{number}" for number in range(1, len(names.tags)))]
+        self._fields = {
+            measurement: [f"field_{number}" for number in range(len(fields))]
+            for measurement, fields in names.fields.items()
+        }
 
-def cells(rows: Iterable[TruckRow]) -> dict[str, list[list[Any]]]:
-    """Returns the rows of a batch by table, with a cell for each column."""
-    found: dict[str, list[list[Any]]] = {measurement: [] for measurement in FIELDS}
-    for row in rows:
-        given: dict[str, Any] = {**dict(row.tags), **dict(row.fields)}
-        names = COLUMNS[row.measurement][1:]
-        found[row.measurement].append([row.time * NS_PER_SECOND, *map(given.get, names)])
-    return {measurement: rows_of for measurement, rows_of in found.items() if rows_of}
+    def create(self, text: str, number: str) -> list[str]:
+        """Returns statements that make the tables, with the database's own words for types."""
+        return [
+            f"CREATE TABLE IF NOT EXISTS {measurement} (time BIGINT NOT NULL, "
+            + ", ".join([f"{tag} {text}" for tag in self._tags] + [f"{f} {number}" for f in fields])
+            + ")"
+            for measurement, fields in self._fields.items()
+        ]
 
+    def indexes(self) -> list[str]:
+        """Returns statements that make the indexes, by which an entity's rows are found."""
+        return [
+            f"CREATE INDEX IF NOT EXISTS {m}_rows ON {m} (entity_id, time)" for m in self._fields
+        ]
 
-def csv_texts(rows: Iterable[TruckRow]) -> dict[str, bytes]:
-    """Returns the rows of a batch by table, as the CSV that COPY reads."""
-    texts = {}
-    for measurement, found in cells(rows).items():
-        text = io.StringIO()
-        csv.writer(text).writerows(found)
-        texts[measurement] = text.getvalue().encode()
-    return texts
+    def insert(self, measurement: str) -> str:
+        """Returns the statement that stores a row."""
+        marks = ", ".join("?" * (1 + len(self._tags) + len(self._fields[measurement])))
+        return f"INSERT INTO {measurement} VALUES ({marks})"
 
+    def cells(self, rows: Iterable[SentRow]) -> dict[str, list[list[Any]]]:
+        """Returns the rows of a batch by table, with a cell for each column."""
+        found: dict[str, list[list[Any]]] = {measurement: [] for measurement in self._fields}
+        for row in rows:
+            tags = map(dict(row.tags).get, self._names.tags)
+            fields = map(dict(row.fields).get, self._names.fields[row.measurement])
+            found[row.measurement].append([row.time_ns, *tags, *fields])
+        return {measurement: rows_of for measurement, rows_of in found.items() if rows_of}
 
-def newest(measurement: str) -> str:
-    """Returns the statement for the newest row of every entity; read its rows with `newest_of`."""
-    named = ", ".join(FIELDS[measurement])
-    numbered = "row_number() OVER (PARTITION BY entity_id ORDER BY time DESC) AS nth"
-    inner = f"SELECT entity_id, time, {named}, {numbered} FROM {measurement}"
-    return f"SELECT entity_id, time, {named} FROM ({inner}) AS numbered WHERE nth = 1"
+    def csv_texts(self, rows: Iterable[SentRow]) -> dict[str, bytes]:
+        """Returns the rows of a batch by table, as the CSV that COPY reads."""
+        texts = {}
+        for measurement, found in self.cells(rows).items():
+            text = io.StringIO()
+            csv.writer(text).writerows(found)
+            texts[measurement] = text.getvalue().encode()
+        return texts
 
+    def newest(self, measurement: str) -> str:
+        """Returns the statement for the newest row of every entity within a week.
 
-def window(measurement: str, entities: int) -> str:
-    """Returns the statement for rows of some entities; its values come from `bounds`."""
-    named, marks = ", ".join(FIELDS[measurement]), ", ".join("?" * entities)
-    return (
-        f"SELECT entity_id, time, {named} FROM {measurement} "
-        f"WHERE entity_id IN ({marks}) AND time >= ? AND time < ?"
-    )
+        `newest_of` reads its rows. Its values come from `week`.
+        """
+        named = ", ".join(self._fields[measurement])
+        numbered = "row_number() OVER (PARTITION BY entity_id ORDER BY time DESC) AS nth"
+        inner = f"SELECT entity_id, time, {named}, {numbered} FROM {measurement} WHERE {_BETWEEN}"
+        return f"SELECT entity_id, time, {named} FROM ({inner}) AS numbered WHERE nth = 1"
 
+    def window(self, measurement: str, entities: int) -> str:
+        """Returns the statement for rows of some entities.
 
-def bounds(entities: Sequence[str], start: int, end: int) -> list[Any]:
-    """Returns the values for `window`: the entities, start and end. The bounds are in seconds."""
-    return [*entities, start * NS_PER_SECOND, end * NS_PER_SECOND]
+        Its values are the entities, and the first time and the time after the last.
+        """
+        named, marks = ", ".join(self._fields[measurement]), ", ".join("?" * entities)
+        return (
+            f"SELECT entity_id, time, {named} FROM {measurement} "
+            f"WHERE entity_id IN ({marks}) AND {_BETWEEN}"
+        )
 
+    def newest_of(
+        self, measurement: str, rows: Iterable[Sequence[Any]]
+    ) -> dict[str, tuple[int, Fields]]:
+        """Returns the answer to `newest`, by entity."""
+        return {row[0]: (row[1], self._fields_of(measurement, row[2:])) for row in rows}
 
-def newest_of(measurement: str, rows: Iterable[Sequence[Any]]) -> dict[str, tuple[int, Fields]]:
-    """Returns the answer to `newest`, by entity."""
-    return {row[0]: (row[1] // NS_PER_SECOND, fields_of(measurement, row[2:])) for row in rows}
+    def samples_of(self, measurement: str, rows: Iterable[Sequence[Any]]) -> Samples:
+        """Returns the answer to `window`, by entity."""
+        found: Samples = {}
+        for row in rows:
+            found.setdefault(row[0], {})[row[1]] = self._fields_of(measurement, row[2:])
+        return found
 
-
-def samples_of(measurement: str, rows: Iterable[Sequence[Any]]) -> Samples:
-    """Returns the answer to `window`, by entity."""
-    found: Samples = {}
-    for row in rows:
-        times = found.setdefault(row[0], {})
-        times[row[1] // NS_PER_SECOND] = fields_of(measurement, row[2:])
-    return found
-
-
-def fields_of(measurement: str, values: Sequence[float | None]) -> Fields:
-    """Returns the fields whose value is not null."""
-    named = zip(FIELDS[measurement], values, strict=True)
-    return {name: value for name, value in named if value is not None}
+    def _fields_of(self, measurement: str, values: Sequence[float | None]) -> Fields:
+        """Returns the fields whose value is not null."""
+        named = zip(self._names.fields[measurement], values, strict=True)
+        return {name: value for name, value in named if value is not None}

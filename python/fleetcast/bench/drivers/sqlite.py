@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.bench.driver import Fields, Samples
+    from fleetcast.bench.drivers.sql import Tables
+    from fleetcast.bench.rows import RowNames, SentRow
 
 _Batch = dict[str, list[list[object]]]
 
@@ -23,17 +25,20 @@ class Sqlite(Hosted):
 
     module = __name__
     about = f"SQLite {sqlite3.sqlite_version}: WAL, synchronous=FULL, an index on (entity_id, time)"
-    encode = staticmethod(sql.cells)
+
+    def encode(self, rows: Sequence[SentRow]) -> object:
+        return sql.Tables(self.names).cells(rows)
 
 
 class SqliteEngine:
     """A database file. SQLite allows one writer at a time, so sessions wait for a lock to write."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, names: RowNames) -> None:
         self._file = folder / "rows.sqlite"
         self._writes = threading.Lock()
+        self._tables = tables = sql.Tables(names)
         with self.connection() as connection:
-            for statement in [*sql.create("TEXT", "REAL"), *sql.indexes()]:
+            for statement in [*tables.create("TEXT", "REAL"), *tables.indexes()]:
                 connection.execute(statement)
 
     def connection(self) -> sqlite3.Connection:
@@ -43,7 +48,7 @@ class SqliteEngine:
         return connection
 
     def session(self) -> SqliteSession:
-        return SqliteSession(self.connection(), self._writes)
+        return SqliteSession(self.connection(), self._tables, self._writes)
 
     def settle(self) -> None:
         self.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -55,22 +60,30 @@ class SqliteEngine:
 class SqliteSession:
     """See `Session`."""
 
-    def __init__(self, connection: sqlite3.Connection, writes: threading.Lock) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, tables: Tables, writes: threading.Lock
+    ) -> None:
         self._connection = connection
+        self._tables = tables
         self._writes = writes
 
     def write(self, batch: _Batch) -> None:
         with self._writes, self._connection:
             for measurement, rows in batch.items():
-                self._connection.executemany(sql.insert(measurement), rows)
+                self._connection.executemany(self._tables.insert(measurement), rows)
 
-    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
-        return sql.newest_of(measurement, self._connection.execute(sql.newest(measurement)))
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        return self._tables.newest_of(
+            measurement,
+            self._connection.execute(self._tables.newest(measurement), sql.week(end_ns)),
+        )
 
-    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
-        statement = sql.window(measurement, len(entities))
-        rows = self._connection.execute(statement, sql.bounds(entities, start, end))
-        return sql.samples_of(measurement, rows)
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        statement = self._tables.window(measurement, len(entities))
+        rows = self._connection.execute(statement, [*entities, start_ns, end_ns])
+        return self._tables.samples_of(measurement, rows)
 
     def close(self) -> None:
         self._connection.close()
