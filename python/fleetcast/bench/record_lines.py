@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from fleetcast.engine import TextFormat, time_ns
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
 
 _KEY = r"(?:\\.|[^,=\s\\])+"
 _TAG = re.compile(rf",({_KEY})=({_KEY})", re.DOTALL)
+_SERIES = re.compile(rf"((?:\\.|[^,\s\\])+)((?:{_TAG.pattern})*)", re.DOTALL)
 _FIELD = re.compile(rf"({_KEY})=(\"(?:\\.|[^\"\\])*\"|[^,\s\"]+)", re.DOTALL)
 _LINE = re.compile(
-    rf"((?:\\.|[^,\s\\])+)((?:{_TAG.pattern})*) +({_FIELD.pattern}(?:,{_FIELD.pattern})*)"
-    r" +(-?\d{1,19})\s*",
-    re.DOTALL,
+    rf"((?:\\.|[^\s\\])+) +({_FIELD.pattern}(?:,{_FIELD.pattern})*) +(-?\d{{1,19}})\s*", re.DOTALL
 )
 _NUMBER = re.compile(r"([-+]?\d{1,30})[iu]|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _SPECIAL = re.compile(r"\\([ ,=])")
@@ -98,29 +98,36 @@ def _of_json(text: str) -> FileRecord:
         for name, value in fields.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
-    return _checked(measurement, _time_of(time), tags, numbers, len(fields) - len(numbers))
+    return _checked(measurement, tags, _time_of(time), numbers, len(fields) - len(numbers))
 
 
 def _of_line(text: str) -> FileRecord:
     """Reads one line of line protocol. Raises `ValueError`."""
     parts = _LINE.fullmatch(text)
-    if parts is None:
+    series = parts and _series(parts[1])
+    if not parts or not series:
         _refuse("is not line protocol with a time in nanoseconds")
-    measurement, tags = _plain(parts[1]), _TAG.findall(parts[2])
-    fields = _FIELD.findall(parts[5])
+    fields = _FIELD.findall(parts[2])
     numbers = {
         _plain(name): _number(value)
         for name, value in fields
         if value[0] != '"' and value not in _WORDS
     }
-    known = {_plain(name): _plain(value) for name, value in tags}
-    return _checked(
-        measurement, int(parts[parts.re.groups]), known, numbers, len(fields) - len(numbers)
-    )
+    return _checked(*series, int(parts[parts.re.groups]), numbers, len(fields) - len(numbers))
+
+
+@lru_cache
+def _series(text: str) -> tuple[str, dict[str, str]] | None:
+    """Returns measurement and tags, which lines of one series share."""
+    parts = _SERIES.fullmatch(text)
+    if parts is None:
+        return None
+    tags = {_plain(name): _plain(value) for name, value in _TAG.findall(parts[2])}
+    return _plain(parts[1]), tags
 
 
 def _checked(
-    measurement: str, time: int, tags: dict[str, str], numbers: dict[str, float], others: int
+    measurement: str, tags: dict[str, str], time: int, numbers: dict[str, float], others: int
 ) -> FileRecord:
     try:
         is_finite = all(math.isfinite(value) for value in numbers.values())
