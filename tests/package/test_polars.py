@@ -73,12 +73,15 @@ def test_all_columns_are_those_of_a_scan(plane):
         pl.col("entity_id").is_in(["l1", "l2", "none", ""]),
         pl.col("entity_id") == "",
         pl.col("entity_id").is_null(),
+        pl.col("entity_id").is_in(["l1", None], nulls_equal=True),
         LINK,
         LINK & NORTH & (pl.col("x") > 20),
         TAGS.get("site").is_in(["south", "east"]),
         (pl.col("time") >= NOON) & (pl.col("time") < NOON + timedelta(hours=3)),
         pl.col("time").is_between(NOON, NOON + timedelta(hours=3), closed="none"),
         pl.col("time") == NOON,
+        pl.col("time").is_in([NOON, END]),
+        (pl.col("time") > NOON) & (pl.col("time") <= NOON + timedelta(hours=3)) & LINK,
         (pl.col("entity_id") == "l1") | LINK,
         ~(pl.col("entity_id") == "l1"),
         pl.col("entity_id") == pl.lit(None, pl.String),
@@ -106,21 +109,71 @@ def test_heads_and_columns_are_those_of_a_whole_scan(plane):
     assert rows.select("up").collect().equals(expected.select("up"))
 
 
+def nanoseconds(time):
+    """A literal as a query of polars has it when it comes to a source."""
+    return pl.lit(time, pl.Datetime("ns", "UTC"))
+
+
+START_NS, END_NS = (int(time.timestamp()) * 10**9 for time in (START, END))
+entity, time = pl.col("entity_id"), pl.col("time")
+
+
 def test_the_engine_chooses_rows_by_what_it_understands():
     choice = Choice(0, 2**62, None)
-    choice.narrow(
+    understood = choice.narrow(
         LINK
         & NORTH
-        & pl.col("entity_id").is_in(["l1", "l2"])
-        & (pl.col("entity_id") == "l2")
-        & pl.col("time").is_between(START, END)
+        & entity.is_in(["l1", "l2"])
+        & (entity == "l2")
+        & time.is_between(nanoseconds(START), nanoseconds(END))
         & (pl.col("x") > 1)
-        & ((pl.col("entity_id") == "l3") | NORTH)
+        & ((entity == "l3") | NORTH)
     )
-    start_ns, end_ns = (int(time.timestamp()) * 10**9 for time in (START, END))
-    assert (choice.start_ns, choice.end_ns) == (start_ns, end_ns + 1)
+    assert not understood
+    assert (choice.start_ns, choice.end_ns) == (START_NS, END_NS + 1)
     assert (choice.measurements, choice.entities) == ({"link"}, {"l2"})
     assert choice.tags == {"site": {"north"}}
+
+
+@pytest.mark.parametrize(
+    ("condition", "start_ns", "end_ns"),
+    [
+        ((time >= nanoseconds(START)) & (time < nanoseconds(END)), START_NS, END_NS),
+        ((time > nanoseconds(START)) & (time <= nanoseconds(END)), START_NS + 1, END_NS + 1),
+        (time == nanoseconds(START), START_NS, START_NS + 1),
+        *(
+            (
+                time.is_between(nanoseconds(START), nanoseconds(END), closed=closed),
+                START_NS + (closed in ("right", "none")),
+                END_NS + (closed in ("right", "both")),
+            )
+            for closed in ("both", "left", "right", "none")
+        ),
+        (LINK & NORTH & entity.is_in(["l1", "l2"]), 0, 2**62),
+    ],
+    ids=str,
+)
+def test_a_condition_that_the_engine_understands_is_not_asked_again(condition, start_ns, end_ns):
+    choice = Choice(0, 2**62, None)
+    assert choice.narrow(condition)
+    assert (choice.start_ns, choice.end_ns) == (start_ns, end_ns)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        entity == "",
+        entity != "l1",
+        entity.is_in(["l1", None], nulls_equal=True),
+        time.is_in([START, END]),
+        entity == pl.Series(["l1", "l2"]),
+        pl.col("x") == 1,
+        time >= START,
+    ],
+    ids=str,
+)
+def test_a_condition_that_the_engine_does_not_understand_is_asked_again(condition):
+    assert not Choice(0, 2**62, None).narrow(condition)
 
 
 def test_a_field_has_its_plain_name_if_one_measurement_is_scanned(plane):

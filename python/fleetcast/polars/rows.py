@@ -48,37 +48,48 @@ class StoredRows:
     ) -> Iterator[pl.DataFrame]:
         """Yields the wanted columns of the first `n_rows` rows, if `predicate` holds for them."""
         wanted = list(self.schema) if with_columns is None else with_columns
-        needed = set(wanted)
         choice = self._choice()
         choice.rows_max = n_rows
+        # With `n_rows` the rows are counted before they are chosen.
+        if predicate is not None and n_rows is None and choice.narrow(predicate):
+            predicate = None if self._source.is_exact else predicate
+        needed = [*wanted]
         if predicate is not None:
-            needed |= {*predicate.meta.root_names()}
-            if n_rows is None:  # else the rows are counted before they are chosen
-                choice.narrow(predicate)
+            needed += {*predicate.meta.root_names()}.difference(wanted)
         fields = {field for (field, _), name in self._columns.items() if name in needed}
         rows_left = n_rows
-        for batch in self._source.frames(choice, [*fields]):
-            frame = batch.lazy().select(self._in_form(batch, needed))
+        for scanned in self._source.frames(choice, [*fields]):
+            batch = scanned if rows_left is None else scanned.head(rows_left)
             if rows_left is not None:
-                frame = frame.head(rows_left)
-                rows_left = max(rows_left - batch.height, 0)
+                rows_left -= batch.height
+            # Built without a query of polars, whose threads wait for this frame.
+            frame = pl.DataFrame([*self._in_form(batch, needed, choice)])
             if predicate is not None:
-                frame = frame.filter(predicate)
-            yield frame.select(wanted).collect()
+                frame = frame.lazy().filter(predicate).select(wanted).collect()
+            yield frame
             if rows_left == 0:
                 return
 
-    def _in_form(self, batch: pl.DataFrame, needed: set[str]) -> list[pl.Expr]:
-        """Returns the needed columns of `schema`, made from those of a scan."""
+    def _in_form(
+        self, batch: pl.DataFrame, needed: list[str], choice: Choice
+    ) -> Iterator[pl.Series]:
+        """Yields the needed columns of `schema`, made from those of a scan."""
         found = columns_of(batch)
-        columns = [*map(pl.col, COLUMNS)]
-        if _ENTITY in needed:
-            columns.append(pl.col("tags").map.get(_ENTITY).alias(_ENTITY))
-        for field, name in self._columns.items():
-            if name in needed:
-                known = pl.col(found[field]) if field in found else pl.lit(None, TYPES[field[1]])
-                columns.append(known.alias(name))
-        return columns
+        columns = {name: found[field] for field, name in self._columns.items() if field in found}
+        for name in needed:
+            if name in COLUMNS:
+                yield batch.get_column(name)
+            elif name == _ENTITY:
+                yield self._entities(batch, choice).alias(name)
+            elif name in columns:
+                yield batch.get_column(columns[name]).alias(name)
+            else:
+                yield pl.Series(name, [None], self.schema[name]).new_from_index(0, batch.height)
+
+    def _entities(self, batch: pl.DataFrame, choice: Choice) -> pl.Series:
+        if self._source.is_exact and choice.entities is not None and len(choice.entities) == 1:
+            return pl.Series([*choice.entities]).new_from_index(0, batch.height)
+        return batch.get_column("tags").map.get(_ENTITY)
 
 
 def _name(field: str, kind: FieldKind, *, is_alone: bool) -> str:

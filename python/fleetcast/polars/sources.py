@@ -27,6 +27,9 @@ COLUMNS = ("time", "measurement", "tags")
 class RowSource(Protocol):
     """A place from which stored rows are read."""
 
+    is_exact: bool
+    """True if `frames` yields no rows but those of the choice."""
+
     def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
         """Returns name and type of each field that rows of the choice may have."""
 
@@ -36,6 +39,8 @@ class RowSource(Protocol):
 
 class PlaneSource:
     """The rows of a plane."""
+
+    is_exact = True
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
@@ -60,6 +65,8 @@ class PlaneSource:
 
 class ServiceSource:
     """The rows of the tenant of a client's key. Tags do not choose rows there."""
+
+    is_exact = False
 
     def __init__(self, client: Client) -> None:
         self._client = client
