@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetcast.console.answers import SECURITY_FIELDS
+from fleetcast.surface.browser_policy import SECURITY_FIELDS
 
 STATIC = files("fleetcast.console") / "static"
 NPM = Path(sys.prefix) / "console/node_modules/uplot"

@@ -13,6 +13,7 @@ import pytest
 from fleetcast.accounts import ControlStore
 from fleetcast.engine import UsageRecord
 from fleetcast.security.master_key import read_master_key
+from fleetcast.surface.browser_policy import SECURITY_FIELDS
 from tests.conformance.api import raw
 from tests.waiting import until, until_well
 
@@ -84,7 +85,15 @@ def test_names_of_the_listener_are_a_setting_and_an_open_address_is_warned_of(tm
     assert "whoever reaches admin.address may read it" in [line["event"] for line in lines]
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/openapi.json"])
+def test_the_public_api_is_shown_as_a_page(service):
+    shown, sheet = ask(service, "/docs"), ask(service, "/docs.css")
+    assert shown.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert sheet.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert {name: shown.headers[name] for name, _ in SECURITY_FIELDS} == dict(SECURITY_FIELDS)
+    assert b"GET /topology/series" in shown.body
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs"])
 def test_nothing_of_it_is_public(service, path):  # J11
     assert service.get(path).json == {"error": "not_found"}
 

@@ -1,4 +1,4 @@
-"""The WSGI application of the private listener: four paths, no keys, GET and HEAD."""
+"""The WSGI application of the private listener: its paths need no keys, and take GET and HEAD."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.admin.openapi import document
 from fleetcast.admin.processes import process_values
+from fleetcast.admin.reference_page import STYLE_PATH, page, style
 from fleetcast.metrics import exposition
 from fleetcast.metrics.exposition import CONTENT_TYPE
+from fleetcast.surface.browser_policy import SECURITY_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -54,6 +56,8 @@ class AdminApp:
             "/readyz": self._ready,
             "/metrics": self._metrics,
             "/openapi.json": self._described,
+            "/docs": self._reference,
+            STYLE_PATH: lambda: _Response(200, style(), "text/css; charset=utf-8"),
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -63,7 +67,7 @@ class AdminApp:
             ("Content-Type", answer.kind),
             ("Content-Length", str(len(answer.body))),
             ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
+            *SECURITY_FIELDS,
             *answer.headers,
         ]
         start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", fields)
@@ -91,6 +95,10 @@ class AdminApp:
         """The description of the public API, with the limits in force."""
         described = document(self._limits())
         return _Response(200, json.dumps(described, separators=(",", ":")).encode())
+
+    def _reference(self) -> _Response:
+        """The same description for readers."""
+        return _Response(200, page(document(self._limits())).encode(), "text/html; charset=utf-8")
 
     def _metrics(self) -> _Response:
         """All counters, and the values that come from the stores and the system."""
