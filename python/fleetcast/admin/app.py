@@ -8,10 +8,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.admin.openapi import document
-from fleetcast.admin.processes import process_values
+from fleetcast.admin.processes import ProcessValues
 from fleetcast.admin.reference_page import STYLE_PATH, page, style
 from fleetcast.metrics import exposition
-from fleetcast.metrics.exposition import CONTENT_TYPE
+from fleetcast.metrics.negotiation import accepted_type
 from fleetcast.surface.browser_policy import SECURITY_FIELDS
 
 if TYPE_CHECKING:
@@ -51,18 +51,20 @@ class AdminApp:
         self._gauges = gauges
         self._readiness = readiness
         self._limits = limits
-        self._paths: Mapping[str, Callable[[], _Response]] = {
-            "/livez": lambda: _json(200, {"status": "ok"}),
-            "/readyz": self._ready,
+        self._processes = ProcessValues()
+        self._paths: Mapping[str, Callable[[str], _Response]] = {
+            "/livez": lambda _accept: _json(200, {"status": "ok"}),
+            "/readyz": lambda _accept: self._ready(),
             "/metrics": self._metrics,
-            "/openapi.json": self._described,
-            "/docs": self._reference,
-            STYLE_PATH: lambda: _Response(200, style(), "text/css; charset=utf-8"),
+            "/openapi.json": lambda _accept: self._described(),
+            "/docs": lambda _accept: self._reference(),
+            STYLE_PATH: lambda _accept: _Response(200, style(), "text/css; charset=utf-8"),
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
-        answer = self._answer(environ["PATH_INFO"], environ["REQUEST_METHOD"])
+        accept = environ.get("HTTP_ACCEPT", "")
+        answer = self._answer(environ["PATH_INFO"], environ["REQUEST_METHOD"], accept)
         fields = [
             ("Content-Type", answer.kind),
             ("Content-Length", str(len(answer.body))),
@@ -73,7 +75,7 @@ class AdminApp:
         start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", fields)
         return [answer.body]
 
-    def _answer(self, path: str, method: str) -> _Response:
+    def _answer(self, path: str, method: str, accept: str) -> _Response:
         handler = self._paths.get(path)
         if handler is None:
             return _json(404, {"error": "not_found"})
@@ -81,7 +83,7 @@ class AdminApp:
             allow = (("Allow", ", ".join(_METHODS)),)
             return _json(405, {"error": "method_not_allowed"}, allow)
         try:
-            return handler()
+            return handler(accept)
         except Exception:
             logger.exception("%s failed", path)
             return _json(500, {"error": "internal_error"})
@@ -100,11 +102,11 @@ class AdminApp:
         """The same description for readers."""
         return _Response(200, page(document(self._limits())).encode(), "text/html; charset=utf-8")
 
-    def _metrics(self) -> _Response:
+    def _metrics(self, accept: str) -> _Response:
         """All counters, and the values that come from the stores and the system."""
-        values: dict[str, float] = {**self._totals.all(), **process_values()}
-        text = exposition(values, self._gauges.lines())
-        return _Response(200, text.encode(), CONTENT_TYPE)
+        values: dict[str, float] = {**self._totals.all(), **self._processes.read()}
+        kind = accepted_type(accept)
+        return _Response(200, exposition(values, self._gauges.lines(), kind=kind).encode(), kind)
 
 
 def _json(

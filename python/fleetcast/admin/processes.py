@@ -1,10 +1,11 @@
-"""Memory, descriptors and age of the service's processes, read from /proc."""
+"""Memory, CPU time, descriptors and age of the service's processes, read from /proc."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import resource
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,30 +15,51 @@ _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _PARENT_FIELD = 1  # index among the fields after the command's name
 _CPU_FIELDS = slice(11, 13)
+_CPU_FIELDS_WITH_ENDED = slice(11, 15)  # also of children that have ended
 _THREADS_FIELD = 17
 _STARTED_FIELD = 19
+_VIRTUAL_FIELD, _RESIDENT_FIELD = 0, 1  # of statm
 _CHILD = re.compile(rb"fleetcast\.supervisor\.([a-z]+)_child")
 
 
-def process_values() -> dict[str, float]:
-    """Returns sums over the supervisor and all processes below it."""
-    supervisor = _supervisor()
-    memory = descriptors = 0
-    for pid in _tree(supervisor):
-        try:
-            memory += _memory(pid)
-            descriptors += _descriptors(pid)
-        except OSError:
-            continue  # the process has just ended
-    info = sample(
-        "fleetcast_build_info", version=version("fleetcast"), python=platform.python_version()
-    )
-    return {
-        info: 1,
-        sample("fleetcast_resident_memory_bytes"): memory,
-        sample("fleetcast_open_descriptors"): descriptors,
-        sample("fleetcast_start_time_seconds"): _started(supervisor),
-    }
+class ProcessValues:
+    """Values of the supervisor and all processes below it, also by the names of other programs."""
+
+    def __init__(self) -> None:
+        self._cpu_ns = 0
+
+    def read(self) -> dict[str, float]:
+        """Returns sums over the processes; `process_open_fds` is of the process with the most."""
+        supervisor = _supervisor()
+        memory = virtual = descriptors = most = ticks = 0
+        for pid in _tree(supervisor):
+            try:
+                ticks += sum(map(int, _stat(pid)[_CPU_FIELDS_WITH_ENDED]))
+                virtual += _memory(pid, _VIRTUAL_FIELD)
+                memory += _memory(pid, _RESIDENT_FIELD)
+                held = _descriptors(pid)
+            except OSError:
+                continue  # the process has just ended
+            descriptors += held
+            most = max(most, held)
+        # A process that ends between two reads would make the sum fall, and a counter never falls.
+        self._cpu_ns = max(self._cpu_ns, ticks * (10**9 // _CLOCK_TICKS))
+        started = _started(supervisor)
+        info = sample(
+            "fleetcast_build_info", version=version("fleetcast"), python=platform.python_version()
+        )
+        return {
+            info: 1,
+            sample("fleetcast_resident_memory_bytes"): memory,
+            sample("fleetcast_open_descriptors"): descriptors,
+            sample("fleetcast_start_time_seconds"): started,
+            sample("process_cpu_seconds_total"): self._cpu_ns,
+            sample("process_resident_memory_bytes"): memory,
+            sample("process_virtual_memory_bytes"): virtual,
+            sample("process_open_fds"): most,
+            sample("process_max_fds"): resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            sample("process_start_time_seconds"): started,
+        }
 
 
 def process_list() -> list[dict[str, object]]:
@@ -53,7 +75,7 @@ def process_list() -> list[dict[str, object]]:
                     "pid": pid,
                     "parent": None if pid == supervisor else int(fields[_PARENT_FIELD]),
                     "name": _name(pid),
-                    "memory_bytes": _memory(pid),
+                    "memory_bytes": _memory(pid, _RESIDENT_FIELD),
                     "descriptors": _descriptors(pid),
                     "threads": int(fields[_THREADS_FIELD]),
                     "cpu_seconds": cpu_ticks / _CLOCK_TICKS,
@@ -70,8 +92,8 @@ def _name(pid: int) -> str:
     return "supervisor" if child is None else child[1].decode()
 
 
-def _memory(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+def _memory(pid: int, field: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[field]) * _PAGE_BYTES
 
 
 def _descriptors(pid: int) -> int:

@@ -1,4 +1,8 @@
-"""Counters as text in the format of Prometheus, version 0.0.4."""
+"""Counters as text: in the format of Prometheus, version 0.0.4, or in OpenMetrics 1.0.0.
+
+OpenMetrics names a family of counters without `_total`, writes bounds as decimals, and marks the
+end of the text. Everything else is the same in both.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from fleetcast.metrics.families import BUCKETS_SECONDS, FAMILIES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 _KINDS = {family.name: family.kind for family in FAMILIES}
 _OWNERS = {
@@ -27,6 +32,7 @@ _OWNERS = {
 _LE = re.compile(r',?le="([^"]*)"')
 _NS_PER_SECOND = 1e9
 _BOUNDS = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
+_OPEN_BOUNDS = [str(float(bound)) for bound in BUCKETS_SECONDS] + ["+Inf"]
 
 
 def sample(name: str, **labels: object) -> str:
@@ -36,12 +42,17 @@ def sample(name: str, **labels: object) -> str:
 
 
 def exposition(
-    values: Mapping[str, float], ready: Mapping[str, Sequence[str]] | None = None
+    values: Mapping[str, float],
+    ready: Mapping[str, Sequence[str]] | None = None,
+    *,
+    kind: str = TEXT_TYPE,
 ) -> str:
     """Returns one text of all series, by family; a series without a family is left out.
 
-    `ready` holds lines of more series by family, copied as they are.
+    `ready` holds lines of more series by family, copied as they are. `kind` is `TEXT_TYPE` or
+    `OPEN_METRICS_TYPE`.
     """
+    is_open = kind == OPEN_METRICS_TYPE
     ready = ready or {}
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for series, value in values.items():
@@ -53,18 +64,19 @@ def exposition(
         if family.name not in found and family.name not in ready:
             continue
         mine = found[family.name]
-        lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+        name = family.name.removesuffix("_total") if is_open else family.name
+        lines += [f"# HELP {name} {family.help}", f"# TYPE {name} {family.kind}"]
         if family.kind == "histogram":
-            lines += _histogram(family.name, mine)
+            lines += _histogram(family.name, mine, _OPEN_BOUNDS if is_open else _BOUNDS)
         else:
             unit = _NS_PER_SECOND if family.name.endswith("_seconds_total") else 1
             lines += [f"{series} {number(mine[series] / unit)}" for series in sorted(mine)]
         lines += ready.get(family.name, ())
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *(["# EOF"] if is_open else []), ""])
 
 
-def _histogram(name: str, series: Mapping[str, float]) -> list[str]:
-    """Cumulative buckets, sum and count of each label set."""
+def _histogram(name: str, series: Mapping[str, float], shown: Sequence[str]) -> list[str]:
+    """Cumulative buckets, sum and count of each label set; `shown` are the bounds as written."""
     counts: dict[str, dict[str, float]] = defaultdict(dict)
     sums: dict[str, float] = {}
     for text, value in series.items():
@@ -79,9 +91,9 @@ def _histogram(name: str, series: Mapping[str, float]) -> list[str]:
     lines = []
     for labels in sorted(counts):
         total = 0.0
-        for bound in _BOUNDS:
+        for bound, text in zip(_BOUNDS, shown, strict=True):
             total += counts[labels].get(bound, 0)
-            pairs = ",".join(filter(None, [labels, f'le="{bound}"']))
+            pairs = ",".join(filter(None, [labels, f'le="{text}"']))
             lines.append(f"{name}_bucket{{{pairs}}} {number(total)}")
         of = f"{{{labels}}}" if labels else ""
         lines.append(f"{name}_sum{of} {number(sums.get(labels, 0.0))}")

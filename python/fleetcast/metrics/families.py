@@ -178,6 +178,12 @@ FAMILIES = (
     Metric("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
     Metric("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
     Metric("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),
+    Metric("process_cpu_seconds_total", "counter", "CPU time of all processes of the service."),
+    Metric("process_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
+    Metric("process_virtual_memory_bytes", "gauge", "Address space of all processes together."),
+    Metric("process_open_fds", "gauge", "Descriptors of the process that holds the most."),
+    Metric("process_max_fds", "gauge", "Descriptors that each process may hold."),
+    Metric("process_start_time_seconds", "gauge", "When the service was started, Unix time."),
     Metric("fleetcast_build_info", "gauge", "Version of the service; the value is always 1."),
 )
 
