@@ -117,6 +117,7 @@ def test_tenants_are_searched_ordered_and_cut(operator):
         ("tenants/acme/channels?entity_id=a&measurement=link&end=noon", "end"),
         ("tenants/acme/forecasts?family=rain&entity_id=a", "family"),
         ("tenants/acme/forecasts?entity_id=a&horizon=7", "horizon"),
+        ("tenants/acme/backtests?family=rain", "family"),
     ],
 )
 def test_a_bad_parameter_is_named(operator, path, field):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fleetcast.forecast.features.path import Track
     from fleetcast.forecast.outages import OutageReport
     from fleetcast.forecast.rows import Rows
-    from fleetcast.forecast.scores import Score
 
 
 class _When(TypedDict):
@@ -83,7 +82,7 @@ def backtest_(
 ) -> None:
     """Answer at every origin as the service would have, from earlier rows."""
     # Imports at the top of the file would slow down all commands.
-    from fleetcast.forecast.backtest import backtest, origins
+    from fleetcast.forecast.backtest import backtest, origins, score_rows
     from fleetcast.forecast.history import read_history
     from fleetcast.forecast.model import Forecaster
     from fleetcast.forecast.outages import report
@@ -103,7 +102,7 @@ def backtest_(
         result = backtest(forecaster, entities, asked, bar.update, tracks, threshold)
     with output_file(output) as file:
         result.answers.write_parquet(file)
-    rows = _rows(family, result.scores)
+    rows = score_rows(family, result.scores)
     metadata = forecaster.metadata
     document: dict[str, object] = {
         "family": family.name,
@@ -176,26 +175,6 @@ def _tracks(elements: Path) -> Callable[[str, Rows], Track | None]:
     from fleetcast.forecast.tracks import Tracks
 
     return Tracks(read_elements(elements)).of
-
-
-def _rows(family: Family, scores: dict[str, Score]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for index, horizon in enumerate(family.horizons_minutes):
-        for who, score in scores.items():
-            coverage = score.coverage(index)
-            rows.append(
-                {
-                    "horizon_minutes": horizon,
-                    "forecast": who,
-                    "count": score.count(index),
-                    "mean_pinball": score.mean_pinball(index),
-                    "weighted_quantile_loss": score.weighted_quantile_loss(index),
-                    "coverage": dict.fromkeys(family.quantile_names)
-                    if coverage is None
-                    else dict(zip(family.quantile_names, coverage, strict=True)),
-                }
-            )
-    return rows
 
 
 def _text(family: Family, rows: list[dict[str, object]]) -> str:

@@ -10,6 +10,7 @@ from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.console.answers import Answer, ConsoleRefused, document
 from fleetcast.console.pages import Pages
 from fleetcast.console.query import ConsoleQuery
+from fleetcast.console.views.backtests import backtests
 from fleetcast.console.views.channels import channels
 from fleetcast.console.views.entities import entities, points
 from fleetcast.console.views.forecasts import forecasts
@@ -85,6 +86,7 @@ class ConsoleApp:
             "tracks": partial(tracks, services),
             "channels": partial(channels, services),
             "forecasts": partial(forecasts, services),
+            "backtests": partial(backtests, services),
             "outlook": partial(outlook, services),
             "upcoming": lambda name, _query: upcoming(services, name),
         }

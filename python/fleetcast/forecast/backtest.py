@@ -106,6 +106,30 @@ def backtest(
     return Result(pl.concat(frames), scores, watches)
 
 
+def score_rows(family: Family, scores: Mapping[str, Score]) -> list[dict[str, object]]:
+    """A row for each horizon and forecaster: the count, both losses, and coverage by quantile.
+
+    Example: `{"horizon_minutes": 5, "forecast": "model", "count": 24, …}`.
+    """
+    rows: list[dict[str, object]] = []
+    for index, horizon in enumerate(family.horizons_minutes):
+        for who, score in scores.items():
+            coverage = score.coverage(index)
+            rows.append(
+                {
+                    "horizon_minutes": horizon,
+                    "forecast": who,
+                    "count": score.count(index),
+                    "mean_pinball": score.mean_pinball(index),
+                    "weighted_quantile_loss": score.weighted_quantile_loss(index),
+                    "coverage": dict.fromkeys(family.quantile_names)
+                    if coverage is None
+                    else dict(zip(family.quantile_names, coverage, strict=True)),
+                }
+            )
+    return rows
+
+
 def _entity(
     forecaster: Forecaster, rows: Rows, issued_ns: Instants, track: Track | None
 ) -> tuple[Forecasts, Floats, Baselines]:

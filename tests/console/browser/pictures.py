@@ -34,6 +34,7 @@ VIEWS = {
         "horizon": "60",
     },
     "outlook": {"tenant": "harbour", "threshold": "21"},
+    "backtest": {"tenant": "harbour"},
     "storage": {},
     "processes": {},
     "refusals": {},

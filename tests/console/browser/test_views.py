@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -29,6 +30,8 @@ VIEWS = [
     ("forecasts", FORECAST),
     ("forecasts", DEMAND),
     ("outlook", {"tenant": "harbour"}),
+    ("backtest", {"tenant": "harbour"}),
+    ("backtest", {"tenant": "buoys"}),
     ("storage", {}),
     ("processes", {}),
     ("refusals", {}),
@@ -268,3 +271,30 @@ def test_the_outlook_sorts_links_and_leads_to_their_forecast(console):
     assert "sends no capacity_bytes" in until(lambda: console.texts(".cards tbody td"))
     console.find(".cards tbody th a").click()
     until(lambda: console.shown() == "forecasts")
+
+
+def test_a_backtest_is_of_the_stored_rows_or_of_a_file(console, tmp_path):
+    pytest.importorskip("onnxruntime")
+    console.resize(1280)
+    console.view("backtest", tenant="harbour")
+    horizons = ["5 min", "15 min", "30 min", "1 h"]
+    assert until(lambda: console.texts(".report tbody th")) == horizons
+    bars = [len(console.all(f".bars rect.line-{line}")) for line in (1, 2, 3)]
+    assert bars == [2 * len(horizons)] * 3
+    coverage = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
+    row = {"horizon_minutes": 5, "count": 7, "coverage": coverage}
+    scores = [
+        {**row, "forecast": who, "mean_pinball": loss}
+        for who, loss in (("model", 0.3), ("last_value", 0.4), ("same_time", 0.6))
+    ]
+    about = {"family": "snr", "model_version": "<b>", "entities": 2, "origins": 9}
+    document = {**about, "scores": scores}
+    for name, content in (("good.json", json.dumps(document)), ("bad.json", "[")):
+        (tmp_path / name).write_text(content)
+    chooser = console.find("input[type=file]")
+    chooser.send_keys(str(tmp_path / "good.json"))
+    until(lambda: console.texts(".report tbody th") == horizons[:1])
+    assert console.texts(".figures dd") == ["25 % better", "80 %, 80 % wanted", "2", "<b>"]
+    assert console.texts(".report .help")[0].startswith("From good.json, 9 origins")
+    chooser.send_keys(str(tmp_path / "bad.json"))
+    assert until(lambda: console.texts(".notice strong")) == ["bad.json is not a backtest."]

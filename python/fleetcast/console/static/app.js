@@ -6,6 +6,7 @@ import { moment, span } from "./format.js";
 import { poll } from "./poll.js";
 import { signIn } from "./signin.js";
 import { questions } from "./views/ask.js";
+import { backtest } from "./views/backtest.js";
 import { channels } from "./views/channels.js";
 import { entities } from "./views/entities.js";
 import { forecasts } from "./views/forecasts.js";
@@ -20,7 +21,7 @@ import { tenants } from "./views/tenants.js";
  * A view has a `title`, the `seconds` between two refreshes, and `begin(place)`. `begin` returns
  * its `node`, `refresh(signal)`, and if the view needs them `end()`, and `seconds` of its own.
  */
-const VIEWS = { overview, tenants, entities, channels, ask: questions, forecasts, outlook, storage, processes, refusals };
+const VIEWS = { overview, tenants, entities, channels, ask: questions, forecasts, outlook, backtest, storage, processes, refusals };
 const FIRST = "overview";
 const KEPT = ["tenant", "measurement", "entity"];
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fleetcast.forecast.backtest import backtest, score_rows
 from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features, observed
 from fleetcast.forecast.risk import below
 from fleetcast.forecast.rows import NO_ROWS
+from fleetcast.forecast.series import DAYS as HISTORY_DAYS
 from fleetcast.forecast.serving.inputs import features_of, history_of, rows_before
 
 if TYPE_CHECKING:
@@ -67,6 +69,17 @@ class EntityOutlook:
         return float(below(self.family, np.array(self.quantiles), threshold).max())
 
 
+@dataclass(frozen=True, kw_only=True)
+class HindsightScores:
+    """How good the release in force was, next to the simple baselines."""
+
+    model_version: str
+    origins: int
+    """Instants at which each entity was forecast."""
+    scores: list[dict[str, object]]
+    """Rows of `score_rows`."""
+
+
 class Hindsight:
     """Looks back over one entity at a time. Safe to share between threads."""
 
@@ -95,6 +108,32 @@ class Hindsight:
             EntityOutlook(family=family, quantiles=rows[np.isfinite(rows).all(-1)].tolist())
             for rows in quantiles
         ]
+
+    def scores(
+        self, plane: Plane, family: Family, entity_ids: list[str], span_minutes: int, every: int
+    ) -> HindsightScores | None:
+        """Backtest of entities over the last `span_minutes`, with an origin `every` minutes.
+
+        All rows of the entities are in memory at once. `None` without a release. Raises as `band`.
+        Example: a span of 60 minutes and an origin every 15 minutes are 5 origins.
+        """
+        found = self._forecaster(family)
+        if found is None:
+            return None
+        release, forecaster = found
+        last_ns = family.issued(self._releases.clock.now_ns())
+        back = np.arange(span_minutes // every, -1, -1, dtype=np.int64)
+        asked_ns = last_ns - back * every * MINUTE_NS
+        first_ns = int(asked_ns[0])
+        if forecaster.is_mixed:  # models of pools are fitted to more than what features look at
+            first_ns -= HISTORY_DAYS * _DAY_NS - family.history_minutes * MINUTE_NS
+        entities = rows_before(plane, family, entity_ids, last_ns, first_ns)
+        scores = backtest(forecaster, entities, asked_ns, lambda _: None).scores if entities else {}
+        return HindsightScores(
+            model_version=release.model_version,
+            origins=len(asked_ns),
+            scores=score_rows(family, scores),
+        )
 
     def _forecaster(self, family: Family) -> tuple[Release, Forecaster] | None:
         with self._store.read() as records:
