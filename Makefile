@@ -77,7 +77,7 @@ long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examp
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 -m hypothesis
 
 faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
-	FAULTS=full cargo test --profile faults --package fleetcast-faults --locked -- --nocapture
+	FAULTS=full cargo test --profile faults --package fleetcast-faults --package fleetcast-model --locked -- --nocapture
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
 	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py tests/cli/test_master_key.py
 
