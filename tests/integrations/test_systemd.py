@@ -10,6 +10,7 @@ import pytest
 
 from fleetcast.bench.processes import free_port
 from fleetcast.cli.main import fleetcast
+from fleetcast.config import Settings
 from tests.integrations.fronts import record
 from tests.integrations.programs import Program, found, needs
 from tests.service.service import UNLIMITED, prepare
@@ -18,6 +19,7 @@ from tests.tidy.files import ROOT
 
 FOLDER = ROOT / "integrations" / "systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
+SERVICE = FOLDER / "fleetcast.service"
 EXPOSURE_MAX = 1.5
 CALL = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)(.*)", re.MULTILINE)
 
@@ -26,6 +28,18 @@ CALL = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)(.*)", re.MULTILINE)
 def test_commands_of_units_are_commands_of_the_program(unit):
     (command,) = re.findall(r"ExecStart=/opt/fleetcast/bin/fleetcast (\w+)", unit.read_text())
     assert command in fleetcast.list_commands(None)
+
+
+def test_the_socket_unit_has_the_addresses_of_the_settings():
+    listened = re.findall(
+        r"^ListenStream=(.*)", (FOLDER / "fleetcast.socket").read_text(), re.MULTILINE
+    )
+    assert listened == [Settings().http.address, Settings().grpc.address]
+
+
+def test_a_child_that_hangs_is_replaced_before_systemd_ends_the_service():
+    (minutes,) = re.findall(r"^WatchdogSec=(\d+)min$", SERVICE.read_text(), re.MULTILINE)
+    assert 60 * int(minutes) > Settings().service.watchdog_seconds
 
 
 @needs("systemd-analyze")
@@ -77,7 +91,7 @@ def test_the_service_makes_no_call_that_its_unit_refuses(tmp_path):
     assert status == 0, service.text()[-2000:]
     made = CALL.findall(trace.read_text(errors="replace"))
     assert len({name for name, _ in made}) > 50
-    assert {name for name, _ in made} - allowed(FOLDER / "fleetcast.service") == set()
+    assert {name for name, _ in made} - allowed(SERVICE) == set()
     both = [text for name, text in made if "PROT_WRITE|PROT_EXEC" in text and "map" in name + text]
     assert both == []
 

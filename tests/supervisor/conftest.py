@@ -15,17 +15,38 @@ from tests.waiting import PATIENCE_SECONDS, is_readable, until
 OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
 
+# A service manager runs this between its fork and the program.
+PASS_SOCKETS = """
+import fcntl, os, sys
+count = int(sys.argv[1])
+high = [fcntl.fcntl(int(text), fcntl.F_DUPFD, 100) for text in sys.argv[2:2 + count]]
+for number, descriptor in enumerate(high, 3):
+    os.dup2(descriptor, number)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(count), "LISTEN_FDNAMES": "x"}
+os.execv(sys.argv[2 + count], sys.argv[2 + count:])
+"""
+
+
+def with_sockets(sockets):
+    """The beginning of a command that gets sockets as systemd passes them."""
+    descriptors = [str(each.fileno()) for each in sockets]
+    passing = [sys.executable, "-c", PASS_SOCKETS, str(len(sockets)), *descriptors]
+    return passing if sockets else []
+
+
 class Service:
     """A running `fleetcast serve`. Its log is a file: a full pipe would stop its processes."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, sockets=()):
         log = folder.with_name("serve.log")
+        serve = [sys.executable, "-m", "fleetcast", "serve", "--data", folder, *OPTIONS, *options]
         with log.open("wb") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "fleetcast", "serve", "--data", folder, *OPTIONS, *options],
+                [*with_sockets(sockets), *serve],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=file,
+                pass_fds=[each.fileno() for each in sockets],
                 text=True,
             )
         self._log = log.open()
@@ -77,7 +98,9 @@ class Service:
 @pytest.fixture
 def serve(data):  # noqa: F811 - a fixture, see above
     with contextlib.ExitStack() as stack:
-        yield lambda *options: stack.enter_context(contextlib.closing(Service(data, *options)))
+        yield lambda *options, **given: stack.enter_context(
+            contextlib.closing(Service(data, *options, **given))
+        )
 
 
 @pytest.fixture

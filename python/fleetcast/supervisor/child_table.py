@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from fleetcast.config.name_mapping import read_names
+from fleetcast.supervisor.inherited_sockets import refuse_unused
 from fleetcast.supervisor.listening import bound_address, listen
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.config.address import Address
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.supervisor.listening import InheritedSocket
 
 _OFF = "off"
 
@@ -62,25 +65,34 @@ class ChildTable:
     ready: dict[str, str | None]
 
 
-def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bool) -> ChildTable:
-    """Opens the sockets.
+def child_table(
+    directory: DataDirectory,
+    settings: Settings,
+    inherited: dict[Address, InheritedSocket],
+    *,
+    after_crash: bool,
+) -> ChildTable:
+    """Opens the sockets, except those that are inherited.
 
-    Raises `OperatorError` for a port in use, a lost certificate or a faulty `adapters.toml`.
+    Raises `OperatorError` for a port in use, an inherited socket that no listener has, a lost
+    certificate or a faulty `adapters.toml`.
     """
-    http = listen(settings.http.address, after_crash=after_crash)
+    listening = partial(listen, inherited=inherited, after_crash=after_crash)
+    http = listening(settings.http.address)
     grpc, authority = None, None
     if settings.grpc.address != _OFF:
         authority = directory.grpc_authority(settings)
-        grpc = listen(settings.grpc.address, after_crash=after_crash)
+        grpc = listening(settings.grpc.address)
     admin = None
     if settings.admin.address != _OFF:
-        admin = listen(settings.admin.address, after_crash=after_crash)
+        admin = listening(settings.admin.address)
         _warn_if_open(bound_address(admin))
 
     adapters = None
     if settings.adapters.address != _OFF:
         read_names(directory.adapters)
-        adapters = listen(settings.adapters.address, after_crash=after_crash)
+        adapters = listening(settings.adapters.address)
+    refuse_unused(inherited)
 
     children = [ChildSpec("http", http, settings.http.workers)]
     if grpc is not None:

@@ -6,9 +6,13 @@ import errno
 import socket
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 from fleetcast.config import Address, parse_address
 from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
 _BACKLOG = 2048
 _ORPHANS_SECONDS = 10.0  # children of a killed supervisor hold its ports for at most this long
@@ -19,8 +23,14 @@ _TCP_INFO_BYTES = 104
 _UNACKED = slice(24, 28)
 
 
-def listen(text: str, *, after_crash: bool) -> socket.socket:
-    """Returns a listening socket on `HOST:PORT`.
+class InheritedSocket(socket.socket):
+    """A listening socket of the service manager, which listens by it before and after this run."""
+
+
+def listen(
+    text: str, inherited: MutableMapping[Address, InheritedSocket], *, after_crash: bool
+) -> socket.socket:
+    """Returns a listening socket on `HOST:PORT`, which is taken from `inherited` if it is there.
 
     After a crash, orphans may hold the port, so the call tries again for as long as they may live.
     Raises `OperatorError`.
@@ -29,7 +39,8 @@ def listen(text: str, *, after_crash: bool) -> socket.socket:
     until = time.monotonic() + (_ORPHANS_SECONDS if after_crash else 0.0)
     while True:
         try:
-            return _listening(address)
+            found = _found(address)
+            return inherited.pop(Address(*found[-1][:2]), None) or _listening(found)
         except OSError as error:
             taken = error.errno == errno.EADDRINUSE
             if not taken or time.monotonic() >= until:
@@ -42,8 +53,11 @@ def end_listening(listener: socket.socket) -> None:
     """Makes the kernel refuse new connections, once the waiting connections are taken.
 
     The wait ends after a second. Closing the socket would change nothing, because all processes
-    that inherited the socket listen by it. Does nothing to a socket that does not listen.
+    that inherited the socket listen by it. Does nothing to a socket that does not listen, nor to
+    the manager's socket, whose waiting connections the next run takes.
     """
+    if isinstance(listener, InheritedSocket):
+        return
     if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         return
     until = time.monotonic() + _DRAIN_SECONDS
@@ -63,8 +77,14 @@ def _waiting(listener: socket.socket) -> int:
     return int.from_bytes(info[_UNACKED], sys.byteorder)
 
 
-def _listening(address: Address) -> socket.socket:
-    listener = _bound(address)
+def _found(address: Address) -> tuple[Any, ...]:
+    """Returns family, kind, protocol, name and socket address. Raises `OSError`."""
+    flags = socket.AI_PASSIVE
+    return socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=flags)[0]
+
+
+def _listening(found: tuple[Any, ...]) -> socket.socket:
+    listener = _bound(*found)
     try:
         # If it did not listen at once, a second process could bind the same port.
         listener.listen(_BACKLOG)
@@ -74,9 +94,9 @@ def _listening(address: Address) -> socket.socket:
     return listener
 
 
-def _bound(address: Address) -> socket.socket:
-    found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, socket_address = found[0]
+def _bound(
+    family: int, kind: int, protocol: int, _name: str, socket_address: tuple[Any, ...]
+) -> socket.socket:
     bound = socket.socket(family, kind, protocol)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import time
 import uuid
@@ -25,7 +26,9 @@ from fleetcast.security.master_key import load_master_key, refuse_exposed_key
 from fleetcast.supervisor.audit_lines import repeating_audit_lines
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
+from fleetcast.supervisor.inherited_sockets import take_inherited
 from fleetcast.supervisor.models_child import provide_models_apart
+from fleetcast.supervisor.notices import Notices
 from fleetcast.supervisor.process import Process
 from fleetcast.supervisor.reloading import Reloading
 from fleetcast.supervisor.signals import Signals
@@ -54,6 +57,7 @@ def serve(
     `ControlStoreUnavailable` if the service cannot start.
     """
     configure_logs("supervisor")
+    notices, inherited = Notices(os.environ), take_inherited(os.environ)
     reloading = Reloading(directory.root / SETTINGS_FILE, read)
     settings = reloading.settings
     refuse_exposed_key(directory.root, settings.security)
@@ -66,7 +70,7 @@ def serve(
         state = _State(lock)
         signals = stack.enter_context(Signals.caught())
         _raise_descriptor_limit()
-        table = child_table(directory, settings, after_crash=lock.crashed)
+        table = child_table(directory, settings, inherited, after_crash=lock.crashed)
         shared_settings = SharedSettings.create(settings)
         configuration = ChildConfiguration(
             directory=directory,
@@ -87,10 +91,12 @@ def serve(
             if _all_ready(processes, signals):
                 state.enter("running", table.ready)
                 announce(json.dumps(table.ready, separators=(",", ":")))
+                notices.ready()
                 reload = partial(reloading.reload, shared_settings.publish)
                 watchdog = Watchdog(processes, counters, settings.service.watchdog_seconds)
-                _keep_running(processes, signals, reloading.is_due, reload, watchdog)
+                _keep_running(processes, signals, reloading.is_due, reload, watchdog, notices)
         finally:
+            notices.stopping()
             state.enter("stopping", table.ready)
             _stop(processes, signals)
 
@@ -139,21 +145,25 @@ def _keep_running(
     reload_is_due: Callable[[], bool],
     reload: Callable[[], None],
     watchdog: Watchdog,
+    notices: Notices,
 ) -> None:
     """Restarts children that end and reloads settings that change, until a stop."""
     reloads = 0
+    look_seconds = min(_LOOK_SECONDS, notices.alive_seconds or _LOOK_SECONDS)
     while not signals.stops:
         if signals.reloads != reloads or reload_is_due():
             reloads = signals.reloads
-            reload()
+            with notices.reloading():
+                reload()
         now = time.monotonic()
         for process in processes:
             if process.restart_at is not None and process.restart_at <= now:
                 process.restart()
             process.note_end()
-        watchdog.look()
+        if watchdog.look():
+            notices.alive()
         due = [process.restart_at for process in processes if process.restart_at is not None]
-        signals.wait(min(max(min(due, default=now + _LOOK_SECONDS) - now, 0.0), _LOOK_SECONDS))
+        signals.wait(min(max(min(due, default=now + look_seconds) - now, 0.0), look_seconds))
 
 
 def _stop(processes: list[Process], signals: Signals) -> None:

@@ -45,8 +45,11 @@ class Watchdog:
         self._failures = {name: self._gauge("fleetcast_child_failures", name) for name in names}
         self._silent = {name: self._gauge("fleetcast_child_silent", name) for name in names}
 
-    def look(self) -> None:
-        """Takes the signs of life that have come, and kills children that are silent."""
+    def look(self) -> bool:
+        """Takes the signs of life that have come, and kills children that are silent.
+
+        Returns true if `/readyz` would report no child as silent.
+        """
         now = time.monotonic()
         seconds, self._looked_at = min(now - self._looked_at, _LOOK_SECONDS_MAX), now
         for process in self._processes:
@@ -58,6 +61,7 @@ class Watchdog:
             of_name = [process for process in self._processes if process.spec.name == name]
             self._counters.put(self._failures[name], sum(each.failures for each in of_name))
             self._counters.put(self._silent[name], sum(map(self._is_silent, of_name)))
+        return not any(map(self._is_silent, self._processes))
 
     def _is_silent(self, process: Process) -> bool:
         return 0 < _UNREADY_SHARE * self._watchdog_seconds < process.silent_seconds
