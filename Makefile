@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs man forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -139,6 +139,9 @@ docs: $(VENV)/docs/made ## the pages as a site to read from a folder: target/doc
 	mkdir -p target/docs/pages
 	cp -R *.md LICENSE docs examples integrations protos tools/site/iframe-worker.js target/docs/pages
 	NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet --strict --config-file tools/site/mkdocs.yml
+
+man: $(VENV)/engine $(VENV)/dev ## pages for man, of each command: man -l target/man/fleetcast.1
+	$(BIN)/python tools/manpages target/man
 
 wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
 	$(VENV)/wheels/bin/python tools/wheels $(TWICE)
