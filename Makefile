@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs man forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs man deb forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -142,6 +142,9 @@ docs: $(VENV)/docs/made ## the pages as a site to read from a folder: target/doc
 
 man: $(VENV)/engine $(VENV)/dev ## pages for man, of each command: man -l target/man/fleetcast.1
 	$(BIN)/python tools/manpages target/man
+
+deb: $(VENV)/engine $(VENV)/dev ## a Debian package of target/dist, for this machine's Python; after `make wheels`
+	$(BIN)/python tools/deb
 
 wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
 	$(VENV)/wheels/bin/python tools/wheels $(TWICE)
