@@ -83,8 +83,12 @@ def test_the_examples_of_the_page_have_answers_on_the_demo(operator, tour):
     queries = [example.replace('\\"', '"') for example in examples]
     found = [data(operator, "query", query=query, time=tour)["result"] for query in queries]
     assert len(found[0]) == len(LINKS) - 1
-    assert [of["metric"]["entity_id"] for of in found[1]] == [SILENT_LINK]
-    assert found[2][0]["metric"]["entity_id"] == FULL_POOL
+    assert [of["metric"]["entity_id"] for of in found[2]] == [SILENT_LINK]
+    assert {of["metric"]["entity_id"] for of in found[1]} <= set(LINKS)
+    assert len(found[1]) == 5
+    lows = [float(of["value"][1]) for of in found[1]]
+    assert lows == sorted(lows)
+    assert found[3][0]["metric"]["entity_id"] == FULL_POOL
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_refusal_is_said_at_the_field_until_the_query_is_mended(console):
 def test_the_examples_are_a_click_away(console):
     opened(console)
     examples = console.texts(".examples code")
-    assert len(examples) == 3
+    assert len(examples) == 4
     for at, query in enumerate(examples):
         opened(console)
         console.wait(".examples button")[at].click()

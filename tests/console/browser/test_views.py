@@ -165,6 +165,7 @@ def test_refusals_are_counted_by_code(console):
     console.service.get("/topology", key="ftk_sandbox_no")
     console.view("refusals")
     assert "auth_failed" in until(lambda: console.texts(".plain tbody th"))
+    assert "The key is missing, wrong," in " ".join(console.texts(".reasons .pairs td"))
 
 
 def test_what_a_tenant_named_is_never_markup(console):
@@ -211,7 +212,8 @@ def test_a_ship_on_the_map_is_named_and_opened(console):
     console.resize(1280)
     console.view("entities", tenant="harbour", measurement="ship", layout="map", field="knots")
     until(lambda: console.texts(".total") == ["60 of 60 entities have a place"])
-    assert len(console.texts(".legend li")) == 5
+    assert console.texts(".legend li")[0] == "knots:"
+    assert len(console.texts(".legend li")) == 1 + 5
     # Over the map from the top, row by row, until a ship is under the pointer.
     named = console.script(
         "const canvas = document.querySelector('.map canvas');"
@@ -248,7 +250,7 @@ def test_satellites_have_their_ground_tracks_on_the_map(console):
     drawn = (
         "const canvas = document.querySelector('.map canvas');"
         "const style = getComputedStyle(document.documentElement);"
-        "const hex = style.getPropertyValue('--line-1').trim();"
+        "const hex = style.getPropertyValue('--ramp-1').trim();"
         "const wanted = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));"
         "const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);"
         "let found = 0;"
@@ -258,6 +260,26 @@ def test_satellites_have_their_ground_tracks_on_the_map(console):
     )
     points_px = 3 * 50
     until(lambda: console.script(drawn) > 2 * points_px)
+
+
+def test_links_on_the_map_have_the_colour_of_their_forecast(console):
+    pytest.importorskip("onnxruntime")
+    now = datetime.now(UTC)
+    records = [
+        {
+            "measurement": "link",
+            "time": (now - timedelta(minutes=minute)).isoformat(),
+            "tags": {"entity_id": name, "kind": "placed"},
+            "fields": {"snr_db": snr_db, "lat": lat, "lon": 10.0},
+        }
+        for minute in range(30, 0, -1)
+        for name, snr_db, lat in (("site-high", 20.0, 50.0), ("site-low", 2.0, 55.0))
+    ]
+    assert console.service.post(records, key=console.service.other_key).status == 202
+    console.resize(1280)
+    console.view("entities", tenant="lighthouse", tag="kind%3Dplaced", layout="outlook")
+    until(lambda: console.texts(".total") == ["2 of 2 entities have a place"])
+    assert console.texts(".legend li")[0].startswith("chance of less than 6 dB")
 
 
 def test_the_outlook_sorts_links_and_leads_to_their_forecast(console):

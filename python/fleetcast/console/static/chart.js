@@ -6,7 +6,6 @@ import { compact, moment, NOTHING } from "./format.js";
 import { timeLabels, valueLabels } from "./scale.js";
 import { aligned } from "./series.js";
 
-const HEIGHT_PX = 220;
 const FEW = 40; // values of a line that are all marked by points
 const COLOURS = 8;
 const FONT = "11px system-ui, sans-serif";
@@ -94,15 +93,15 @@ export class Chart {
   }
 
   draw() {
-    const width = this.plot.clientWidth;
+    const { clientWidth: width, clientHeight: height } = this.plot;
     this.drawn?.destroy();
     this.drawn = null;
     if (!this.data || !width) return;
-    this.drawn = new uPlot(this.options(width), this.table, this.plot);
+    this.drawn = new uPlot(this.options(width, height), this.table, this.plot);
     this.plot.querySelector("canvas").setAttribute("aria-hidden", "true");
   }
 
-  options(width) {
+  options(width, height) {
     const [muted, grid] = [style("--muted"), style("--line")];
     const axis = { stroke: muted, font: FONT, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 } };
     const series = [{}];
@@ -120,7 +119,7 @@ export class Chart {
       series.push(edge, { ...edge });
     });
     return {
-      width, height: HEIGHT_PX, series, bands, legend: { show: false }, padding: [8, 12, 0, 0],
+      width, height, series, bands, legend: { show: false }, padding: [8, 12, 0, 0],
       scales: { x: { time: true, range: () => [this.data.start, this.data.end] }, y: { range: rangeOf } },
       axes: [
         { ...axis, size: 42, space: 64, values: (_, times, __, ___, step) => timeLabels(times, step) },
@@ -201,8 +200,8 @@ export class Chart {
   }
 
   size() {
-    const width = this.plot.clientWidth;
-    if (this.drawn && width) this.drawn.setSize({ width, height: HEIGHT_PX });
+    const { clientWidth: width, clientHeight: height } = this.plot;
+    if (this.drawn && width) this.drawn.setSize({ width, height });
     else if (this.data) this.draw();
   }
 

@@ -154,7 +154,7 @@ export const channels = {
         clear();
         charts = new Map([...parts.keys()].map((name) => [name, new Chart(name, "", group)]));
         place.replaceChildren(...[...charts.values()].map((chart) => chart.node));
-        place.classList.toggle("one", charts.size === 1);
+        for (const name of ["one", "tall"]) place.classList.toggle(name, charts.size === 1);
       }
       const ids = [asked.entity, ...asked.more];
       for (const [name, of] of parts) {

@@ -13,10 +13,11 @@ const TRACKS_MAX = 16;
 const TRACKS_MS = 60_000;
 const SILENT = [["", "any age"], ["60", "silent for 1 min"], ["300", "silent for 5 min"], ["900", "silent for 15 min"],
   ["3600", "silent for 1 h"], ["86400", "silent for 1 day"]];
-const LAYOUTS = [["", "table"], ["map", "map of these"], ["world", "map of the world"]];
+const LAYOUTS = [["", "table"], ["map", "map of these"], ["world", "map of the world"], ["outlook", "map by forecast"]];
+const CHANCE = "chance of less than 6 dB within the hour, %";
 /** Ages in seconds up to which a point has a colour; older points have the last. */
 const AGES = [[60, "--line-3", "1 min"], [900, "--line-5", "15 min"], [Infinity, "--line-2", "older"]];
-const SHADES = ["--line-1", "--line-6", "--line-3", "--line-5", "--line-2"];
+const SHADES = ["--ramp-1", "--ramp-2", "--ramp-3", "--ramp-4", "--ramp-5"];
 const KEPT = ["measurement", "search", "tag", "field", "least", "most", "silent"];
 const seconds = (row) => Date.parse(row.observed_at) / 1000;
 
@@ -63,14 +64,14 @@ function coloured(points, field) {
     for (const of of points) of.colour = AGES.find(([age]) => now - of.time <= age)[1];
     return AGES.map(([, colour, text]) => swatch(colour, text === "older" ? text : `up to ${text} old`));
   }
-  const shown = points.map((of) => of.number).filter((of) => of !== null);
+  const shown = points.map((of) => of.number).filter((of) => (of ?? null) !== null);
   if (!shown.length) return [el("li", {}, `No ${field} is shown.`)];
   const [low, high] = [shown.reduce((a, b) => Math.min(a, b)), shown.reduce((a, b) => Math.max(a, b))];
   const step = (high - low) / SHADES.length || 1;
   for (const of of points) {
-    of.colour = of.number === null ? "--line-8" : SHADES[Math.min(Math.floor((of.number - low) / step), SHADES.length - 1)];
+    of.colour = (of.number ?? null) === null ? "--muted" : SHADES[Math.min(Math.floor((of.number - low) / step), SHADES.length - 1)];
   }
-  return SHADES.map((colour, at) => swatch(colour, `from ${compact(low + at * step)}`));
+  return [el("li", {}, `${field}:`), ...SHADES.map((colour, at) => swatch(colour, `from ${compact(low + at * step)}`))];
 }
 
 export const entities = {
@@ -141,32 +142,49 @@ export const entities = {
     });
     const nowhere = el("div");
 
-    let tracks = { of: "", at: 0, found: [] };
-    /** Gives the points of a few entities of one measurement their ways, asked for once a minute. */
+    let tracks = { of: "", at: 0, found: new Map() };
+    /** Gives the points of a few entities their ways, asked for once a minute. */
     async function track(points, signal) {
-      const [measurement, other] = new Set(points.map((of) => of.measurement));
-      if (!measurement || other || points.length > TRACKS_MAX) return;
-      const entities = JSON.stringify(points.map((of) => of.id));
-      const of = `${asked.tenant} ${measurement} ${entities}`;
+      if (points.length > TRACKS_MAX) return;
+      const key = ({ measurement, id }) => JSON.stringify([measurement, id]);
+      const of = [asked.tenant, ...points.map(key)].join();
       if (of !== tracks.of || Date.now() - tracks.at > TRACKS_MS) {
-        const answer = await ask(ofTenant(asked.tenant, "tracks"), { measurement, entities }, { signal });
-        tracks = { of, at: Date.now(), found: answer.tracks };
+        const found = new Map();
+        await Promise.all([...new Set(points.map((each) => each.measurement))].map(async (measurement) => {
+          const mine = points.filter((each) => each.measurement === measurement);
+          const entities = JSON.stringify(mine.map((each) => each.id));
+          const answer = await ask(ofTenant(asked.tenant, "tracks"), { measurement, entities }, { signal });
+          mine.forEach((each, at) => found.set(key(each), answer.tracks[at]));
+        }));
+        tracks = { of, at: Date.now(), found };
       }
-      points.forEach((point, at) => { point.track = tracks.found[at]; });
+      for (const point of points) point.track = tracks.found.get(key(point));
+    }
+
+    /** Puts the chance that a link loses its signal, in percent, at the place of a point's field. */
+    async function foresee(points, signal) {
+      const answer = await ask(ofTenant(asked.tenant, "outlook"), {}, { signal });
+      const chances = new Map(answer.links.rows.map((of) => [of.entity_id, of.below]));
+      for (const point of points) {
+        const chance = point[0] === "link" ? chances.get(point[1]) ?? null : null;
+        point[5] = chance === null ? null : 100 * chance;
+      }
     }
 
     async function place(signal) {
       if (!asked.tenant) return nowhere.replaceChildren(notice("Choose a tenant."));
       const page = await ask(ofTenant(asked.tenant, "points"), { ...filters(), show: asked.field }, { signal });
+      const field = asked.layout === "outlook" ? CHANCE : asked.field;
+      if (field === CHANCE) await foresee(page.points, signal);
       known(await ask(ofTenant(asked.tenant, "entities"), { limit: 0 }, { signal }));
       const points = page.points.filter((of) => of[3] !== null && of[4] !== null && Math.abs(of[3]) <= 90 && Math.abs(of[4]) <= 180)
         .map(([measurement, id, time, lat, lon, number]) => ({ measurement, id, time, lat, lon, number,
-          label: `${id}, ${measurement}, ${span(Date.now() / 1000 - time)} old${number === null ? "" : `, ${asked.field} ${compact(number)}`}` }));
+          label: `${id}, ${measurement}, ${span(Date.now() / 1000 - time)} old${(number ?? null) === null ? "" : `, ${field} ${compact(number)}`}` }));
       const left = page.total - page.points.length;
       total.textContent = `${count(points.length)} of ${count(page.total)} entities have a place${left ? `; ${count(left)} more were not looked at` : ""}`;
       nowhere.replaceChildren(...(points.length ? [] : [notice("No entity has a place.",
         "Send lat and lon (or latitude and longitude) as fields of a record: its entity is on the map at once.")]));
-      legend.replaceChildren(...coloured(points, asked.field));
+      legend.replaceChildren(...coloured(points, field));
       await track(points, signal);
       return map.show(points, asked.layout === "world");
     }

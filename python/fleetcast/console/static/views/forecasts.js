@@ -49,7 +49,7 @@ export const forecasts = {
     };
     const family = () => FAMILIES[asked.family];
     let chart = null;
-    const place = el("div", { class: "charts one" });
+    const place = el("div", { class: "charts one tall" });
     const change = (what) => {
       Object.assign(asked, what);
       zoomed = null;

@@ -6,7 +6,7 @@ import { el, figures, plain } from "../dom.js";
 import { bytes, count, figure, minutes, span } from "../format.js";
 
 const DAY_SECONDS = 86_400;
-const SPAN_SHOWN_MIN = 3600;
+const SPAN_SHOWN_MIN = 600;
 const SILENT_SECONDS = 900;
 const SILENT_AGE_MS = 60_000; // so long counts of silent entities are shown
 const SPAN_SHOWN_MAX = 10 * 365 * DAY_SECONDS;
@@ -90,8 +90,8 @@ export const overview = {
       const line = (name, colour) => ({ label: name, times, values: records[name].map((of) => of / step), step, colour });
       const [start, end] = window ?? [at - Math.max(Math.min(disk.seconds, DAY_SECONDS), SPAN_SHOWN_MIN), at];
       chart.show({ lines: [line("accepted", 0), line("rejected", 1)], start, end }, "Records a second",
-        times.length ? `mean of ${step / 60} min, as counted since the service started`
-          : `the service started less than ${step / 60} min ago`);
+        times.length ? `mean of ${span(step)}, as counted since the service started`
+          : `the service started less than ${span(step)} ago`);
     }
 
     async function refresh(signal) {

@@ -1,7 +1,8 @@
-// Requests that were refused, by code, with the course of the last quarter of an hour.
+// Requests that were refused, by code, with the course of the last quarter of an hour and the
+// reason, and tenants whose records were rejected.
 
 import { ask } from "../api.js";
-import { el, movable, notice, svg } from "../dom.js";
+import { el, movable, notice, pairs, plain, svg } from "../dom.js";
 import { count, span } from "../format.js";
 
 const WIDTH = 180;
@@ -19,6 +20,14 @@ function course(steps) {
     svg("polyline", { points: points.join(" ") }));
 }
 
+function rejectedOf(rows) {
+  if (!rows.length) return [];
+  const title = "Records rejected, by tenant: each answer says which records, and why";
+  return [movable("Records rejected", plain(title, ["Tenant", "Last half minute", "Since the start"], rows.map((of) => el("tr", {},
+    el("th", { scope: "row", class: "name" }, el("a", { href: `#/tenants?search=${encodeURIComponent(of.tenant)}` }, of.tenant)),
+    el("td", { class: "number" }, count(of.late)), el("td", { class: "number" }, count(of.total))))))];
+}
+
 export const refusals = {
   title: "Refusals",
   seconds: 10,
@@ -30,18 +39,24 @@ export const refusals = {
     const table = el("table", { class: "plain" }, el("caption", {}, "Requests refused, by code"),
       el("thead", {}, el("tr", {}, ...titles.map(([title, kind]) => el("th", { scope: "col", class: kind ?? null }, title)),
         el("th", { scope: "col", class: "wide" }, "Course of 15 min"))), body);
+    const why = el("div");
+    const rejected = el("div");
+    const who = el("p", { class: "help" }, "Who: the log has a line for each request, with the code as error, and client, tenant and key_id.");
     const scroller = movable("Refusals", table);
-    const place = el("div", {}, scroller);
+    const place = el("div", { class: "reasons" }, scroller);
     async function refresh(signal) {
       const answer = await ask("refusals", {}, { signal });
+      rejected.replaceChildren(...rejectedOf(answer.rejected));
       if (!answer.codes.length) {
-        place.replaceChildren(notice("Nothing was refused since the service started."));
+        place.replaceChildren(notice("Nothing was refused since the service started.",
+          "A request that is refused is here within ten seconds, with its code and the reason."), rejected);
         return;
       }
-      place.replaceChildren(scroller, short);
+      place.replaceChildren(scroller, short, why, who, rejected);
       const { quarter_seconds: seconds } = answer;
       short.textContent = seconds < 890 ? `The service counts since ${span(seconds)}.` : "";
       const rows = answer.codes.sort((a, b) => b.quarter - a.quarter || b.total - a.total);
+      why.replaceChildren(pairs([...new Map(rows.map((of) => [of.code, of.reason]))], "Why"));
       body.replaceChildren(...rows.map((of) => el("tr", {},
         el("th", { scope: "row", class: "name" }, of.code), el("td", { class: "wide" }, of.surface),
         el("td", { class: "wide" }, String(of.status ?? "–")),
