@@ -141,28 +141,30 @@ def test_a_file_is_read_only_as_far_as_its_rows_are_needed(written):
         read_once(path, 11, NOW)
 
 
+FAULTY_FILES = [
+    ("", "rows", "rows has no row that can be written"),
+    ('{"measurement": "a", "time": 1, "fields": {"x": "y"}}', "rows", "; 1 rows without an"),
+    ("readings,name=a x=1 5\nreadings,name=a x= 5\n", "rows", "line 2: is not line protocol"),
+    ("readings,name=a x=1\n", "rows", "line 1: is not line protocol with a time"),
+    ("readings,name=a x=1_0 5\n", "rows", "line 1: has a value that is no number"),
+    ("readings,name=a x=1e999 5\n", "rows", "line 1: has a number that is not finite"),
+    (b"readings,name=\xff x=1 5\n", "rows", "line 1: is not UTF-8"),
+    ("x" * (80 << 20), "rows", "line 1: is longer than"),
+    (json_lines([record("soon", x=1)]), "rows", "line 1: its time is no time"),
+    ('{"measurement": "a"}\n', "rows", "line 1: is no record"),
+    (json_lines([record(0, x=1) | {"tags": {"entity_id": 1}}]), "rows", "line 1: its tags are"),
+    (json_lines([record(0, x=1) | {"fields": [1]}]), "rows", "line 1: its fields are not"),
+    ('{"measurement": "a", "time": 1, "fields": {"x": 1' + "0" * 400 + "}}", "rows", "finite"),
+    (json_lines(record(s, x=1) for s in (0, 10**18)), "rows", "older than the year 2000"),
+    (json_lines(record(0, x=1) | {"measurement": m} for m in "abcdefg"), "rows", "more than 6"),
+    (json_lines([record(0, **{f"x{n}": n for n in range(1_001)})]), "rows", "more than 1,000"),
+    ("plain", "rows.gz", "cannot be decompressed"),
+    (gzip.compress(b"a,name=b x=1 1\n" * 99, mtime=0)[:-9], "rows.gz", "it is cut short"),
+]
+
+
 @pytest.mark.parametrize(
-    ("content", "name", "said"),
-    [
-        ("", "rows", "rows has no row that can be written"),
-        ('{"measurement": "a", "time": 1, "fields": {"x": "y"}}', "rows", "; 1 rows without an"),
-        ("readings,name=a x=1 5\nreadings,name=a x= 5\n", "rows", "line 2: is not line protocol"),
-        ("readings,name=a x=1\n", "rows", "line 1: is not line protocol with a time"),
-        ("readings,name=a x=1_0 5\n", "rows", "line 1: has a value that is no number"),
-        ("readings,name=a x=1e999 5\n", "rows", "line 1: has a number that is not finite"),
-        (b"readings,name=\xff x=1 5\n", "rows", "line 1: is not UTF-8"),
-        ("x" * (80 << 20), "rows", "line 1: is longer than"),
-        (json_lines([record("soon", x=1)]), "rows", "line 1: its time is no time"),
-        ('{"measurement": "a"}\n', "rows", "line 1: is no record"),
-        (json_lines([record(0, x=1) | {"tags": {"entity_id": 1}}]), "rows", "line 1: its tags are"),
-        (json_lines([record(0, x=1) | {"fields": [1]}]), "rows", "line 1: its fields are not"),
-        ('{"measurement": "a", "time": 1, "fields": {"x": 1' + "0" * 400 + "}}", "rows", "finite"),
-        (json_lines(record(s, x=1) for s in (0, 10**18)), "rows", "older than the year 2000"),
-        (json_lines(record(0, x=1) | {"measurement": m} for m in "abcdefg"), "rows", "more than 6"),
-        (json_lines([record(0, **{f"x{n}": n for n in range(1_001)})]), "rows", "more than 1,000"),
-        ("plain", "rows.gz", "cannot be decompressed"),
-        (gzip.compress(b"a,name=b x=1 1\n" * 99)[:-9], "rows.gz", "it is cut short"),
-    ],
+    ("content", "name", "said"), FAULTY_FILES, ids=[said for *_, said in FAULTY_FILES]
 )
 def test_a_bad_file_is_one_line_and_starts_no_database(
     content, name, said, written, tmp_path, capsys

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.lock import HeldLock
+    from fleetcast.installation.stores import Stores
 
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
 _ADDRESSES = ("http", "grpc", "grpc_ca", "admin", "adapters")
@@ -79,10 +80,7 @@ def serve(
             settings_fd=shared_settings.descriptor,
             run=str(uuid.uuid4()),
         )
-        if lacks_models(stores.predictions):
-            provide_models_apart(configuration)
-        if not stores.is_shared:
-            stores.close()  # a mapped file that is cut would end this process, and the service
+        _finish_with(stores, configuration)
         counters = Counters(Shared(configuration.counters_fd))
         stack.enter_context(repeating_audit_lines(stores.follower()))
         processes: list[Process] = []
@@ -99,6 +97,17 @@ def serve(
             notices.stopping()
             state.enter("stopping", table.ready)
             _stop(processes, signals)
+
+
+def _finish_with(stores: Stores, configuration: ChildConfiguration) -> None:
+    """Releases the first models, and closes the files of the stores.
+
+    A process that reads a mapped file ends if the file is cut at that moment.
+    """
+    if lacks_models(stores.predictions):
+        provide_models_apart(configuration)
+    if not stores.is_shared:
+        stores.close()
 
 
 class _State:
