@@ -38,6 +38,7 @@ def serve(
     """
     # An import at the top of the file would slow down the list of commands.
     from fleetcast.supervisor.supervisor import serve as run_service
+    from fleetcast.supervisor.terminal_child import text_on_terminal
 
     given = {
         "http.address": ("--http", http),
@@ -56,4 +57,5 @@ def serve(
     def read() -> Settings:
         return run.data.settings(os.environ, overrides).settings
 
-    run_service(run.data, read, click.echo)
+    with text_on_terminal():
+        run_service(run.data, read, click.echo)

@@ -1,0 +1,85 @@
+"""The log as text on a terminal.
+
+All processes write lines of JSON to descriptor 2. If this is a terminal, the service puts a pipe in
+its place, and this process writes each line of the pipe as text. It ends with the last process that
+writes, so it also shows the last lines of a supervisor that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from structlog.dev import ConsoleRenderer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_STDERR = 2
+_END_SECONDS = 5.0  # a program that the service has started may hold the pipe for longer
+
+
+@contextmanager
+def text_on_terminal() -> Iterator[None]:
+    """Shows the log as text until the end of the block, if descriptor 2 is a terminal."""
+    if not os.isatty(_STDERR):
+        yield
+        return
+    # A process group keeps Ctrl-C and Ctrl-Z away: no process of the service may wait for the pipe.
+    child = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", __name__], stdin=subprocess.PIPE, process_group=0
+    )
+    assert child.stdin is not None  # noqa: S101 - it is a pipe
+    terminal = os.dup(_STDERR)
+    os.dup2(child.stdin.fileno(), _STDERR)
+    child.stdin.close()
+    try:
+        yield
+    finally:
+        os.dup2(terminal, _STDERR)
+        os.close(terminal)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_END_SECONDS)
+
+
+def as_text(line: str, render: ConsoleRenderer) -> str:
+    """Returns a line of the log as text; a line that is no JSON stays as it is.
+
+    Control characters are shown as escapes, so that a value cannot command the terminal.
+    """
+    values = None
+    with suppress(ValueError):
+        values = json.loads(line)
+    if not isinstance(values, dict):
+        return _printable(line)
+    shown = {
+        name: _printable(value) if isinstance(value, str) else value
+        for name, value in values.items()
+        if name != "logger" and value is not None
+    }
+    return render(None, "", shown)
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def main() -> None:
+    """Shows lines until the pipe ends."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # it may write while another program is in front
+    render = ConsoleRenderer(colors="NO_COLOR" not in os.environ, sort_keys=False)
+    for line in sys.stdin.buffer:
+        text = line.decode(errors="backslashreplace").rstrip()
+        sys.stderr.write(f"{as_text(text, render)}\n")
+
+
+if __name__ == "__main__":
+    main()
