@@ -87,7 +87,7 @@ def test_a_manager_hears_when_it_is_ready_reloads_and_stops(serve, manager):
 @pytest.mark.parametrize("address", ["file"], indirect=True)
 def test_signs_of_life_stop_while_a_child_does_not_answer(serve, manager, monkeypatch):
     monkeypatch.setenv("WATCHDOG_USEC", PATIENCE_USEC)
-    service = serve("--set", "service.watchdog_seconds=6", "--workers", "1")
+    service = serve("--set", "service.watchdog_seconds=12", "--workers", "1")
     assert manager.hear_until(lambda notice: notice == ALIVE)
 
     def silence():
