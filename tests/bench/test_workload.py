@@ -141,6 +141,16 @@ def test_a_file_is_read_only_as_far_as_its_rows_are_needed(written):
         read_once(path, 11, NOW)
 
 
+@pytest.mark.parametrize("changed", ["", json_lines([record(0, x=1) | {"measurement": "other"}])])
+def test_a_file_that_changes_is_a_fault(changed, written):
+    path = written(json_lines([record(0, x=1)]))
+    rows = read_once(path, 10, NOW).rows()
+    assert next(rows).entity == "a"
+    path.write_text(changed)
+    with pytest.raises(OperatorError, match=r"rows was changed while it was read$"):
+        next(rows)
+
+
 FAULTY_FILES = [
     ("", "rows", "rows has no row that can be written"),
     ('{"measurement": "a", "time": 1, "fields": {"x": "y"}}', "rows", "; 1 rows without an"),

@@ -56,15 +56,22 @@ class WorkloadFile:
     def rows(self) -> Iterator[SentRow]:
         """Yields rows without end. Each time that the file is read again, its rows are later.
 
+        Raises `OSError`, and `OperatorError` if the file has other rows than before.
+
         Example: a file with rows of 10:00:00 to 10:59:59 is read twice at 15:00:00. The rows are of
         13:00:01 to 14:00:00, and then of 14:00:01 to 15:00:00.
         """
         for time in itertools.count():
             moved_ns = self.moved_ns + time * self._period_ns
-            kept = itertools.islice(_kept(records(self.path), Counter()), self.rows_count)
-            for row in kept:
+            rows = 0
+            for row in itertools.islice(_kept(records(self.path), Counter()), self.rows_count):
+                if row.measurement not in self.stored_as:
+                    break
                 stored_as = self.stored_as[row.measurement]
                 yield row._replace(measurement=stored_as, time_ns=row.time_ns + moved_ns)
+                rows += 1
+            if rows < self.rows_count:
+                raise _fault(self.path, "was changed while it was read")
 
     def document(self) -> dict[str, object]:
         """Returns the file as the report has it."""
