@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,8 +13,11 @@ from tests.service.service import command
 from tests.waiting import until
 
 from .driver import AXE, Console, browser, missing
+from .test_ask import module
+from .test_views import VIEWS
 
 ROWS = "tbody tr[aria-rowindex]"
+LIVE_SECONDS = 10  # of a window that moves
 
 
 @pytest.fixture
@@ -136,3 +140,30 @@ def test_where_nothing_is_each_view_says_what_to_do(own):
         own.view(view, tenant="quay-7", measurement="", entity="")
         assert until(lambda: own.texts(".notice strong")), view
         assert not AXE.exists() or own.violations() == []
+
+
+@pytest.mark.parametrize(("view", "parameters"), VIEWS)
+def test_an_open_page_asks_at_most_once_a_second(console, view, parameters):
+    console.view("processes")
+    requests(console)
+    console.view(view, **parameters)
+    name = {"ask": "questions"}.get(view, view)
+    every = module(console, f"views/{view}.js", f"of.{name}.seconds") or LIVE_SECONDS
+    # The first turn has all requests of a later turn, and some more.
+    assert len(requests(console)) <= every
+
+
+def test_a_silent_entity_leads_to_its_last_hours(own):
+    old = {
+        "measurement": "telemetry",
+        "time": (datetime.now(UTC) - timedelta(days=3)).isoformat(),
+        "tags": {"entity_id": "gone"},
+        "fields": {"level": 7.5},
+    }
+    assert own.service.post([old]).status == 202
+    own.sign_in()
+    own.view("entities", tenant="harbour", search="gone")
+    own.wait(ROWS)[0].click()
+    own.wait(".detail button")[0].click()
+    until(lambda: own.texts(".chart strong") == ["level"])
+    assert own.texts(".legend .value") == ["7.5"]

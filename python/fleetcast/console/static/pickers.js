@@ -25,16 +25,16 @@ function picker(title, chosen, placeholder, suggest, change) {
   return { node, set: (text) => { control.value = last = text; } };
 }
 
-/** A field for a tenant. If no tenant is chosen, it chooses the first. */
+/** A field for a tenant. If no tenant is chosen, it chooses the largest. */
 export function tenantPicker(chosen, change) {
   const suggest = async (search) =>
     (await ask("tenants", { search, limit: SUGGESTED })).rows.map((row) => row.tenant);
   const made = picker("Tenant", chosen, "name", suggest, change);
   if (!chosen) {
-    suggest("").then(([first]) => {
-      if (first) {
-        made.set(first);
-        change(first);
+    ask("tenants", { sort: "-bytes", limit: 1 }).then(({ rows: [largest] }) => {
+      if (largest) {
+        made.set(largest.tenant);
+        change(largest.tenant);
       }
     }).catch(() => null);
   }

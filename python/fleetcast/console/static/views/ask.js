@@ -21,7 +21,7 @@ const CHARACTERS_MAX = 1000;
 const REFUSED = ["bad_data", "execution", "timeout"];
 const EXAMPLES = [
   ["avg by (entity_id) (avg_over_time(snr_db{measurement=\"link\"}[5m]))", "The SNR of each link, as the mean of five minutes."],
-  ["bottomk(5, min_over_time(snr_db[1d]))", "The five worst links of the day, by their lowest SNR."],
+  ["bottomk(5, min_over_time(snr_db{measurement=\"link\"}[1d]))", "The five worst links of the day, by their lowest SNR."],
   ["last_over_time(snr_db[1d]) unless snr_db", "Links that were heard within the day and not in the last five minutes, with their last SNR."],
   ["topk(3, max_over_time(offered_bytes[1d]) / max_over_time(capacity_bytes[1d]))", "The three pools whose demand of a day came nearest to their capacity."],
 ];

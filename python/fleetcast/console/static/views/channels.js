@@ -137,7 +137,7 @@ export const channels = {
       if (asked.layout === "table") return list();
       const lines = linesOf(answer);
       if (!lines.length) {
-        return empty("No number was measured in this window.", "Choose a longer window or another entity; Entities shows the age of each.");
+        return empty("No number was measured in this window.", "Choose a longer window or another entity; Fleet shows the age of each.");
       }
       draw(lines);
     }

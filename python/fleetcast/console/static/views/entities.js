@@ -9,6 +9,7 @@ import { tenantPicker } from "../pickers.js";
 import { Table } from "../table.js";
 
 const FIELDS_SHOWN = 6;
+const HOURS_SHOWN = 6;
 const TRACKS_MAX = 16;
 const TRACKS_MS = 60_000;
 const SILENT = [["", "any age"], ["60", "silent for 1 min"], ["300", "silent for 5 min"], ["900", "silent for 15 min"],
@@ -44,7 +45,11 @@ function values(title, of) {
 
 function detail(row, go, close) {
   const chosen = { measurement: row.measurement, entity: row.entity_id };
-  const links = [el("button", { type: "button", click: () => go.to("channels", chosen) }, "Channels")];
+  // The charts of an entity that is silent for long show the hours before.
+  const isSilent = Date.now() / 1000 - seconds(row) > HOURS_SHOWN * 3600;
+  const [from, to] = [HOURS_SHOWN, 0].map((hours) => new Date((seconds(row) + 1 - 3600 * hours) * 1000).toISOString().slice(0, 19));
+  const window = isSilent ? { from, to } : {};
+  const links = [el("button", { type: "button", click: () => go.to("channels", { ...chosen, ...window }) }, "Channels")];
   if (["link", "pool_interval"].includes(row.measurement)) {
     links.push(el("button", { type: "button", click: () => go.to("forecasts", chosen) }, "Forecasts"));
   }

@@ -1,0 +1,1 @@
+"""Figures of the console's pages in a browser."""
