@@ -130,8 +130,9 @@ export const backtest = {
           `A forecast is scored once its time has come. Send ${target} for a while longer: the shortest horizon is the first.`));
       }
       return place.replaceChildren(...page(answer, `Computed now from stored rows, each forecast from the rows before it: ${count(answer.origins)} `
-        + `origins, ${minutes(answer.every_minutes)} apart, of the entities that wrote last. For a longer time: fleetcast export, then `
-        + "fleetcast forecast backtest … --json > backtest.json, and open that file here."));
+        + `origins, ${minutes(answer.every_minutes)} apart, of the entities that wrote last. An entity of less than a day has no same time on `
+        + "other days: its last value counts. For a longer time, give a file of fleetcast export to fleetcast forecast backtest … --json, and "
+        + "open the answer here."));
     }
     const node = el("div", { class: "view" },
       el("div", { class: "filters" },
