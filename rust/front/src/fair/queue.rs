@@ -130,25 +130,30 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
     pub fn put(&self, lane: Lane<K>, item: T) {
         let mut state = self.lock();
         self.add(&mut state, lane, item);
-        state.wake();
+        release(state);
     }
 
     /// Waits for the next item. Returns `None` when the queue is closed and empty.
     pub fn get(&self) -> Option<(Lane<K>, T)> {
-        self.wait(self.lock())
+        let mut state = self.lock();
+        let work = self.take(&mut state);
+        self.wait(work, state)
     }
 
     /// Returns the next item without waiting.
     #[cfg(test)]
     pub(super) fn try_get(&self) -> Work<K, T> {
-        self.look(&mut self.lock())
+        let mut state = self.lock();
+        let work = self.take(&mut state);
+        release(state);
+        work
     }
 
     /// Ends an item that `get` returned, and frees its owner's thread.
     pub fn done(&self, owner: &str) {
         let mut state = self.lock();
         state.end(owner);
-        state.wake();
+        release(state);
     }
 
     /// Does `done` and then `get`. It wakes no other thread for the item that this thread takes.
@@ -157,17 +162,17 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         let now = Instant::now();
         let mut state = self.lock();
         state.usage.add(owner, used, now);
-        match self.end_and_look(&mut state, owner) {
-            Work::Item(lane, item) => Some((lane, item)),
-            Work::End => None,
-            Work::Wait => self.wait(state),
-        }
+        let work = self.end_and_take(&mut state, owner);
+        self.wait(work, state)
     }
 
     /// Does `done` and then `try_get`.
     #[cfg(test)]
     pub(super) fn done_and_try_get(&self, owner: &str) -> Work<K, T> {
-        self.end_and_look(&mut self.lock(), owner)
+        let mut state = self.lock();
+        let work = self.end_and_take(&mut state, owner);
+        release(state);
+        work
     }
 
     /// Moves an item that `get` returned to the count of another owner. Returns false if that owner
@@ -178,7 +183,7 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         let moved = state.under_way.take(other, 1, self.threads_max as u64 + 1);
         if moved {
             state.end(owner);
-            state.wake();
+            release(state);
         }
         moved
     }
@@ -187,7 +192,7 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
     pub fn retry(&self) {
         let mut state = self.lock();
         state.due = state.due.max(state.waiting.min(self.threads_max));
-        state.wake();
+        release(state);
     }
 
     /// Takes items out of a lane from its beginning, for as long as `which` returns true. `which`
@@ -204,7 +209,7 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
             state.due += 1; // another one is the first now
         }
         state.waiting -= count;
-        state.wake();
+        release(state);
         taken
     }
 
@@ -227,16 +232,16 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        state.wake();
+        release(state);
     }
 
-    fn wait<'q>(&'q self, mut state: MutexGuard<'q, FairQueueState<K, T>>) -> Option<(Lane<K>, T)> {
-        loop {
-            match self.look(&mut state) {
-                Work::Item(lane, item) => return Some((lane, item)),
-                Work::End => return None,
-                Work::Wait => {}
-            }
+    /// Sleeps until `work` is an item or the end.
+    fn wait<'q>(
+        &'q self,
+        mut work: Work<K, T>,
+        mut state: MutexGuard<'q, FairQueueState<K, T>>,
+    ) -> Option<(Lane<K>, T)> {
+        while matches!(work, Work::Wait) {
             let this = thread::current();
             state.asleep.push(this.clone());
             loop {
@@ -250,6 +255,12 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
                 }
             }
             state.waking = false;
+            work = self.take(&mut state);
+        }
+        release(state);
+        match work {
+            Work::Item(lane, item) => Some((lane, item)),
+            Work::Wait | Work::End => None,
         }
     }
 
@@ -259,20 +270,13 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         state.push(lane, item);
     }
 
-    fn look(&self, state: &mut FairQueueState<K, T>) -> Work<K, T> {
-        let turn = self.take(state);
-        state.wake();
-        turn
-    }
-
-    fn end_and_look(&self, state: &mut FairQueueState<K, T>, owner: &str) -> Work<K, T> {
+    fn end_and_take(&self, state: &mut FairQueueState<K, T>, owner: &str) -> Work<K, T> {
         let due = state.due;
         state.end(owner);
         let turn = self.take(state);
         if matches!(&turn, Work::Item(next, _) if *next.owner == *owner) {
             state.due = state.due.min(due); // its owner holds as much as before
         }
-        state.wake();
         turn
     }
 
@@ -360,17 +364,25 @@ impl<K: Clone + Eq + Hash, T> FairQueueState<K, T> {
         }
     }
 
-    /// Wakes a thread if items are due. Wakes all threads if the queue is closed and empty.
-    fn wake(&mut self) {
+    /// Takes a thread off the list of sleepers if items are due, and all threads if the queue is
+    /// closed and empty.
+    fn take_woken(&mut self) -> Vec<Thread> {
         if self.closed && self.waiting == 0 {
-            self.asleep.drain(..).for_each(|thread| thread.unpark());
+            return mem::take(&mut self.asleep);
         }
         if self.due == 0 || self.waiting == 0 || self.waking {
-            return;
+            return Vec::new();
         }
-        if let Some(thread) = self.asleep.pop() {
-            self.waking = true;
-            thread.unpark();
-        }
+        let thread = self.asleep.pop();
+        self.waking |= thread.is_some();
+        Vec::from_iter(thread)
     }
+}
+
+/// Frees the lock, then wakes threads if items are due. If a thread were woken under the lock, it
+/// would sleep again until the lock is free.
+fn release<K: Clone + Eq + Hash, T>(mut state: MutexGuard<'_, FairQueueState<K, T>>) {
+    let woken = state.take_woken();
+    drop(state);
+    woken.iter().for_each(Thread::unpark);
 }
