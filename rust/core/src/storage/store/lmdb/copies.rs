@@ -56,7 +56,7 @@ impl LmdbStore {
         let blocks = entries
             .iter()
             .map(|entry| NewBlock { sealed: entry.sealed.clone(), ..NewBlock::default() });
-        self.log.append(blocks.collect(), || ())
+        self.log.append(blocks.collect())
     }
 
     /// Makes the log continue behind `sequence`.
@@ -69,7 +69,7 @@ impl LmdbStore {
         self.segments.sync()?;
         self.begin_log_behind(snapshot.log_last)?;
         let counts = NewBlock { counts: snapshot.counts, ..NewBlock::default() };
-        self.log.append(vec![counts], || ())?;
+        self.log.append(vec![counts])?;
         self.write("load the head", |txn| {
             let head = HeadRecord {
                 compacted: snapshot.compacted,

@@ -98,11 +98,11 @@ impl Store for LmdbStore {
         if self.poisoned.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
-        self.log.append_unsynced(blocks, || self.env.touch())
+        self.log.append_unsynced(blocks)
     }
 
     fn sync(&self, end: u64) -> Result<()> {
-        self.log.sync(end)
+        self.log.sync(end, || self.env.touch())
     }
 
     fn leave(&self, end: u64) {

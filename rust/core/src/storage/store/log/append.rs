@@ -19,13 +19,15 @@ use crate::storage::store::entries::NewBlock;
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
 /// A sync that threads of this process share. Processes sync in turns.
-struct SharedSync<'l> {
+struct SharedSync<'l, F> {
     log: &'l Log,
     /// Position up to which the leader needs the log durable.
     end: u64,
+    /// Called after each sync of this process, before the writers learn of the sync.
+    touch: F,
 }
 
-impl<'l> Commit<u64, ()> for SharedSync<'l> {
+impl<'l, F: Fn()> Commit<u64, ()> for SharedSync<'l, F> {
     type Turn = Option<SyncGuard<'l>>;
 
     fn begin(&self) -> Result<Self::Turn> {
@@ -36,9 +38,11 @@ impl<'l> Commit<u64, ()> for SharedSync<'l> {
         let end = ends.iter().copied().max().unwrap_or(0);
         while !self.log.is_synced(end)? {
             match turn.take() {
-                Some(_syncing) => {
+                Some(syncing) => {
                     let gathering = self.log.shared.gathering();
                     self.log.patience.timed(gathering, || self.log.sync_written())?;
+                    drop(syncing); // other processes need not wait for the call
+                    (self.touch)();
                 }
                 // Another process made the leader's bytes durable, but not the bytes of all
                 // followers.
@@ -50,19 +54,14 @@ impl<'l> Commit<u64, ()> for SharedSync<'l> {
 }
 
 impl Log {
-    /// Appends blocks and their counts, all or none. They are durable when this returns. Calls
-    /// `touch` once they are written.
+    /// Appends blocks and their counts, all or none. They are durable when this returns.
     ///
     /// # Errors
     /// Returns [`Error::DiskFull`] if no block is stored. After [`Error::Io`] and
     /// [`Error::Poisoned`] the blocks may be stored.
-    pub(in crate::storage::store) fn append(
-        &self,
-        blocks: Vec<NewBlock>,
-        touch: impl Fn(),
-    ) -> Result<()> {
-        let end = self.append_unsynced(blocks, touch)?;
-        self.sync(end)
+    pub(in crate::storage::store) fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+        let end = self.append_unsynced(blocks)?;
+        self.sync(end, || ())
     }
 
     /// Appends as [`Self::append`] does, without the sync. Returns a position; a [`Self::sync`] of
@@ -70,27 +69,20 @@ impl Log {
     ///
     /// # Errors
     /// Returns the errors of [`Self::append`].
-    pub(in crate::storage::store) fn append_unsynced(
-        &self,
-        blocks: Vec<NewBlock>,
-        touch: impl Fn(),
-    ) -> Result<u64> {
+    pub(in crate::storage::store) fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64> {
         let bytes = blocks.iter().map(|block| block.sealed.len()).sum();
-        self.appends.submit(blocks, bytes, &|groups: &[Vec<NewBlock>]| {
-            let end = self.write(groups);
-            touch();
-            end
-        })
+        self.appends.submit(blocks, bytes, &|groups: &[Vec<NewBlock>]| self.write(groups))
     }
 
-    /// Returns once the log is durable up to `end`. Any process may have synced it.
+    /// Returns once the log is durable up to `end`. Any process may have synced it. If this thread
+    /// syncs it, calls `touch` afterwards.
     ///
     /// # Errors
     /// Returns [`Error::Io`] and [`Error::Poisoned`]. The frame that ends at `end` may be stored
     /// all the same.
-    pub(in crate::storage::store) fn sync(&self, end: u64) -> Result<()> {
+    pub(in crate::storage::store) fn sync(&self, end: u64, touch: impl Fn()) -> Result<()> {
         let outcome = match self.is_synced(end) {
-            Ok(false) => self.syncs.submit(end, 0, &SharedSync { log: self, end }),
+            Ok(false) => self.syncs.submit(end, 0, &SharedSync { log: self, end, touch }),
             outcome => outcome.map(drop),
         };
         // Frames that are durable need no mark.

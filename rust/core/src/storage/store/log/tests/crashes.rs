@@ -105,13 +105,13 @@ fn after_a_failed_sync_the_handle_takes_no_more_and_the_next_one_writes_the_end_
     log.shared.note_failure();
     for handle in [&log, &other] {
         assert_eq!(sealed(handle), [b"first"]);
-        let refused = handle.append(vec![block(b"refused".to_vec())], || ());
+        let refused = handle.append(vec![block(b"refused".to_vec())]);
         assert!(matches!(refused, Err(Error::Poisoned)), "{refused:?}");
     }
     let healed = open(directory.path()).unwrap();
     assert_eq!(sealed(&healed), [b"first".as_slice(), b"in doubt"]);
     append(&healed, b"next");
-    assert!(other.append(vec![block(b"refused".to_vec())], || ()).is_err());
+    assert!(other.append(vec![block(b"refused".to_vec())]).is_err());
     let expected = [b"first".as_slice(), b"in doubt", b"next"];
     assert_eq!([sealed(&healed), sealed(&other)], [expected, expected]);
 }

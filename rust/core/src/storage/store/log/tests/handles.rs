@@ -31,8 +31,8 @@ fn two_handles_append_in_turn_and_see_all() {
 fn a_group_is_there_whole_and_counts_without_blocks_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let log = create(directory.path());
-    log.append(vec![block(vec![1; 10]), block(Vec::new()), block(vec![2; 20])], || ()).unwrap();
-    log.append(vec![block(Vec::new())], || ()).unwrap();
+    log.append(vec![block(vec![1; 10]), block(Vec::new()), block(vec![2; 20])]).unwrap();
+    log.append(vec![block(Vec::new())]).unwrap();
     drop(log);
     let log = open(directory.path()).unwrap();
     let found = read(&log).unwrap();
@@ -84,7 +84,7 @@ fn cursors_are_kept_with_the_frames_they_came_with() {
     let with = |position: &[u8], sealed: &[u8]| {
         let cursor = Cursor { key: [1; 16], position: position.to_vec() };
         let block = NewBlock { cursor: Some(cursor), ..block(sealed.to_vec()) };
-        log.append(vec![block], || ()).unwrap();
+        log.append(vec![block]).unwrap();
     };
     with(b"a", b"block");
     let taken = CompactedLog {

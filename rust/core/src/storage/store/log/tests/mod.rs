@@ -48,7 +48,7 @@ fn open_taken(plane: &Path, taken: CompactedLog) -> Result<Log> {
 }
 
 fn append(log: &Log, sealed: &[u8]) {
-    log.append(vec![block(sealed.to_vec())], || ()).unwrap();
+    log.append(vec![block(sealed.to_vec())]).unwrap();
 }
 
 /// Returns everything that reads see.
@@ -81,7 +81,7 @@ fn the_bytes_are_those_of_the_format_text() {
     let log = create(directory.path());
     let cursor = super::super::cursor::Cursor { key: [9; 16], position: b"at".to_vec() };
     let first = NewBlock { cursor: Some(cursor), ..block(b"sealed".to_vec()) };
-    log.append(vec![first, block(Vec::new())], || ()).unwrap();
+    log.append(vec![first, block(Vec::new())]).unwrap();
     let bytes = std::fs::read(newest_file(directory.path())).unwrap();
 
     let long = |number: u64| number.to_le_bytes().to_vec();
