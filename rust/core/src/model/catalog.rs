@@ -370,9 +370,15 @@ impl<'c> Series<'c> {
         self.entity.map_or(id, |entity| self.catalog.entity(entity).representative)
     }
 
+    /// Returns true if JSON strings can hold the tags without escapes.
+    #[must_use]
+    pub fn has_plain_tags(self) -> bool {
+        self.stored.has_plain_tags
+    }
+
     /// Appends the tags as a JSON object.
     pub fn write_tags(self, out: &mut Vec<u8>) {
-        if self.stored.has_plain_tags {
+        if self.has_plain_tags() {
             json::write_object_of_plain_strings(out, self.name().tags());
         } else {
             json::write_object_of_strings(out, self.name().tags());

@@ -26,6 +26,13 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
+/// Does the same as [`write_string`] for the bytes of a plain text ([`is_plain`]).
+pub fn write_plain_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    out.extend_from_slice(text);
+    out.push(b'"');
+}
+
 /// Returns true if a JSON string can hold `text` without escapes.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {

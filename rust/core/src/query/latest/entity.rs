@@ -56,7 +56,14 @@ impl<'a> EntityWriter<'a> {
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, slot: u32, follows: bool) {
         let Self { table, catalog, head, times, .. } = self;
         out.extend_from_slice(&head[usize::from(!follows)..]);
-        json::write_string(out, catalog.entity_id(table.entity(slot)));
+        let entity = table.entity(slot);
+        // The id is one of the tags.
+        match catalog.series(table.series[slot as usize]) {
+            Some(series) if series.has_plain_tags() => {
+                json::write_plain_string(out, catalog.entity_id_bytes(entity));
+            }
+            _ => json::write_string(out, catalog.entity_id(entity)),
+        }
         out.extend_from_slice(b",\"observed_at\":\"");
         times.write(out, table.time_ns(slot));
         out.extend_from_slice(b"\",\"tags\":");

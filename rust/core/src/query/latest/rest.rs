@@ -41,7 +41,9 @@ impl LatestView<'_> {
             .map(|table| (table, table.slots_in(self.range_ns.clone()).collect()))
             .collect();
         let entities: usize = tables.iter().map(|(_, slots)| slots.len()).sum();
-        let mut out = chunks::piece(head.len() + entities * ENTITY_BYTES);
+        let bytes = head.len() + entities * ENTITY_BYTES;
+        let mut out =
+            if bytes < bytes_max { Vec::with_capacity(bytes) } else { chunks::piece(bytes) };
         out.extend_from_slice(head);
         let mut rest = LatestRest::default();
         let mut follows = false;
