@@ -65,7 +65,8 @@ impl Planes {
     ) -> PyResult<Plane> {
         let keys = master_key.keys()?;
         self.detached(py, |planes| {
-            keys.open(|key| plane::Plane::open(planes, plane, key, tenant_key))
+            let open = |key: &[u8; 32]| plane::Plane::open(planes, plane, key, tenant_key);
+            keys.open(|| planes.wrapped_key(plane), open)
         })
         .map(Plane::from)
     }
@@ -106,14 +107,16 @@ impl Planes {
             let save = |key: &[u8; 32]| {
                 plane::Plane::save((planes, plane), key, Path::new(backup), number, &before)
             };
-            keys.open(save)
+            keys.open(|| planes.wrapped_key(plane), save)
         })
         .map(|saved| saved.map(Saved::from))
     }
 
     fn bind(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<bool> {
         let keys = master_key.keys()?;
-        self.detached(py, |planes| keys.open(|key| plane::Plane::bind(planes, plane, key)))
+        self.detached(py, |planes| {
+            keys.open(|| planes.wrapped_key(plane), |key| plane::Plane::bind(planes, plane, key))
+        })
     }
 
     fn rewrap(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<bool> {
@@ -212,8 +215,9 @@ impl OpenPlanes {
 
 /// Returns the key that opens the key file of a plane, or any key for a damaged file.
 fn key_of(planes: &dyn store::Planes, plane: &str, keys: &MasterKeys) -> MasterKey {
-    let found = keys.open(|key| {
-        seal::unwrap(key, plane, &planes.wrapped_key(plane)?)?;
+    let key_file = || planes.wrapped_key(plane);
+    let found = keys.open(key_file, |key| {
+        seal::unwrap(key, plane, &key_file()?)?;
         Ok(MasterKey::new(*key))
     });
     found.unwrap_or_else(|_| keys.newest())

@@ -128,7 +128,8 @@ impl OpenPlanes {
         }
         self.note(turn.close());
         let open = |key: &[u8; 32]| Plane::open(&*self.planes, account_id, key, tenant_key);
-        turn.open(|| self.keys.open(open))
+        let key_file = || self.planes.wrapped_key(account_id);
+        turn.open(self.keys.changes(), || self.keys.open(key_file, open))
     }
 
     /// Closes an account's plane if it is still `of`, so that the next use opens it again.

@@ -38,6 +38,8 @@ struct OpenSlot {
 pub(super) struct Damage {
     error: Error,
     pub(super) seen: PlaneState,
+    /// Changes of the known master keys until then.
+    key_changes: u64,
 }
 
 /// The state of a plane at one moment.
@@ -176,14 +178,20 @@ fn copy_of(error: &Error) -> Option<Error> {
 }
 
 impl SlotTurn<'_> {
-    /// Calls `open` to open the plane, unless the plane is known to be damaged.
+    /// Calls `open` to open the plane, unless the plane is known to be damaged. `key_changes` is
+    /// the number of changes of the known master keys: other keys may open the plane.
     ///
     /// # Errors
     /// Returns the errors of `open`, and of examining the files.
-    pub(super) fn open(&mut self, open: impl FnOnce() -> Result<Plane>) -> Result<Arc<OpenPlane>> {
+    pub(super) fn open(
+        &mut self,
+        key_changes: u64,
+        open: impl FnOnce() -> Result<Plane>,
+    ) -> Result<Arc<OpenPlane>> {
         self.slot.state().used_at = Instant::now();
         let seen = self.slot.seen()?;
         if let Some(damage) = &*self.damage
+            && damage.key_changes == key_changes
             && damage.seen.lasts(&seen)
             && let Some(error) = copy_of(&damage.error)
         {
@@ -199,7 +207,7 @@ impl SlotTurn<'_> {
             }
             Err(error) => {
                 if let Some(error) = copy_of(&error) {
-                    *self.damage = Some(Damage { error, seen: self.slot.seen()? });
+                    *self.damage = Some(Damage { error, seen: self.slot.seen()?, key_changes });
                 }
                 Err(error)
             }

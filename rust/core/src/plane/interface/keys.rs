@@ -20,7 +20,10 @@ impl Plane {
         if seal::unwrap(&newest, plane, &key_file).is_ok() {
             return Ok(false);
         }
-        let (plane_id, data_key) = keys.open(|key| seal::unwrap(key, plane, &key_file))?;
+        let (plane_id, data_key) = {
+            let open = |key: &[u8; 32]| seal::unwrap(key, plane, &key_file);
+            keys.open(|| Ok(key_file.clone()), open)?
+        };
         planes.replace_key(plane, &seal::wrap(&newest, plane, &plane_id, &data_key)?)?;
         Ok(true)
     }
@@ -29,7 +32,8 @@ impl Plane {
     /// Example: true after [`Self::rewrap`], and false if the key file of another plane was put
     /// there.
     pub fn is_of_key_file(&self, planes: &dyn Planes, plane: &str, keys: &MasterKeys) -> bool {
-        let found = keys.open(|key| seal::unwrap(key, plane, &planes.wrapped_key(plane)?));
+        let key_file = || planes.wrapped_key(plane);
+        let found = keys.open(key_file, |key| seal::unwrap(key, plane, &key_file()?));
         found.is_ok_and(|(plane_id, data_key)| {
             Sealer::new(&data_key, plane_id).name_hash(b"") == self.sealed.sealer.name_hash(b"")
         })

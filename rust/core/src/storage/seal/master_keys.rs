@@ -1,8 +1,11 @@
 //! The master keys that a process knows. There are two while the master key turns.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -14,6 +17,9 @@ use crate::model::error::{Error, Result};
 
 /// Takes the place of a plane's id in secrets, which belong to no plane.
 const SECRETS: [u8; PLANE_ID_LEN] = *b"fleetcast secret";
+
+/// Time for which sealed bytes that no key opened do not make the source asked again.
+const UNOPENED_RESTS: Duration = Duration::from_mins(1);
 
 /// 32 bytes, erased when they are dropped.
 pub type MasterKey = Zeroizing<[u8; 32]>;
@@ -29,8 +35,19 @@ struct HeldMasterKeys {
     held: RwLock<Vec<MasterKey>>,
     /// `None` for a key that never turns.
     source: Option<Box<KeySource>>,
-    /// Instant at which the source was asked last. One thread asks at a time.
-    asked_at: Mutex<Option<Instant>>,
+    /// Held while a thread asks the source.
+    asked: Mutex<SourceInquiries>,
+    /// Number of times that other keys became known.
+    changes: AtomicU64,
+}
+
+/// Questions that the source was asked.
+#[derive(Default)]
+struct SourceInquiries {
+    /// Instant at which the source was asked last.
+    at: Option<Instant>,
+    /// Hashes of sealed bytes that no known key opened, each with the instant of the answer.
+    unopened: HashMap<u64, Instant>,
 }
 
 impl From<&[u8; 32]> for MasterKeys {
@@ -54,7 +71,8 @@ impl MasterKeys {
 
     fn made(key: &[u8; 32], source: Option<Box<KeySource>>) -> Self {
         let held = RwLock::new(vec![Zeroizing::new(*key)]);
-        Self(Arc::new(HeldMasterKeys { held, source, asked_at: Mutex::default() }))
+        let (asked, changes) = Default::default();
+        Self(Arc::new(HeldMasterKeys { held, source, asked, changes }))
     }
 
     /// Returns true if other keys may come.
@@ -78,18 +96,42 @@ impl MasterKeys {
         self.all().swap_remove(0)
     }
 
+    /// Returns a number that is greater after other keys became known.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::Acquire)
+    }
+
     /// Asks the source. Threads that wait for their turn to ask share one answer.
     pub fn renew(&self) {
+        self.ask(Instant::now(), None);
+    }
+
+    /// Asks the source for the key of `sealed` bytes, which no known key opens. If the source has
+    /// answered for the same bytes within the last minute, it is not asked: the bytes are damaged.
+    /// A turn of the master key changes the bytes.
+    pub fn renew_for(&self, sealed: &[u8]) {
+        self.ask(Instant::now(), Some(sealed));
+    }
+
+    fn ask(&self, wanted_at: Instant, sealed: Option<&[u8]>) {
         let Some(source) = &self.0.source else { return };
-        let wanted_at = Instant::now();
-        let mut asked_at = self.0.asked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked_at.is_some_and(|at| at >= wanted_at) {
+        let mut asked = self.0.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = sealed.map(|sealed| asked.unopened.hasher().hash_one(sealed));
+        asked.unopened.retain(|_, at| at.elapsed() < UNOPENED_RESTS);
+        let is_unopened = hash.is_some_and(|hash| asked.unopened.contains_key(&hash));
+        if is_unopened || asked.at.is_some_and(|at| at >= wanted_at) {
             return;
         }
-        *asked_at = Some(Instant::now());
-        if let Some(keys) = source().filter(|keys| !keys.is_empty()) {
-            *self.0.held.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        asked.at = Some(Instant::now());
+        // A source that fails is asked again: a process that missed a turn must learn of it.
+        let Some(keys) = source().filter(|keys| !keys.is_empty()) else { return };
+        let mut held = self.0.held.write().unwrap_or_else(PoisonError::into_inner);
+        if *held != keys {
+            *held = keys;
+            self.0.changes.fetch_add(1, Ordering::Release);
         }
+        asked.unopened.extend(hash.map(|hash| (hash, Instant::now())));
     }
 
     /// Asks the source if two keys are known: the turn of the master key may be over.
@@ -100,14 +142,18 @@ impl MasterKeys {
     }
 
     /// Returns the result of `open` with the key that opens the plane's key file. If no known key
-    /// does, the source is asked.
+    /// does, the source is asked for the key of `key_file`, as [`Self::renew_for`] does.
     ///
     /// # Errors
-    /// Returns the errors of `open`.
-    pub fn open<R>(&self, open: impl Fn(&[u8; 32]) -> Result<R>) -> Result<R> {
+    /// Returns the errors of `open` and of `key_file`.
+    pub fn open<R>(
+        &self,
+        key_file: impl Fn() -> Result<Vec<u8>>,
+        open: impl Fn(&[u8; 32]) -> Result<R>,
+    ) -> Result<R> {
         match self.try_all(&open) {
             Err(Error::Corrupt { what: KEY_FILE }) if self.can_turn() => {
-                self.renew();
+                self.renew_for(&key_file()?);
                 self.try_all(&open)
             }
             outcome => outcome,

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 
 use super::*;
 
+const NEW_KEY: [u8; 32] = [8; 32];
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -15,6 +17,13 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// Wraps the data key of a plane under the master key `NEW_KEY`, as another process does.
+fn rewrap(house: &House, account_id: &str) {
+    let both = || Some(vec![MasterKey::new(NEW_KEY), MasterKey::new(KEY)]);
+    let keys = MasterKeys::following(&NEW_KEY, Box::new(both));
+    assert!(Plane::rewrap(&*house.counted, account_id, &keys).unwrap());
 }
 
 #[test]
@@ -100,6 +109,55 @@ fn a_plane_stays_open_while_its_key_is_wrapped_again() {
     house.open("a0");
     house.open.release("a0", None).unwrap();
     assert!(Plane::open(&*house.counted, "a0", &KEY, "acme").is_err());
+}
+
+/// Master keys of a source that counts how often it is asked. It answers `answer`.
+fn counted_keys(answer: &Arc<Mutex<Option<[u8; 32]>>>) -> (MasterKeys, Arc<AtomicUsize>) {
+    let (asked, answer) = (Arc::new(AtomicUsize::new(0)), answer.clone());
+    let count = asked.clone();
+    let source = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        answer.lock().unwrap().map(|key| vec![MasterKey::new(key)])
+    };
+    (MasterKeys::following(&KEY, Box::new(source)), asked)
+}
+
+#[test]
+fn a_damaged_key_file_asks_for_the_master_keys_once_and_a_turn_is_followed() {
+    let answer = Arc::new(Mutex::new(Some(KEY)));
+    let (keys, asked) = counted_keys(&answer);
+    let house =
+        House::made(2, |counted, folder| OpenPlanes::in_folder(counted, folder, keys, 8, IDLE));
+    house.open("a0");
+    house.open("a1");
+    let begun = Instant::now();
+    fs::write(house.folder("a0").join("key"), b"nonsense").unwrap();
+    for _ in 0..5 {
+        house.fault("a0");
+        house.open.release("a0", None).unwrap();
+        house.age("a0");
+        house.close_unused(); // the slot, with its damage, is gone
+    }
+    let asked_max = 1 + begun.elapsed().as_secs() / 60;
+    assert!(asked.load(Ordering::SeqCst) as u64 <= asked_max);
+    *answer.lock().unwrap() = Some(NEW_KEY);
+    rewrap(&house, "a1");
+    assert_eq!(house.rows("a1"), 0);
+    house.fault("a0");
+}
+
+#[test]
+fn a_source_that_failed_is_asked_again_and_its_key_opens_the_plane() {
+    let answer = Arc::new(Mutex::new(None));
+    let (keys, _) = counted_keys(&answer);
+    let house = House::made(1, |counted, folder| {
+        OpenPlanes::in_folder(counted, folder, keys.clone(), 8, IDLE)
+    });
+    rewrap(&house, "a0");
+    assert!(matches!(house.fault("a0"), Error::Corrupt { .. }));
+    *answer.lock().unwrap() = Some(NEW_KEY);
+    keys.renew(); // for the accounts, which every request reads first
+    house.open("a0");
 }
 
 #[test]

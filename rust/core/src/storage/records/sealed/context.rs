@@ -68,7 +68,7 @@ impl SealContext {
     /// ended while the master key turned.
     pub(super) fn open_revision(&self, sealed: &[u8]) -> Option<RecordsHead> {
         self.seal().open_revision(sealed).or_else(|| {
-            self.keys.renew();
+            self.keys.renew_for(sealed);
             self.seals().find_map(|seal| seal.open_revision(sealed))
         })
     }

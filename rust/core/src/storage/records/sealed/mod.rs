@@ -173,8 +173,9 @@ impl SealedRecords {
         if let Some(seal) = self.sealed.seal_of(&mut *snapshot)? {
             return Ok((snapshot, seal));
         }
+        let head = stored_head(&mut *snapshot)?.unwrap_or_default();
         drop(snapshot); // other processes must not wait for the source of the keys
-        self.sealed.keys.renew();
+        self.sealed.keys.renew_for(&head);
         let mut snapshot = self.records.begin(writes)?;
         let seal = self.sealed.seal_of(&mut *snapshot)?;
         Ok((snapshot, seal.unwrap_or_else(|| self.sealed.seal())))

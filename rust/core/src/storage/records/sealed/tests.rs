@@ -1,6 +1,8 @@
 //! A record comes back in its last state, and only from its place, under its master key.
 
 use std::fs;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -320,6 +322,26 @@ fn a_turn_seals_all_records_again_and_open_stores_follow() {
     assert!(!old.is_of_master_key().unwrap());
     assert!(get(&old, "a", b"k").is_err() && old.secret("pepper").is_err());
     assert!(put(&old, &[("a", b"k", b"forged")]).is_err());
+}
+
+#[test]
+fn a_damaged_head_asks_for_the_master_keys_once() {
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = asked.clone();
+    let source = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        Some(vec![MasterKey::new(KEY)])
+    };
+    let (records, store) = filled();
+    drop(store);
+    put(&*records, &[(HEAD.0, HEAD.1, b"damaged")]).unwrap();
+    let keys = MasterKeys::following(&KEY, Box::new(source));
+    let store = SealedRecords::new(records, keys, "store", &spaces());
+    let begun = Instant::now();
+    for _ in 0..5 {
+        assert!(get(&store, "a", b"k").is_err());
+    }
+    assert!(asked.load(Ordering::SeqCst) <= 1 + begun.elapsed().as_secs() / 60);
 }
 
 #[test]
