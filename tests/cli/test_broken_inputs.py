@@ -145,6 +145,7 @@ VALID = {
     "tenant disable": {"name": "acme"},
     "tenant enable": {"name": "acme"},
     "tenant list": {},
+    "tenant receipt": {"file": "receipt.json"},
     "tenant set": {"name": "acme", "retention": "1d"},
     "tenant show": {"name": "acme"},
     "tls renew": {"hosts": "localhost"},
@@ -203,6 +204,7 @@ def template(tmp_path_factory):
     written = ["--tenant", "acme", "--format", "jsonl", str(folder / "rows.jsonl")]
     assert run(["import", *written, *data]) == 0
     assert run(["backup", str(folder / "backup"), *data]) == 0
+    (folder / "receipt.json").write_text('{"receipt": {"tenant": "other"}, "signature": "00"}')
     shutil.copy(folder / "data" / "master.key", folder / "master.key")
     frame = pl.DataFrame(ROWS)
     frame.write_csv(folder / "rows.csv")

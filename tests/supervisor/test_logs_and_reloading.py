@@ -117,6 +117,7 @@ def test_changes_of_accounts_are_kept(call, issued, data):
         "tenant changed",
         "key rotated",
         "tenant changed",
+        "tenant data destroyed",
         "tenant deleted",
     ]
     assert all(line["audit"] and line["tenant"] == "acme" for line in lines)

@@ -3,7 +3,12 @@
 from fleetcast.accounts.console_sessions import ConsoleSessions, OpenSession
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys
 from fleetcast.accounts.operators import IssuedToken, Operators
-from fleetcast.accounts.store import KEY_PEPPER, ControlStore, ControlStoreUnavailable
+from fleetcast.accounts.store import (
+    KEY_PEPPER,
+    RECEIPT_KEY,
+    ControlStore,
+    ControlStoreUnavailable,
+)
 from fleetcast.accounts.tenants import PLAN_DEFAULT, PLANS, Tenants
 from fleetcast.accounts.usage import Usage
 
@@ -11,6 +16,7 @@ __all__ = [
     "KEY_PEPPER",
     "PLANS",
     "PLAN_DEFAULT",
+    "RECEIPT_KEY",
     "SCOPES",
     "ConsoleSessions",
     "ControlStore",

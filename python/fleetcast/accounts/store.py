@@ -25,8 +25,13 @@ COUNTED = (Tenant.SPACE, ApiKey.SPACE, OperatorToken.SPACE)
 KEY_PEPPER = "fleetcast api key pepper 1"
 OPERATOR_PEPPER = "fleetcast operator token pepper 1"
 SESSION_PEPPER = "fleetcast console session pepper 1"
-PEPPERS = (KEY_PEPPER, OPERATOR_PEPPER, SESSION_PEPPER)
-"""Labels of the secrets under which texts of keys, tokens and sessions are hashed."""
+RECEIPT_KEY = "fleetcast receipt key 1"
+"""Label of the secret that signs receipts."""
+_SECRETS = (KEY_PEPPER, OPERATOR_PEPPER, SESSION_PEPPER, RECEIPT_KEY)
+"""Labels of the secrets that stay when the master key turns.
+
+Texts of keys, tokens and sessions are hashed under a secret of their kind.
+"""
 _NAME = "fleetcast control 1"
 
 
@@ -127,7 +132,7 @@ class ControlStore:
         Raises `ControlStoreUnavailable`; no record is changed then.
         """
         with self._available():
-            return self.records.turn(PEPPERS)
+            return self.records.turn(_SECRETS)
 
     def check(self) -> None:
         """Checks that every record is the record that was written last in its place.

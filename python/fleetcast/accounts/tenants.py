@@ -124,15 +124,19 @@ class Tenants:
         self._audit("tenant changed", tenant=name, account_id=tenant.account_id, **attributes)
         return tenant
 
-    def delete(self, name: str) -> Tenant:
+    def delete(self, name: str, destroy: Callable[[Tenant], None] | None = None) -> Tenant:
         """Destroys the tenant's data key and its files, and then its record and its keys.
 
         The tenant is disabled first, so that no write is acknowledged whose data is about to go.
-        After a crash in between, delete the tenant again. Raises `OperatorError`,
-        `ControlStoreUnavailable`.
+        `destroy` destroys the plane of the tenant that it is given, in place of the engine. After a
+        crash in between, delete the tenant again. Raises `OperatorError`,
+        `ControlStoreUnavailable`, and the errors of `destroy`.
         """
         tenant = self.change(name, disabled=True)
-        self._engine.destroy_plane(tenant.account_id)
+        if destroy is None:
+            self._engine.destroy_plane(tenant.account_id)
+        else:
+            destroy(tenant)
         with self._store.write() as view:
             for key_id, key in ApiKey.all(view).items():
                 if key.tenant == name:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleetcast.accounts import PLAN_DEFAULT, PLANS, ControlStoreUnavailable
+from fleetcast.accounts import PLAN_DEFAULT, PLANS, RECEIPT_KEY
 from fleetcast.cli.common import DURATION, Run, TextType, instant, table, tenant_names, with_run
 from fleetcast.durations import format_duration, parse_duration
-from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+from fleetcast.installation.erasing import erase
+from fleetcast.security.receipts import read_receipt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fleetcast.engine import Tenant
-    from fleetcast.installation.stores import Stores
 
 _OFF = "off"
 
@@ -123,26 +126,43 @@ def enable(run: Run, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Confirm: the data cannot be brought back.")
 @with_run
 def delete(run: Run, name: str, yes: bool) -> None:
-    """Destroy a tenant's data, its keys and its record."""
+    """Destroy a tenant's data, its keys and its record.
+
+    The answer is a receipt: what was destroyed, where and when. --json gives it signed, and so does
+    the audit log. `fleetcast tenant receipt` checks the signature.
+    """
     if not yes:
         message = f"this destroys all data of {name}: repeat with --yes"
         raise click.ClickException(message)
     with run.opened() as installation:
-        gone = installation.tenants.delete(name)
-        _forget(installation.stores, gone.account_id)
-    document = {"tenant": gone.name, "account_id": gone.account_id, "deleted": True}
-    run.answer(document, f"Deleted tenant {gone.name}, account {gone.account_id}.")
+        document = erase(run.data, installation, name)
+    receipt = document["receipt"]
+    names = {name: receipt[name] for name in ("tenant", "account_id")}
+    text = f"Deleted tenant {names['tenant']}, account {names['account_id']}."
+    run.answer({**names, "deleted": True, **document}, f"{text}\n{_receipt_text(receipt)}")
 
 
-def _forget(stores: Stores, account_id: str) -> None:
-    """Deletes forecasts and usage, which cannot be read any more.
+@tenant.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@with_run
+def receipt(run: Run, file: Path) -> None:
+    """Check the receipt of a deletion.
 
-    If that fails they stay, sealed.
+    FILE has the answer of `fleetcast tenant delete --json`, or its line of the audit log.
+
+    Example: fleetcast tenant receipt receipt.json
     """
-    try:
-        stores.forget(account_id)
-    except (ControlStoreUnavailable, PredictionStoreUnavailable) as error:
-        click.echo(f"fleetcast: warning: forecasts of {account_id} stay: {error}", err=True)
+    with run.opened_to_read() as installation:
+        found = read_receipt(file, installation.store.secret(RECEIPT_KEY))
+    text = f"This installation signed the receipt of tenant {found['tenant']}."
+    run.answer(found, f"{text}\n{_receipt_text(found)}")
+
+
+def _receipt_text(receipt: Mapping[str, Any]) -> str:
+    header = ("what", "where", "files", "bytes", "linked_files", "is_gone")
+    rows = [[part[name] for name in header] for part in receipt["destroyed"]]
+    at = f"Data key destroyed at: {receipt['key_destroyed_at'] or 'an earlier run'}"
+    return f"{at}\n{table(header, rows)}"
 
 
 def _document(shown: Tenant) -> dict[str, object]:

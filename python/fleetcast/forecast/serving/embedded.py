@@ -69,6 +69,14 @@ class EmbeddedPredictions(PredictionStore):
         """
         return self._folder.exists() and super().turn()
 
+    def forget(self, account_id: str) -> None:
+        """Deletes the records of a deleted account, if there are any.
+
+        Raises `PredictionStoreUnavailable`.
+        """
+        if self._folder.exists():
+            super().forget(account_id)
+
     def check(self) -> None:
         """Checks all records, if there are any. Raises `PredictionStoreUnavailable`."""
         if self._folder.exists():
