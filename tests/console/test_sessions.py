@@ -278,3 +278,14 @@ def test_a_signed_out_cookie_is_good_no_more_and_each_sign_in_has_its_own(place)
     assert first.ask("api/session", "DELETE").status == 200
     assert copy.ask("api/tenants").json["error"] == "signed_out"
     assert second.ask("api/tenants").status == 200
+
+
+def test_a_sign_in_ends_the_session_that_the_browser_had(place):
+    token = operator_token(place[1], "Ada")
+    browser, copy, other = (Operator(*place).sign_in(token) for _ in range(3))
+    copy.cookie = browser.cookie
+    assert browser.give("fto_wrong").status == 401
+    assert copy.ask("api/tenants").status == 200
+    browser.sign_in(token)
+    assert copy.ask("api/tenants").json["error"] == "signed_out"
+    assert browser.ask("api/tenants").status == other.ask("api/tenants").status == 200

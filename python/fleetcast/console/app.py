@@ -152,6 +152,7 @@ class ConsoleApp:
             return document(_described(self._signed_in(request)))
         if request.method == "POST":
             session, cookie = self._sessions.open(request.authorization, request.address)
+            self._sessions.end(request.cookies)  # this browser's session before
             return document(_described(session), 200, ("Set-Cookie", cookie))
         if request.method == "DELETE":
             return document({}, 200, ("Set-Cookie", self._sessions.end(request.cookies)))
