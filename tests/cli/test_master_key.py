@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,28 @@ def test_a_program_asks_for_the_key_and_the_key_turns(call, fail, tmp_path, kept
 def test_an_answer_that_is_no_key_is_told(fail, kept_elsewhere, answer, said):
     kept_elsewhere.append(answer)
     assert said in fail("tenant", "list")[0]
+
+
+@pytest.mark.usefixtures("house")
+def test_a_damaged_key_file_runs_the_program_once(data, tmp_path, monkeypatch):
+    runs, program = tmp_path / "runs", tmp_path / "print-key"
+    program.write_text(f"#!/bin/sh\necho >> {runs}\ncat {tmp_path / 'kept.key'}\n")
+    program.chmod(0o700)
+    (data / "master.key").rename(tmp_path / "kept.key")
+    monkeypatch.setenv("FLEETCAST_SECURITY__MASTER_KEY_COMMAND", str(program))
+    damaged, sound = sorted(path.name for path in (data / "planes").iterdir())
+    (data / "planes" / damaged / "key").write_bytes(b"nonsense")
+    with opened(DataDirectory(data), os.environ) as installation:
+        runs.unlink()
+        begun = time.monotonic()
+        for _ in range(5):
+            with pytest.raises(StoreDamaged):
+                installation.engine.plane(damaged, "acme")
+            with pytest.raises(StoreDamaged):
+                installation.engine.rewrap_plane(damaged)
+        assert installation.engine.plane(sound, "acme").stats().rows == 1
+    minutes = int(time.monotonic() - begun) // 60
+    assert len(runs.read_text()) <= 1 + minutes
 
 
 def test_a_program_that_fails_or_is_missing_is_told(fail, monkeypatch):
