@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{NewSegment, SegmentId};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use tokio_postgres::types::ToSql;
 
 use super::ClusterStore;
 use crate::cache::{ObjectCache, PIECE_BYTES};
@@ -20,8 +21,11 @@ const BEGIN: &str = "\
     INSERT INTO segment (plane, id, fence, made_at) SELECT plane, $2, fence, clock_timestamp() FROM plane \
     WHERE plane = $1 AND ($3::int8 = 0 OR fence = $3) RETURNING 1";
 const FINISH: &str = "UPDATE segment SET bytes = $3 WHERE plane = $1 AND id = $2 RETURNING 1";
+/// `$3` is the fence as above. A compactor that has lost its lease takes segments of the next holder
+/// for orphans.
 const RETIRE: &str = "\
-    UPDATE segment SET removed_at = clock_timestamp() WHERE plane = $1 AND id = $2 AND removed_at IS NULL";
+    UPDATE segment SET removed_at = clock_timestamp() WHERE plane = $1 AND id = $2 AND removed_at IS NULL \
+    AND ($3::int8 = 0 OR fence <= $3)";
 const LIST: &str = "SELECT id FROM segment WHERE plane = $1 AND removed_at IS NULL";
 const LENGTH: &str = "SELECT bytes FROM segment WHERE plane = $1 AND id = $2";
 
@@ -114,7 +118,8 @@ impl ClusterStore {
     }
 
     pub(super) fn retire_segment(&self, id: Id) -> Result<()> {
-        self.cluster.change("remove a segment", RETIRE, &[&self.plane, &id]).map(drop)
+        let parameters: [&(dyn ToSql + Sync); 3] = [&self.plane, &id, &self.fence()];
+        self.cluster.change("remove a segment", RETIRE, &parameters).map(drop)
     }
 
     /// Fetches the ends of segments into the cache, in the background.

@@ -98,6 +98,24 @@ fn one_compacts_and_one_who_lost_the_lease_changes_nothing() {
     assert_eq!(other.segments().unwrap(), [[1; 16]], "the next compactor finds what was begun");
 }
 
+/// Its view of the manifest is old, so segments of the next holder of the lease look like orphans.
+#[test]
+fn one_who_lost_the_lease_removes_no_segment_of_the_next() {
+    let Some(database) = Database::new() else { return };
+    let planes = [database.installed(), database.open()].map(ClusterPlanes::new);
+    let name = random_name();
+    planes[0].create(&name, b"wrapped", &mut |_| Ok(())).unwrap();
+    let [own, other] = planes.each_ref().map(|planes| planes.open(&name).unwrap());
+    let _held = own.lock_compaction().unwrap().unwrap();
+    database.run("UPDATE plane SET held_until = '-infinity'");
+    let _taken = other.lock_compaction().unwrap().unwrap();
+    drop(other.create_segment(&[1; 16]).unwrap());
+    own.remove_segment(&[1; 16]).unwrap();
+    assert_eq!(other.segments().unwrap(), [[1; 16]]);
+    other.remove_segment(&[1; 16]).unwrap();
+    assert!(other.segments().unwrap().is_empty());
+}
+
 /// A collation with another version, after an upgrade of the system, warns with each session.
 #[test]
 fn a_warning_that_is_none_of_a_cut_wait_changes_nothing() {
