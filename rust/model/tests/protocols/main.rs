@@ -8,5 +8,6 @@
 
 mod checking;
 
+mod embedded;
 mod failover;
 mod plane;

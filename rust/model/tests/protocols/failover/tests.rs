@@ -65,5 +65,5 @@ fn two_reloads_within_one_statement_are_not_noticed() {
 #[test]
 fn a_batch_that_keeps_its_place_hides_the_fork_before_it() {
     let jobs: Jobs = [&[Append(0), Append(1)], &[Read, Append(2), Read]];
-    assert!(breaks(model(jobs, CRASHES, 0), FORK));
+    assert!(breaks(model(jobs, &[Fault::Promote], 0), FORK));
 }

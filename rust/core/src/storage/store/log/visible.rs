@@ -55,7 +55,10 @@ impl Log {
             if reserved <= synced || self.shared.is_in_doubt() {
                 return Ok(synced);
             }
-            let Some(dead) = self.first_dead(synced, reserved)? else { return Ok(synced) };
+            let Some(dead) = self.first_dead(synced, reserved)? else {
+                // Others may have synced frames of the dead since, which this read has to show.
+                return Ok(self.shared.synced());
+            };
             // A writer removes its mark after it publishes the position, so the position is read
             // again.
             if self.shared.synced() <= dead && self.shared.reserved() == reserved {
