@@ -7,13 +7,16 @@ use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::hours::Hours;
 use super::selection::{HiddenExtent, Selection};
 use super::series_index::SeriesIndex;
-use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
+use crate::codec::{BlockReader, ColumnHead, TableHead, TableReader, TimeBounds};
 use crate::model::aggregate::{Aggregation, Statistic};
-use crate::model::batch::{Column, Table, Values};
+use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::error::Result;
-use crate::model::names::FieldId;
+use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin};
+
+/// Rows of a table that are looked at in the time in which one series is searched among its rows.
+const ROWS_PER_SEARCH: usize = 8;
 
 impl Selection {
     /// Hands the matching rows of a block of `origin` in `times_ns` to `collector`, in write order
@@ -116,15 +119,27 @@ impl Selection {
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        let mut columns = table.head().columns.iter();
-        if self.needs_values && !columns.any(|each| self.wants(each.field, each.field_type)) {
-            return Ok(());
+        let heads = &table.head().columns;
+        let is_asked =
+            |field: &FieldId| fields.is_none_or(|fields| fields.binary_search(field).is_ok());
+        let is_wanted =
+            |head: &ColumnHead| self.wants(head.field, head.field_type) && is_asked(&head.field);
+        let columns: Vec<usize> = (0..heads.len()).filter(|at| is_wanted(&heads[*at])).collect();
+        let mut only = None;
+        if self.needs_values {
+            match columns.as_slice() {
+                [] => return Ok(()),
+                [at] if heads[*at].count < self.series.len() => only = Some(table.column(*at)?),
+                _ => {}
+            }
         }
-        let wanted: Vec<RowRun> = table
-            .runs()
-            .iter()
-            .filter_map(|(series, rows)| Some(RowRun { entity: self.entity(series)?, rows }))
-            .collect();
+        let wanted = if let Some(Column { rows: RowSet::Some(present), .. }) = &only {
+            self.runs(&table.series(), present.iter().map(|row| *row as usize))
+        } else {
+            let runs = table.runs().iter();
+            let wanted = |(series, rows)| Some(RowRun { entity: self.entity(series)?, rows });
+            runs.filter_map(wanted).collect()
+        };
         if wanted.is_empty() {
             return Ok(());
         }
@@ -137,12 +152,9 @@ impl Selection {
             });
         }
         let targets = collector.records(&selected);
-        let is_asked =
-            |field: &FieldId| fields.is_none_or(|fields| fields.binary_search(field).is_ok());
-        for (index, head) in table.head().columns.iter().enumerate() {
-            if self.wants(head.field, head.field_type) && is_asked(&head.field) {
-                hand_over(&table.column(index)?, &selected, &targets, collector);
-            }
+        for at in columns {
+            let column = only.take().map_or_else(|| table.column(at), Ok)?;
+            hand_over(&column, &selected, &targets, collector);
         }
         Ok(())
     }
@@ -155,17 +167,42 @@ impl Selection {
         times_ns: &Range<i64>,
         collector: &mut impl Collector,
     ) {
-        let wants = |column: &Column| self.wants(column.field, column.values.field_type());
-        if self.needs_values && !table.columns.iter().any(wants) {
+        let wants = |column: &&Column| self.wants(column.field, column.values.field_type());
+        let columns: Vec<&Column> = table.columns.iter().filter(wants).collect();
+        if self.needs_values && columns.is_empty() {
             return;
         }
-        let mut wanted: Vec<RowRun> = Vec::new();
+        let wanted = self.wanted_rows((table, index), &columns);
+        if wanted.is_empty() {
+            return;
+        }
+        let selected = SelectedRows::new(&wanted, &table.times_ns, times_ns);
+        let targets = collector.records(&selected);
+        for column in columns {
+            hand_over(column, &selected, &targets, collector);
+        }
+    }
+
+    /// Returns the rows of the wanted series. The cost is that of the series, of the rows, or of the
+    /// values in the only column that is wanted, in whatever there are fewest.
+    fn wanted_rows(
+        &self,
+        (table, index): (&Table, Option<&SeriesIndex>),
+        columns: &[&Column],
+    ) -> Vec<RowRun> {
         let series = table.series.as_slice();
+        if self.needs_values
+            && let [Column { rows: RowSet::Some(present), .. }] = columns
+            && present.len() < self.series.len()
+        {
+            return self.runs(series, present.iter().map(|row| *row as usize));
+        }
+        let mut wanted: Vec<RowRun> = Vec::new();
         if let Some(index) = index {
             index.visit(&self.series, |entity, rows| wanted.push(RowRun { entity, rows }));
-        } else if series.is_sorted() {
-            // Nearly every block takes this path: its rows are grouped by entity, in order of their
-            // first series.
+        } else if self.series.len() < series.len() / ROWS_PER_SEARCH && series.is_sorted() {
+            // Nearly every block is sorted: its rows are grouped by entity, in order of their first
+            // series.
             for (id, entity) in &self.series {
                 let start = series.partition_point(|other| other < id);
                 let rows = series[start..].iter().take_while(|other| *other == id).count();
@@ -174,19 +211,22 @@ impl Selection {
                 }
             }
         } else {
-            let rows = series.iter().enumerate();
-            wanted.extend(rows.filter_map(|(row, id)| {
-                Some(RowRun { entity: self.entity(*id)?, rows: row..row + 1 })
-            }));
+            return self.runs(series, 0..series.len());
         }
-        if wanted.is_empty() {
-            return;
+        wanted
+    }
+
+    /// Returns the wanted rows among `rows`, which ascend. `series` has the series of each row.
+    fn runs(&self, series: &[SeriesId], rows: impl Iterator<Item = usize>) -> Vec<RowRun> {
+        let mut runs: Vec<RowRun> = Vec::new();
+        for row in rows {
+            let Some(entity) = self.entity(series[row]) else { continue };
+            match runs.last_mut() {
+                Some(last) if last.entity == entity && last.rows.end == row => last.rows.end += 1,
+                _ => runs.push(RowRun { entity, rows: row..row + 1 }),
+            }
         }
-        let selected = SelectedRows::new(&wanted, &table.times_ns, times_ns);
-        let targets = collector.records(&selected);
-        for column in table.columns.iter().filter(|column| wants(column)) {
-            hand_over(column, &selected, &targets, collector);
-        }
+        runs
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::search::count_before;
 use crate::model::aggregate::Aggregation;
 use crate::model::batch::RowSet;
 use crate::model::fold::Fold;
@@ -105,14 +106,13 @@ impl<'a> ColumnValues<'a> {
         };
         let (mut at, mut index) = (0, 0);
         while let Some(row) = present.get(index).map(|row| *row as usize) {
-            at += runs[at..].partition_point(|run| run.rows().end <= row);
+            at += count_before(&runs[at..], |run| run.rows().end <= row);
             let Some(run) = runs.get(at) else { return };
             let rows = run.rows();
-            let rest = &present[index..];
-            let start = index + rest.partition_point(|row| (*row as usize) < rows.start);
+            let start = index + count_before(&present[index..], |row| (*row as usize) < rows.start);
             // A run has at most as many values as rows.
             let rest = &present[start..present.len().min(start + rows.len())];
-            index = start + rest.partition_point(|row| (*row as usize) < rows.end);
+            index = start + count_before(rest, |row| (*row as usize) < rows.end);
             if start < index {
                 visit(at, run, start..index);
                 at += 1;

@@ -4,6 +4,8 @@ mod budget;
 mod field_map;
 mod limits;
 mod rows;
+mod search;
+
 mod series_index;
 
 mod collector;

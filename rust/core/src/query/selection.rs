@@ -29,8 +29,9 @@ pub(super) struct HiddenExtent {
 pub struct Selection {
     /// The series in ascending order, each with its entity.
     pub(super) series: Vec<(SeriesId, u32)>,
-    /// A bit for each series id, so that most rows are skipped without a search.
-    wanted: Vec<u64>,
+    /// For 64 series ids each: a bit for each wanted series, and the number of wanted series with
+    /// smaller ids. So a row is skipped or finds its entity without a search.
+    wanted: Vec<(u64, u32)>,
     fields: FieldSelection,
     /// True if rows without a value of a wanted field may be left out.
     pub(super) needs_values: bool,
@@ -120,26 +121,33 @@ impl Selection {
     }
 
     fn sort(&mut self) {
-        self.series.sort_unstable();
         self.representatives.sort_unstable();
+        self.series.sort_unstable();
+        self.series.dedup_by_key(|(series, _)| *series);
+        let mut before = 0;
+        for (bits, count) in &mut self.wanted {
+            *count = before;
+            before += bits.count_ones();
+        }
     }
 
     fn want(&mut self, series: SeriesId, entity: u32) {
         self.series.push((series, entity));
         let word = (series / 64) as usize;
         if self.wanted.len() <= word {
-            self.wanted.resize(word + 1, 0);
+            self.wanted.resize(word + 1, (0, 0));
         }
-        self.wanted[word] |= 1 << (series % 64);
+        self.wanted[word].0 |= 1 << (series % 64);
     }
 
     pub(super) fn entity(&self, series: SeriesId) -> Option<u32> {
-        let word = self.wanted.get((series / 64) as usize)?;
-        if word & (1 << (series % 64)) == 0 {
+        let (bits, before) = self.wanted.get((series / 64) as usize)?;
+        let bit = 1 << (series % 64);
+        if bits & bit == 0 {
             return None;
         }
-        let at = self.series.binary_search_by_key(&series, |(id, _)| *id).ok()?;
-        Some(self.series[at].1)
+        let at = before + (bits & (bit - 1)).count_ones();
+        Some(self.series[at as usize].1)
     }
 
     /// Returns the number of entities, known or not.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::search::count_before;
 use crate::model::batch::Table;
 use crate::model::names::SeriesId;
 
@@ -47,7 +48,7 @@ impl SeriesIndex {
         if self.is_sorted {
             let mut from = 0;
             for (series, of) in wanted {
-                from += self.runs[from..].partition_point(|run| run.0 < *series);
+                from += count_before(&self.runs[from..], |run| run.0 < *series);
                 if self.runs.get(from).is_some_and(|run| run.0 == *series) {
                     visit(*of, self.rows(from));
                 }

@@ -146,10 +146,12 @@ mod tests {
     use crate::model::limits::WriteLimits;
     use crate::model::time::SECOND_NS;
     use crate::plane::{Acknowledgement, CompactionTrigger, Plane};
+    use crate::query::labelled::{LabelMatcher, LabelTest};
     use crate::wire::Format;
 
     /// 2026-09-21T14:13:20Z.
     const TIME_NS: i64 = 1_790_000_000 * SECOND_NS;
+    const NOW_NS: i64 = TIME_NS + 3_600 * SECOND_NS;
 
     /// Returns the metrics with a sample within `seconds` of the time, and their values.
     fn metrics(plane: &Plane, seconds: i64) -> Vec<(String, Vec<f64>)> {
@@ -163,6 +165,57 @@ mod tests {
         let found = plane.labelled(&query, LabelBounds { samples_max: 100, until }, TIME_NS);
         let named = |series: LabelledSeries| (series.labels[0].1.to_string(), series.values);
         found.unwrap().into_iter().map(named).collect()
+    }
+
+    /// Each record has one of three metrics, so that few rows have a value of a metric. The rows of
+    /// an entity are neighbours in a segment, and in the log once its blocks are joined.
+    #[test]
+    fn a_metric_has_the_same_samples_whether_it_is_asked_for_alone_or_with_others() {
+        let plane = Plane::in_memory("acme").unwrap();
+        for minute in 13..30 {
+            let record = |entity: usize| {
+                let metric = ["a", "b", "c"][(entity + minute) % 3];
+                format!(
+                    r#"{{"measurement":"link","time":"2026-09-21T14:{minute}:20Z",
+                    "tags":{{"entity_id":"{entity}"}},"fields":{{"{metric}":{entity}.{minute}}}}}"#
+                )
+            };
+            let body = format!("[{}]", (0..40).map(record).collect::<Vec<_>>().join(","));
+            let (limits, when) = (WriteLimits::default(), Acknowledgement::Durable);
+            plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, when).unwrap();
+        }
+        let read = |of: &str, seconds: i64| {
+            let test = LabelTest::Matching(regex::Regex::new(of).unwrap());
+            let query = LabelQuery {
+                matchers: vec![LabelMatcher { label: METRIC.to_owned(), test }],
+                start_ns: TIME_NS - SECOND_NS,
+                end_ns: TIME_NS + seconds * SECOND_NS,
+                keeps_samples: true,
+            };
+            let until = Instant::now() + Duration::from_hours(1);
+            let bounds = LabelBounds { samples_max: 100_000, until };
+            plane.labelled(&query, bounds, NOW_NS).unwrap()
+        };
+        let value = |entity: usize, minute: usize| format!("{entity}.{minute}").parse().unwrap();
+        for is_compacted in [false, true] {
+            if is_compacted {
+                plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+            }
+            // Blocks of the log are joined after some reads.
+            for seconds in [7_200, 7_200, 7_200, 86_400] {
+                let all = read(".*", seconds);
+                assert_eq!(all.len(), 3 * 40);
+                for series in &all {
+                    let metric = "abc".find(&*series.labels[0].1).unwrap();
+                    let entity: usize = series.labels[1].1.parse().unwrap();
+                    let minutes = (13..30).filter(|minute| (entity + minute) % 3 == metric);
+                    let expected: Vec<f64> = minutes.map(|minute| value(entity, minute)).collect();
+                    assert_eq!(series.values, expected, "{:?}", series.labels);
+                }
+                let apart: Vec<_> = ["a", "b", "c"].map(|of| read(of, seconds)).concat();
+                assert_eq!(apart, all, "compacted: {is_compacted}, {seconds} s");
+            }
+        }
     }
 
     #[test]

@@ -16,8 +16,9 @@ use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::{BlockEntry, HOUR_NS, SegmentPart, filtered, hour_of};
 use crate::storage::tombstone::Origin;
 
-/// Hours of a block that a read takes from the cache. A read of more hours decodes the block.
-const BLOCK_HOURS_MAX: i64 = 4;
+/// Span of a read that takes the hours of blocks from the cache. A longer read decodes only the
+/// wanted columns: its hours would drive out each other.
+const HOURS_SPAN_MAX_NS: i64 = 4 * HOUR_NS;
 
 /// Columns of a block whose hours are cached. A read of a wider block decodes only the wanted
 /// columns.
@@ -141,7 +142,11 @@ impl SealedStore {
         let block = &open.segment.blocks()[index];
         let wanted_ns =
             times_ns.start.max(block.min_ns)..times_ns.end.min(block.max_ns.saturating_add(1));
-        if fields.is_none() && !selection.hides_in(&origin, &wanted_ns) {
+        let span_ns = times_ns.end.saturating_sub(times_ns.start);
+        if span_ns <= HOURS_SPAN_MAX_NS
+            && fields.is_none()
+            && !selection.hides_in(&origin, &wanted_ns)
+        {
             let hours = self.hours(open, index, &wanted_ns)?;
             for hour in &hours {
                 let rows = (&hour.table, Some(&hour.index));
@@ -157,7 +162,7 @@ impl SealedStore {
     }
 
     /// Returns the hours of a block that overlap `times_ns`, a range within the block. Returns no
-    /// hour if there are too many hours to cache, or too many columns to decode for one read.
+    /// hour if there are too many columns to decode for one read.
     fn hours(
         &self,
         open: &OpenSegment,
@@ -167,9 +172,6 @@ impl SealedStore {
         let (first, last) = (hour_of(times_ns.start), hour_of(times_ns.end.saturating_sub(1)));
         let cache = &self.caches.open_segments.hours;
         let starts = (first..=last).step_by(HOUR_STEP);
-        if last.saturating_sub(first) >= BLOCK_HOURS_MAX * HOUR_NS {
-            return Ok(Vec::new());
-        }
         let known: Option<Vec<_>> =
             starts.clone().map(|start| cache.get(&(open.id, index, start))).collect();
         if let Some(known) = known {
