@@ -703,11 +703,12 @@ class Service:
         """
     def read(
         self, plane: Plane, message: bytes | RequestBody
-    ) -> tuple[int, str | None, list[memoryview]]:
+    ) -> tuple[str, tuple[int, str | None, list[memoryview]]]:
         """Answers remote read of Prometheus, a `ReadRequest` that is not compressed.
 
-        Returns as `ask`. The body of an answer that is no error is a `ReadResponse` in snappy.
-        Raises `StoreError`.
+        Returns the content type, and an answer as `ask`. The body is JSON of an error, a
+        `ReadResponse` in snappy (`application/x-protobuf`), or frames with a `ChunkedReadResponse`
+        each. Raises `StoreError`.
         """
 
 @final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from urllib.parse import urlencode
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from fleetcast.config import Settings
 from fleetcast.config.sections import Adapters
 
-from .messages import field, number, snappy, time_series, unsnapped
+from .messages import field, number, snappy, time_series, unsnapped, varint
 from .serving import NOW_NS, NOW_S, Served, time_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -163,6 +164,23 @@ def test_remote_read_answers_a_message_in_snappy(served):
     labels = {"__name__": "up", "instance": "n:9100", "job": "node"}
     expected = time_series(labels, [(1.0, (NOW_S - 30) * 1000)])
     assert unsnapped(answer.content) == field(1, expected)
+
+
+def test_a_remote_read_that_accepts_chunks_has_a_frame_for_each_series(served):
+    streamed = number(2, 1)
+    answer = read(served, snappy(query_of("up", NOW_S - 60, NOW_S - 1) + streamed))
+    assert answer.status_code == 200
+    expected = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse"
+    assert answer.headers["content-type"] == expected
+    assert "content-encoding" not in answer.headers
+    time_ms = (NOW_S - 30) * 1000
+    names = {"__name__": "up", "instance": "n:9100", "job": "node"}
+    labels = b"".join(field(1, field(1, name) + field(2, text)) for name, text in names.items())
+    data = b"\0\1" + varint(time_ms << 1) + struct.pack(">d", 1.0)
+    chunk = number(1, time_ms) + number(2, time_ms) + number(3, 1) + field(4, data)
+    message = field(1, labels + field(2, chunk))
+    assert answer.content[:1] == varint(len(message))
+    assert answer.content[5:] == message  # after the sum of the frame
 
 
 def test_a_remote_read_without_samples_has_a_result_for_each_query(served):

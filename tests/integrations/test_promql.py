@@ -7,10 +7,12 @@ import json
 import time
 from contextlib import closing
 
-from tests.adapters.messages import snappy, time_series
+from tests.adapters.messages import field, number, snappy, time_series
 from tests.integrations.programs import found, needs
+from tests.integrations.promql import chunks
 from tests.integrations.promql.run import compared
-from tests.integrations.promql.servers import LISTENER, Server, prometheus
+from tests.integrations.promql.samples import STEP_MS, fleet, messages
+from tests.integrations.promql.servers import LISTENER, Server, both, now_ms, prometheus
 from tests.service.service import running
 
 QUERIES = 500
@@ -21,6 +23,24 @@ def test_drawn_queries_have_the_answers_of_prometheus(tmp_path):
     outcomes = compared(found("prometheus"), tmp_path, QUERIES, seed=1)
     assert outcomes.differences == []
     assert outcomes.counts["equal"] > QUERIES / 3
+
+
+@needs("prometheus")
+def test_a_streamed_read_has_the_samples_of_that_of_prometheus(tmp_path):
+    start_ms = (now_ms() - 400 * STEP_MS) // STEP_MS * STEP_MS
+    times = number(1, start_ms + 100 * STEP_MS) + number(2, start_ms + 300 * STEP_MS)
+    conditions = (
+        field(3, field(2, "__name__") + field(3, "temperature")),
+        field(3, number(1, 2) + field(2, "__name__") + field(3, "requests.*|tiny|huge")),
+    )
+    streamed = number(2, 1)
+    question = b"".join(field(1, times + each) for each in conditions) + streamed
+    sent = messages(fleet(3, start_ms, 360), start_ms, 360)
+    with both(found("prometheus"), tmp_path, sent) as servers:
+        ours, theirs = (chunks.series(each.read(snappy(question))) for each in servers)
+    assert ours == theirs
+    assert len(ours) > 20
+    assert max(map(len, ours.values())) > chunks.CHUNK_SAMPLES
 
 
 @needs("prometheus")

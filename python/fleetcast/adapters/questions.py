@@ -63,7 +63,7 @@ class QuestionResource:
 
 
 class RemoteReadResource:
-    """Samples for another Prometheus, as one message in snappy."""
+    """Samples for another Prometheus, as one message in snappy or as frames of chunks."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -72,11 +72,11 @@ class RemoteReadResource:
         """Raises `Refused`, `StoreError`."""
         state: RequestState = request.context.state
         message = self._service.content(state.body, request.get_header("Content-Encoding"))
-        status, state.code, pieces = self._service.read(state.plane, message)
+        content_type, parts = self._service.read(state.plane, message)
+        status, state.code, pieces = parts
         response.status = status
-        response.content_type = _JSON
-        if state.code is None:
-            response.content_type = _MESSAGE
+        response.content_type = content_type
+        if content_type == _MESSAGE:
             response.set_header("Content-Encoding", "snappy")
         response.stream = cast("Iterable[bytes]", pieces)
         response.content_length = sum(map(len, pieces))

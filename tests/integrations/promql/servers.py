@@ -43,6 +43,12 @@ class Server:
     def write(self, body: bytes) -> None:
         assert self._post("/api/v1/write", body, MESSAGE) == (204, b"")
 
+    def read(self, body: bytes) -> bytes:
+        """The answer to a remote read."""
+        status, answer = self._post("/api/v1/read", body, MESSAGE)
+        assert status == 200, answer
+        return answer
+
     def ask(self, path: str, **parameters: str) -> dict[str, Any]:
         """The answer to a form."""
         status, text = self._post(path, urlencode(parameters).encode(), FORM)

@@ -11,7 +11,7 @@ use fleetcast_core::plane::{Failure, Plane};
 use super::names;
 use super::parameters::ApiParameters;
 use super::question::{query, query_range};
-use super::remote_read;
+use super::remote_read::{self, ReadAnswer};
 use crate::budget::SampleBudget;
 use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data, internal};
 use crate::source::PlaneSource;
@@ -50,9 +50,17 @@ pub struct ApiAnswer {
     pub status: u16,
     /// Word of the error, if the answer is an error.
     pub error: Option<&'static str>,
-    /// JSON, or the message of a remote read.
+    /// Type of the body. A body of the type `application/x-protobuf` is in snappy.
+    pub content_type: &'static str,
+    /// JSON, or the samples of a remote read.
     pub body: Vec<u8>,
 }
+
+const JSON_TYPE: &str = "application/json";
+
+const SAMPLES_TYPE: &str = "application/x-protobuf";
+
+const FRAMES_TYPE: &str = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse";
 
 /// Answers a request from the samples of a plane.
 ///
@@ -73,12 +81,12 @@ pub fn answer(
     answered(made.map(|mut body| {
         body.splice(..0, *br#"{"status":"success","data":"#);
         body.push(b'}');
-        body
+        (JSON_TYPE, body)
     }))
 }
 
 /// Answers a remote read from the samples of a plane. The body of the answer is a message in
-/// snappy, unless the request is refused.
+/// snappy or frames of chunks, unless the request is refused.
 ///
 /// # Errors
 /// Returns the errors of the store. A request that is refused has an answer.
@@ -89,15 +97,22 @@ pub fn answer_read(
     now: CallTime,
 ) -> std::result::Result<ApiAnswer, Error> {
     let budget = SampleBudget::new(bounds.samples_max, bounds.time_max);
-    answered(remote_read::read(message, &PlaneSource { plane, now }, &budget))
+    let read = remote_read::read(message, &PlaneSource { plane, now }, &budget);
+    answered(read.map(|read| match read {
+        ReadAnswer::Samples(body) => (SAMPLES_TYPE, body),
+        ReadAnswer::Frames(body) => (FRAMES_TYPE, body),
+    }))
 }
 
-fn answered(made: EvaluationResult<Vec<u8>>) -> std::result::Result<ApiAnswer, Error> {
+fn answered(
+    made: EvaluationResult<(&'static str, Vec<u8>)>,
+) -> std::result::Result<ApiAnswer, Error> {
     match made {
-        Ok(body) => Ok(ApiAnswer { status: 200, error: None, body }),
+        Ok((content_type, body)) => Ok(ApiAnswer { status: 200, error: None, content_type, body }),
         Err(Failure::Refused(QuestionRefusal { kind, message })) => {
             let (status, word) = kind.status();
-            Ok(ApiAnswer { status, error: Some(word), body: error_body(word, &message) })
+            let body = error_body(word, &message);
+            Ok(ApiAnswer { status, error: Some(word), content_type: JSON_TYPE, body })
         }
         Err(Failure::Failed(error)) => Err(error),
     }

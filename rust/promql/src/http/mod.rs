@@ -6,6 +6,12 @@ mod json;
 
 mod names;
 mod question;
+
+pub(crate) mod messages;
+pub(crate) mod xor_chunk;
+
+pub(crate) mod frames;
+
 pub(crate) mod remote_read;
 
 mod answer;

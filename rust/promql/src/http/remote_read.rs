@@ -1,5 +1,5 @@
-//! Remote read of Prometheus: a message of queries is answered by a message of samples
-//! (`prompb/remote.proto`). Of the two kinds of answers, this is `SAMPLES`.
+//! Remote read of Prometheus: a message of queries is answered by a message of samples, or by
+//! frames of chunks.
 
 use fleetcast_core::query::labelled::LabelMatcher;
 use promql_parser::label::Matcher;
@@ -7,75 +7,33 @@ use promql_parser::parser::token::{T_EQL, T_EQL_REGEX, T_NEQ, T_NEQ_REGEX, Token
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, message};
 
+use super::frames::put_frames;
+use super::messages::{ReadCondition, ReadQuery, ReadRequest, SeriesMessage};
 use crate::budget::SampleBudget;
 use crate::expression::{ExpressionBytes, matched_bytes};
 use crate::refusal::{EvaluationResult, bad_data, execution};
 use crate::selector::matcher;
 use crate::source::{SampledSeries, Source};
 
+/// `ReadRequest.ResponseType`.
+const SAMPLES: i32 = 0;
+const STREAMED_XOR_CHUNKS: i32 = 1;
+
 /// `ReadResponse.results` and `QueryResult.timeseries`.
 const FIRST: u32 = 1;
 /// Tests of conditions, in the order of `LabelMatcher.Type`.
 const TESTS: [TokenId; 4] = [T_EQL, T_NEQ, T_EQL_REGEX, T_NEQ_REGEX];
 
-/// `prometheus.ReadRequest`. An answer may always be of the kind `SAMPLES`.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ReadRequest {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) queries: Vec<ReadQuery>,
+/// The answer to a remote read.
+pub(crate) enum ReadAnswer {
+    /// A `ReadResponse` in snappy.
+    Samples(Vec<u8>),
+    /// Frames, which are not compressed.
+    Frames(Vec<u8>),
 }
 
-/// `prometheus.Query`, without its hints.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ReadQuery {
-    #[prost(int64, tag = "1")]
-    pub(crate) start_ms: i64,
-    #[prost(int64, tag = "2")]
-    pub(crate) end_ms: i64,
-    #[prost(message, repeated, tag = "3")]
-    pub(crate) conditions: Vec<ReadCondition>,
-}
-
-/// `prometheus.LabelMatcher`.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct ReadCondition {
-    #[prost(int32, tag = "1")]
-    pub(crate) test: i32,
-    #[prost(string, tag = "2")]
-    pub(crate) label: String,
-    #[prost(string, tag = "3")]
-    pub(crate) value: String,
-}
-
-/// `prometheus.TimeSeries`.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct SeriesMessage {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) labels: Vec<LabelMessage>,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) samples: Vec<SampleMessage>,
-}
-
-/// `prometheus.Label`.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct LabelMessage {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(string, tag = "2")]
-    pub(crate) value: String,
-}
-
-/// `prometheus.Sample`.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub(crate) struct SampleMessage {
-    #[prost(double, tag = "1")]
-    pub(crate) value: f64,
-    #[prost(int64, tag = "2")]
-    pub(crate) time_ms: i64,
-}
-
-/// Answers a `ReadRequest` by a `ReadResponse` in snappy. Samples count, and so do the bytes of
-/// their messages.
+/// Answers a `ReadRequest` in the first kind that it accepts and that there is; in samples if it
+/// states no kind. Samples count, and so do the bytes of their messages.
 ///
 /// # Errors
 /// Returns the refusal of a message that is malformed, or of a read that passed a bound, and the
@@ -84,30 +42,42 @@ pub(crate) fn read(
     request: &[u8],
     source: &dyn Source,
     budget: &SampleBudget,
-) -> EvaluationResult<Vec<u8>> {
+) -> EvaluationResult<ReadAnswer> {
     let malformed = |error| bad_data(format!("the body is not a message of remote read: {error}"));
     let request = ReadRequest::decode(request).map_err(malformed)?;
-    let mut response = Vec::new();
+    let mut known =
+        request.accepted.iter().filter(|kind| matches!(**kind, SAMPLES | STREAMED_XOR_CHUNKS));
+    let is_streamed = match known.next() {
+        Some(kind) => *kind == STREAMED_XOR_CHUNKS,
+        None if request.accepted.is_empty() => false,
+        None => return Err(bad_data("none of the accepted types of a response is known")),
+    };
+    let mut out = Vec::new();
     let mut expressions = ExpressionBytes::new();
-    for query in &request.queries {
+    for (at, query) in (0..).zip(&request.queries) {
         let conditions = query.conditions.iter().map(|each| condition(each, &mut expressions));
         let conditions = conditions.collect::<EvaluationResult<Vec<LabelMatcher>>>()?;
-        let result = result(query, &conditions, source, budget)?;
-        encode_key(FIRST, WireType::LengthDelimited, &mut response);
-        encode_varint(result.len() as u64, &mut response);
-        response.extend_from_slice(&result);
+        let found = found(query, &conditions, source, budget)?;
+        if is_streamed {
+            found.into_iter().try_for_each(|series| put_frames(series, at, budget, &mut out))?;
+        } else {
+            put_result(found, budget, &mut out)?;
+        }
+    }
+    if is_streamed {
+        return Ok(ReadAnswer::Frames(out));
     }
     let too_long = |_| execution("the answer is longer than snappy takes");
-    snap::raw::Encoder::new().compress_vec(&response).map_err(too_long)
+    snap::raw::Encoder::new().compress_vec(&out).map_err(too_long).map(ReadAnswer::Samples)
 }
 
-/// Returns the `QueryResult` of a query.
-fn result(
+/// Returns the series of a query.
+fn found(
     query: &ReadQuery,
     conditions: &[LabelMatcher],
     source: &dyn Source,
     budget: &SampleBudget,
-) -> EvaluationResult<Vec<u8>> {
+) -> EvaluationResult<Vec<SampledSeries>> {
     if query.end_ms < query.start_ms {
         return Err(bad_data("end timestamp must not be before start time"));
     }
@@ -115,13 +85,25 @@ fn result(
     for SampledSeries { labels, values, .. } in &found {
         budget.take_series(labels, values.len())?;
     }
+    Ok(found)
+}
+
+/// Appends the `QueryResult` of series.
+fn put_result(
+    found: Vec<SampledSeries>,
+    budget: &SampleBudget,
+    out: &mut Vec<u8>,
+) -> EvaluationResult<()> {
     let mut result = Vec::new();
     for series in found {
         let series = SeriesMessage::from(series);
         budget.take_bytes(series.encoded_len())?;
         message::encode(FIRST, &series, &mut result);
     }
-    Ok(result)
+    encode_key(FIRST, WireType::LengthDelimited, out);
+    encode_varint(result.len() as u64, out);
+    out.extend_from_slice(&result);
+    Ok(())
 }
 
 fn condition(
@@ -135,18 +117,4 @@ fn condition(
     }
     let read = Matcher::new_matcher(token, label.clone(), value.clone()).map_err(bad_data)?;
     Ok(matcher(&read))
-}
-
-impl From<SampledSeries> for SeriesMessage {
-    fn from(series: SampledSeries) -> Self {
-        let label = |(name, value): (Box<str>, Box<str>)| LabelMessage {
-            name: name.into_string(),
-            value: value.into_string(),
-        };
-        let samples = series.times_ms.into_iter().zip(series.values);
-        Self {
-            labels: series.labels.into_iter().map(label).collect(),
-            samples: samples.map(|(time_ms, value)| SampleMessage { value, time_ms }).collect(),
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Questions over samples in memory.
 
 mod bounds;
+mod chunks;
 mod model;
 mod reads;
 mod samples;

@@ -7,9 +7,12 @@ use prost::Message;
 
 use super::samples::samples;
 use crate::budget::SampleBudget;
-use crate::http::remote_read::{
-    LabelMessage, ReadCondition, ReadQuery, ReadRequest, SampleMessage, SeriesMessage, read,
+use crate::http::frames::crc32c;
+use crate::http::messages::{
+    FrameMessage, LabelMessage, ReadCondition, ReadQuery, ReadRequest, SampleMessage, SeriesMessage,
 };
+use crate::http::remote_read::{ReadAnswer, read};
+use crate::http::xor_chunk::xor_chunk;
 use crate::refusal::QuestionError;
 
 const SAMPLES: &str = r#"
@@ -41,8 +44,9 @@ fn query(start_ms: i64, end_ms: i64, conditions: &[(i32, &str, &str)]) -> ReadQu
 
 fn asked(queries: Vec<ReadQuery>, samples_max: usize) -> Result<Vec<QueryResult>, QuestionError> {
     let budget = SampleBudget::new(samples_max, Duration::from_hours(1));
-    let request = ReadRequest { queries }.encode_to_vec();
-    let packed = read(&request, &samples(SAMPLES), &budget)?;
+    let request = ReadRequest { queries, accepted: Vec::new() }.encode_to_vec();
+    let answer = read(&request, &samples(SAMPLES), &budget)?;
+    let ReadAnswer::Samples(packed) = answer else { panic!("samples are the kind by default") };
     let response = snap::raw::Decoder::new().decompress_vec(&packed).unwrap();
     Ok(ReadResponse::decode(&*response).unwrap().results)
 }
@@ -108,4 +112,80 @@ fn samples_and_the_bytes_of_their_messages_are_bounded() {
     assert!(refused(all(), 7).contains("too many samples"), "of eight samples");
     assert!(refused(all(), 10).contains("too many samples"), "each message takes more than two");
     assert!(refused([all(), all()].concat(), 25).contains("too many samples"));
+}
+
+/// Returns the frames of a read that accepts these kinds of answers.
+fn framed(
+    source: &str,
+    queries: Vec<ReadQuery>,
+    accepted: &[i32],
+    samples_max: usize,
+) -> Result<Vec<FrameMessage>, QuestionError> {
+    let budget = SampleBudget::new(samples_max, Duration::from_hours(1));
+    let request = ReadRequest { queries, accepted: accepted.to_vec() }.encode_to_vec();
+    let answer = read(&request, &samples(source), &budget)?;
+    let ReadAnswer::Frames(bytes) = answer else { return Ok(Vec::new()) };
+    let mut rest = bytes.as_slice();
+    let mut frames = Vec::new();
+    while !rest.is_empty() {
+        let length = prost::decode_length_delimiter(&mut rest).unwrap();
+        let (sum, after) = rest.split_first_chunk().unwrap();
+        let (message, after) = after.split_at(length);
+        assert_eq!(u32::from_be_bytes(*sum), crc32c(message));
+        frames.push(FrameMessage::decode(message).unwrap());
+        rest = after;
+    }
+    Ok(frames)
+}
+
+#[test]
+fn a_streamed_read_has_a_frame_for_each_series_in_chunks_of_120_samples() {
+    let long = format!("{SAMPLES}\n many{}", " 7".repeat(250));
+    let queries = vec![
+        query(0, 60_000, &[(0, "__name__", "temp")]),
+        query(0, 10_000_000, &[(0, "__name__", "many")]),
+    ];
+    let frames = framed(&long, queries, &[1, 0], 10_000).unwrap();
+    let of = |frame: &FrameMessage| {
+        let series = &frame.series[0];
+        let times = series.chunks.iter().map(|chunk| (chunk.min_time_ms, chunk.max_time_ms));
+        (frame.query, series.labels.last().unwrap().value.clone(), times.collect::<Vec<_>>())
+    };
+    let times = vec![(0, 3_570_000), (3_600_000, 7_170_000), (7_200_000, 7_470_000)];
+    assert_eq!(
+        frames.iter().map(of).collect::<Vec<_>>(),
+        [
+            (0, "hall".to_owned(), vec![(0, 60_000)]),
+            (0, "lab".to_owned(), vec![(0, 60_000)]),
+            (1, "many".to_owned(), times),
+        ]
+    );
+    let chunk = &frames[0].series[0].chunks[0];
+    assert_eq!(chunk.encoding, 1, "XOR");
+    assert_eq!(chunk.data, xor_chunk(&[0, 30_000, 60_000], &[20.0, 21.0, 22.0]));
+}
+
+#[test]
+fn the_first_kind_of_answer_that_is_known_is_given() {
+    let kinds = |accepted: &[i32]| {
+        let frames = framed(SAMPLES, vec![query(0, 0, &[(0, "__name__", "up")])], accepted, 1_000);
+        frames.map(|frames| !frames.is_empty())
+    };
+    assert!(!kinds(&[]).unwrap());
+    assert!(!kinds(&[0, 1]).unwrap());
+    assert!(kinds(&[9, 1, 0]).unwrap());
+    let Err(Failure::Refused(refusal)) = kinds(&[9]) else { panic!("no known kind") };
+    assert!(refusal.message.contains("accepted types"), "{}", refusal.message);
+}
+
+#[test]
+fn the_bytes_of_frames_are_bounded() {
+    let all = || vec![query(0, 60_000, &[(1, "room", "")])];
+    assert!(framed(SAMPLES, all(), &[1], 100).is_ok());
+    for samples_max in [7, 27] {
+        let Err(Failure::Refused(refusal)) = framed(SAMPLES, all(), &[1], samples_max) else {
+            panic!("{samples_max} samples are too few")
+        };
+        assert!(refusal.message.contains("too many samples"), "{}", refusal.message);
+    }
 }

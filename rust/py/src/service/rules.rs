@@ -182,12 +182,13 @@ impl Service {
         py: Python<'py>,
         plane: &Plane,
         message: AnyBody<'_>,
-    ) -> PyResult<ApiAnswerParts<'py>> {
+    ) -> PyResult<(&'static str, ApiAnswerParts<'py>)> {
         let message = message.as_slice();
         let answer = plane.detached(py, |plane| {
             promql::answer_read(plane, message, self.1, CallTime::by_wall_clock())
         })?;
-        Ok((answer.status, answer.error, views(py, vec![answer.body])?))
+        let parts = (answer.status, answer.error, views(py, vec![answer.body])?);
+        Ok((answer.content_type, parts))
     }
 }
 
