@@ -13,6 +13,9 @@ struct HashedId {
 }
 
 impl IdTable {
+    /// Bytes of a slot of the table.
+    pub(super) const ENTRY_BYTES: usize = size_of::<HashedId>() + 1;
+
     /// Returns the id with this hash for which `is_it` returns true.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let half = half(hash);

@@ -3,20 +3,18 @@
 //! by name.
 
 use foldhash::quality::RandomState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hasher};
 
 use super::arena::{Arena, ArenaRange};
+use super::id_table::IdTable;
 use crate::model::limits::RAW_KEY_BYTES_MAX;
 use crate::model::names::SeriesId;
 
-/// Bytes of an entry in addition to its raw key. They include its share of the hash table, half of
-/// which may be empty.
-const ENTRY_BYTES: usize = size_of::<CachedSeries>() * 3 / 2 + 10;
+/// Bytes of an entry in addition to its raw key. They include its share of the table, half of which
+/// may be empty.
+const ENTRY_BYTES: usize = size_of::<CachedSeries>() * 3 / 2 + 2 * IdTable::ENTRY_BYTES;
 
 struct CachedSeries {
-    hash: u64,
     raw_key: ArenaRange,
     series: SeriesId,
 }
@@ -33,7 +31,7 @@ pub struct RawKeyCache {
     entries: Vec<CachedSeries>,
     raw_keys: Arena,
     /// Indices into `entries`.
-    index: HashTable<u32>,
+    index: IdTable,
 }
 
 impl RawKeyCache {
@@ -70,12 +68,13 @@ impl RawKeyCache {
         measurement: &[u8],
         tags: &[u8],
     ) -> Option<(usize, SeriesId)> {
-        let is_same = |entry: &CachedSeries| {
-            entry.hash == hash
-                && Self::is_key_of(self.raw_keys.get(entry.raw_key), format, measurement, tags)
-        };
-        let at = *self.index.find(hash, |&at| is_same(&self.entries[at as usize]))? as usize;
+        let is_same = |at| Self::is_key_of(self.raw_key(at), format, measurement, tags);
+        let at = self.index.find(hash, is_same)? as usize;
         Some((at, self.entries[at].series))
+    }
+
+    fn raw_key(&self, at: u32) -> &[u8] {
+        self.raw_keys.get(self.entries[at as usize].raw_key)
     }
 
     /// Returns the raw key, as [`Self::key_of`] makes it, and the series of the entry at an index.
@@ -129,25 +128,15 @@ impl RawKeyCache {
     /// # Panics
     /// Panics if there are 2^32 raw keys.
     pub fn insert_hashed(&mut self, hash: u64, raw_key: &[u8], series: SeriesId) {
+        if self.index.find(hash, |at| self.raw_key(at) == raw_key).is_some() {
+            return;
+        }
         if self.bytes() + self.raw_keys.bytes_for(raw_key.len()) + ENTRY_BYTES > RAW_KEY_BYTES_MAX {
-            let is_it = |&at: &u32| self.entries[at as usize].is(&self.raw_keys, hash, raw_key);
-            if self.index.find(hash, is_it).is_some() {
-                return;
-            }
             self.clear();
         }
-        let Self { entries, index, raw_keys, .. } = self;
-        let is_it = |&at: &u32| entries[at as usize].is(raw_keys, hash, raw_key);
-        if let Entry::Vacant(free) = index.entry(hash, is_it, |&at| entries[at as usize].hash) {
-            free.insert(u32::try_from(entries.len()).expect("the bytes of raw keys are bounded"));
-            entries.push(CachedSeries { hash, raw_key: raw_keys.push(raw_key), series });
-        }
-    }
-}
-
-impl CachedSeries {
-    fn is(&self, raw_keys: &Arena, hash: u64, raw_key: &[u8]) -> bool {
-        self.hash == hash && raw_keys.get(self.raw_key) == raw_key
+        let at = u32::try_from(self.entries.len()).expect("the bytes of raw keys are bounded");
+        self.index.insert(hash, at);
+        self.entries.push(CachedSeries { raw_key: self.raw_keys.push(raw_key), series });
     }
 }
 
@@ -202,7 +191,6 @@ mod tests {
             cache.insert(&RawKeyCache::key_of(b'j', &[series], &tags), u32::from(series));
         }
         assert!(cache.bytes() <= RAW_KEY_BYTES_MAX);
-        assert_eq!(cache.entries.len(), cache.index.len());
         assert_eq!(find(&cache, b'j', &[7], &tags), Some(7));
     }
 }

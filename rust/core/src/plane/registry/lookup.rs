@@ -123,7 +123,11 @@ impl Lookup {
     /// Encodes the unknown names as a page.
     fn new_page(&self, batch: &Batch) -> Vec<u8> {
         let mut page = Vec::new();
-        self.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
+        if self.new_series.len() == batch.new_series.len() {
+            page.extend_from_slice(batch.new_series.names());
+        } else {
+            self.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
+        }
         let mut table_before = None;
         for (field, known) in batch.fields.iter().zip(&self.fields) {
             if known.is_none() {
