@@ -5,7 +5,6 @@ mod field_map;
 mod limits;
 mod rows;
 mod search;
-
 mod series_index;
 
 mod collector;
