@@ -185,7 +185,7 @@ def test_what_a_tenant_named_is_never_markup(console):
 def test_the_overview_has_the_way_to_what_it_names(console):
     console.resize(1280)
     console.view("overview")
-    until(lambda: "harbour" in console.texts(".card td, .card th"))
+    assert until(lambda: "harbour" in console.texts(".card td, .card th"))
     until(lambda: "fleetcast doctor looks" not in " ".join(console.texts(".card")))
     console.find(".card th a").click()
     until(lambda: console.shown() == "entities")
