@@ -1,5 +1,7 @@
 //! Variable-length numbers, and a cursor over untrusted bytes.
 
+use std::ops::RangeInclusive;
+
 use crate::model::error::{Error, Result};
 
 /// Appends an unsigned number in its shortest LEB128 form.
@@ -87,9 +89,14 @@ impl<'a> ByteReader<'a> {
 
     /// Refuses a version other than `current`. Builds before 0.3.0 wrote the lower versions.
     pub(crate) fn version(&mut self, current: u8) -> Result<()> {
+        self.version_among(current..=current).map(drop)
+    }
+
+    /// Returns the version if it is among `current`, and refuses it otherwise.
+    pub(crate) fn version_among(&mut self, current: RangeInclusive<u8>) -> Result<u8> {
         match self.byte()? {
-            version if version == current => Ok(()),
-            version if (1..current).contains(&version) => {
+            version if current.contains(&version) => Ok(version),
+            version if (1..*current.start()).contains(&version) => {
                 Err(Error::too_old(self.what, version.into()))
             }
             _ => Err(self.corrupt()),

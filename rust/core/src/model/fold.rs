@@ -79,6 +79,17 @@ impl Fold {
         }
     }
 
+    /// Adds finite samples in write order to all statistics, as [`Self::add_for`] does.
+    pub fn add_all(&mut self, values: &[f64], time_ns: impl Fn(usize) -> i64) {
+        self.count += values.len() as u64;
+        self.add_to_sum(values);
+        for (at, value) in values.iter().enumerate() {
+            self.min = smaller(self.min, *value);
+            self.max = larger(self.max, *value);
+            self.see(time_ns(at), *value);
+        }
+    }
+
     /// Adds the samples of a fold that were written later.
     pub fn merge(&mut self, later: &Self) {
         self.count += later.count;
@@ -142,6 +153,12 @@ impl Fold {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Returns the number of samples.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
     }
 
     /// Returns the time of the last sample.

@@ -8,9 +8,10 @@ use super::hours::Hours;
 use super::selection::{HiddenExtent, Selection};
 use super::series_index::SeriesIndex;
 use crate::codec::{BlockReader, ColumnHead, TableHead, TableReader, TimeBounds};
-use crate::model::aggregate::{Aggregation, Statistic};
+use crate::model::aggregate::Statistic;
 use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::error::Result;
+use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin};
@@ -52,10 +53,13 @@ impl Selection {
         &self,
         block: &BlockReader<'_>,
         hours_ns: &Range<i64>,
-        aggregation: Aggregation,
+        statistics: &[Statistic],
         collector: &mut impl Collector,
     ) -> Result<Vec<FieldId>> {
         let mut left_out = Vec::new();
+        let mut take = |entity, start_ns, field, fold: &Fold| {
+            collector.add_hour(entity, start_ns, field, fold);
+        };
         for (index, head) in block.tables().iter().enumerate() {
             if head.row_count == 0 {
                 let wanted =
@@ -63,48 +67,89 @@ impl Selection {
                 left_out.extend(wanted.map(|column| column.field));
                 continue;
             }
-            let table = block.table(index)?;
-            let mut selected: Vec<(usize, u32)> = Vec::new();
-            for (representative, rows) in table.runs().iter() {
-                let at = self
-                    .representatives
-                    .binary_search_by_key(&representative, |(representative, _)| *representative);
-                let Ok(at) = at else { continue };
-                selected.extend(rows.map(|row| (row, self.representatives[at].1)));
-            }
-            if selected.is_empty() {
-                continue;
-            }
-            let starts_ns = table.times_ns()?;
-            selected.retain(|(row, _)| hours_ns.contains(&starts_ns[*row]));
-            let selected: Vec<RowRun> = selected
-                .into_iter()
-                .map(|(row, entity)| RowRun { entity, rows: row..row + 1 })
-                .collect();
-            let mut hours = Hours::new(selected, starts_ns);
-            let columns = self.statistics_of(aggregation, table.head());
-            for of_field in columns.chunk_by(|a, b| a.0 == b.0) {
-                for (_, statistic, at) in of_field {
-                    hours.set(*statistic, &table.column(*at)?);
-                }
-                hours.hand_over(of_field[0].0, collector);
-            }
+            self.take_hours(&block.table(index)?, (hours_ns, &[]), statistics, &mut take)?;
         }
         left_out.sort_unstable();
         Ok(left_out)
     }
 
-    /// Returns the columns of statistics that an aggregation needs, sorted by field. Each column
-    /// has its statistic and its index in the table.
-    fn statistics_of(
+    /// Hands the kept hours in `hours_ns` of the wanted entities to `collector`, from a block of
+    /// hours of `origin`.
+    ///
+    /// # Errors
+    /// Returns [`crate::model::error::Error::Corrupt`] if the block cannot be decoded.
+    pub fn collect_kept_hours(
         &self,
-        aggregation: Aggregation,
+        (origin, block): (&Origin, &BlockReader<'_>),
+        hours_ns: &Range<i64>,
+        statistics: &[Statistic],
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        let hiding: Vec<&HiddenExtent> = self.hiding(origin, hours_ns).collect();
+        for index in 0..block.tables().len() {
+            let table = block.table(index)?;
+            let take = &mut |entity, start_ns, field, fold: &Fold| {
+                collector.set_hour(entity, start_ns, field, fold);
+            };
+            self.take_hours(&table, (hours_ns, &hiding), statistics, take)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the hours of the wanted entities and fields to `take`, except for hidden hours.
+    fn take_hours(
+        &self,
+        table: &TableReader<'_>,
+        (hours_ns, hiding): (&Range<i64>, &[&HiddenExtent]),
+        statistics: &[Statistic],
+        take: &mut impl FnMut(u32, i64, FieldId, &Fold),
+    ) -> Result<()> {
+        let mut selected: Vec<(usize, u32)> = Vec::new();
+        for (representative, rows) in table.runs().iter() {
+            let at = self
+                .representatives
+                .binary_search_by_key(&representative, |(representative, _)| *representative);
+            let Ok(at) = at else { continue };
+            selected.extend(rows.map(|row| (row, self.representatives[at].1)));
+        }
+        if selected.is_empty() {
+            return Ok(());
+        }
+        let starts_ns = table.times_ns()?;
+        selected.retain(|(row, entity)| {
+            let start_ns = starts_ns[*row];
+            let hides = |hidden: &&HiddenExtent| {
+                hidden.entities[*entity as usize]
+                    && hidden.tombstone.extent.times_ns.contains(&start_ns)
+            };
+            hours_ns.contains(&start_ns) && !hiding.iter().any(hides)
+        });
+        let selected: Vec<RowRun> = selected
+            .into_iter()
+            .map(|(row, entity)| RowRun { entity, rows: row..row + 1 })
+            .collect();
+        let mut hours = Hours::new(selected, starts_ns);
+        let columns = self.columns_of(statistics, table.head());
+        for of_field in columns.chunk_by(|a, b| a.0 == b.0) {
+            for (_, statistic, at) in of_field {
+                hours.set(*statistic, &table.column(*at)?);
+            }
+            let field = of_field[0].0;
+            hours.hand_over(|entity, start_ns, fold| take(entity, start_ns, field, fold));
+        }
+        Ok(())
+    }
+
+    /// Returns the columns of wanted fields that hold one of `statistics`, sorted by field. Each
+    /// column has its statistic and its index in the table.
+    fn columns_of(
+        &self,
+        statistics: &[Statistic],
         head: &TableHead,
     ) -> Vec<(FieldId, Statistic, usize)> {
         let columns = head.columns.iter().enumerate().filter_map(|(at, column)| {
             let (field, statistic) = statistics::of_column(column.field)?;
-            let wanted = Statistic::of(aggregation).contains(&statistic)
-                && self.wants(field, column.field_type);
+            let wanted = statistics.contains(&statistic) && self.wants(field, column.field_type);
             wanted.then_some((field, statistic, at))
         });
         let mut columns: Vec<_> = columns.collect();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::search::count_before;
-use crate::model::aggregate::Aggregation;
+use crate::model::aggregate::Statistic;
 use crate::model::batch::RowSet;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
@@ -155,14 +155,19 @@ pub trait Collector {
     /// Returns true if the collector holds so much that the answer ends before further records.
     fn is_full(&self) -> bool;
 
-    /// Returns the aggregation if whole hours suffice, or `None` if the collector needs records.
-    fn hourly_aggregation(&self) -> Option<Aggregation> {
+    /// Returns the statistics that are needed of whole hours, or `None` if the collector needs
+    /// records.
+    fn hourly_statistics(&self) -> Option<&'static [Statistic]> {
         None
     }
 
     /// Takes all samples that one block has of an entity's field in the hour from `start_ns` on.
-    /// Called only if [`Self::hourly_aggregation`] returns an aggregation.
+    /// Called only if [`Self::hourly_statistics`] returns statistics.
     fn add_hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
+
+    /// Takes a kept hour of an entity's field. It replaces all samples of the hour that were taken
+    /// so far. Called only if [`Self::hourly_statistics`] returns statistics.
+    fn set_hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
 }
 
 /// Hands `collector` a table of rows of entity 0. Each row has a time, and a value or `None` for

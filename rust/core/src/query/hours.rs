@@ -1,10 +1,9 @@
 //! Assembles the hours of one field after another from their statistics.
 
-use super::collector::{Collector, ColumnValues, RowRun};
+use super::collector::{ColumnValues, RowRun};
 use crate::model::aggregate::Statistic;
 use crate::model::batch::{Column, Values};
 use crate::model::fold::Fold;
-use crate::model::names::FieldId;
 
 /// Selected rows of statistics, and their folds of one field.
 pub(super) struct Hours {
@@ -36,13 +35,13 @@ impl Hours {
         });
     }
 
-    /// Hands all folds of the field to `collector` and removes them, so that another field may
-    /// follow.
-    pub(super) fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {
+    /// Hands all folds of a field to `take`, each with its entity and the start of its hour, and
+    /// removes them, so that another field may follow.
+    pub(super) fn hand_over(&mut self, mut take: impl FnMut(u32, i64, &Fold)) {
         for at in self.touched.drain(..) {
             let RowRun { entity, rows } = &self.selected[at];
             let fold = std::mem::take(&mut self.folds[at]);
-            collector.add_hour(*entity, self.starts_ns[rows.start], field, &fold);
+            take(*entity, self.starts_ns[rows.start], &fold);
         }
     }
 }

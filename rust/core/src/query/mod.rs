@@ -39,4 +39,4 @@ pub use rows::{Channel, EntityRows};
 pub use selection::Selection;
 pub use series_index::SeriesIndex;
 pub use truncate::truncate;
-pub use windows::WindowRows;
+pub use windows::{EntityFolds, WindowRows};

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::request::SeriesQuery;
 use crate::model::batch::FieldType;
-use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::tombstone::{Extent, Origin, Tombstone};
 
@@ -67,10 +67,7 @@ impl Selection {
         selection.measurement = Some(measurement);
         for (position, id) in (0..).zip(entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
-                selection.representatives.push((catalog.entity(entity).representative, position));
-                for series in catalog.series_of(entity) {
-                    selection.want(series, position);
-                }
+                selection.want_entity(entity, position, catalog);
             }
         }
         selection.sort();
@@ -82,6 +79,31 @@ impl Selection {
             fields.sort_unstable();
             selection.fields = FieldSelection::Some(fields);
         }
+        selection
+    }
+
+    /// Wants all numbers of some entities of one measurement. Rows outside `times_ns` and rows that
+    /// one of `tombstones` hides are not wanted.
+    #[must_use]
+    pub fn of_entities(
+        measurement: MeasurementIndex,
+        entities: &[EntityIndex],
+        times_ns: Range<i64>,
+        tombstones: &[Tombstone],
+        catalog: &Catalog,
+    ) -> Self {
+        let hidden = hidden(tombstones, &times_ns, |extent| {
+            let has_measurement = extent.has_measurement(catalog.measurement_name(measurement));
+            let has_entity = |entity: &EntityIndex| extent.has_entity(catalog.entity_id(*entity));
+            entities.iter().map(|entity| has_measurement && has_entity(entity)).collect()
+        });
+        let entity_count = entities.len();
+        let measurement = Some(measurement);
+        let mut selection = Self { times_ns, measurement, entity_count, hidden, ..Self::default() };
+        for (position, entity) in (0..).zip(entities) {
+            selection.want_entity(*entity, position, catalog);
+        }
+        selection.sort();
         selection
     }
 
@@ -128,6 +150,13 @@ impl Selection {
         for (bits, count) in &mut self.wanted {
             *count = before;
             before += bits.count_ones();
+        }
+    }
+
+    fn want_entity(&mut self, entity: EntityIndex, position: u32, catalog: &Catalog) {
+        self.representatives.push((catalog.entity(entity).representative, position));
+        for series in catalog.series_of(entity) {
+            self.want(series, position);
         }
     }
 

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use super::collector::{Collector, ColumnValues, RowRange, RowRun, SelectedRows};
 use super::field_map::FieldMap;
 use super::rows::{Channel, EntityRows};
-use crate::model::aggregate::{Aggregation, Interval};
+use crate::model::aggregate::{Aggregation, Interval, Statistic};
 use crate::model::batch::RowSet;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
@@ -19,11 +19,15 @@ use crate::model::names::FieldId;
 /// 1970.
 pub struct WindowRows {
     interval_ns: i64,
-    aggregation: Aggregation,
+    /// The only aggregation of the rows. `None` if all statistics are needed.
+    aggregation: Option<Aggregation>,
     entities: Vec<FieldMap<Windows>>,
     folds: usize,
     folds_max: usize,
 }
+
+/// The folds of an entity's fields. The folds of a field ascend by the number of their window.
+pub type EntityFolds = Vec<(FieldId, Vec<(i64, Fold)>)>;
 
 /// The windows of one field. The number of a window is its start divided by the interval.
 #[derive(Default)]
@@ -36,7 +40,6 @@ struct Windows {
 
 impl WindowRows {
     /// Returns a collector for this many entities. The collector is full if it has more than
-    /// `folds_max` values and they belong to several windows, because a window in the answer must
     /// be complete.
     #[must_use]
     pub fn new(
@@ -45,16 +48,33 @@ impl WindowRows {
         aggregation: Aggregation,
         folds_max: usize,
     ) -> Self {
+        let (interval_ns, aggregation) = (interval.ns(), Some(aggregation));
+        Self { interval_ns, aggregation, folds_max, ..Self::of_hours(entities) }
+    }
+
+    /// Returns a collector of hours with all their statistics. It is never full.
+    #[must_use]
+    pub fn of_hours(entities: usize) -> Self {
         let entities = std::iter::repeat_with(FieldMap::default).take(entities).collect();
-        let interval_ns = interval.ns();
-        Self { interval_ns, aggregation, entities, folds: 0, folds_max }
+        let interval_ns = Interval::OneHour.ns();
+        Self { interval_ns, aggregation: None, entities, folds: 0, folds_max: usize::MAX }
     }
 
     /// Returns the rows of each entity.
     #[must_use]
-    pub fn finish(self) -> Vec<EntityRows> {
-        let (interval_ns, aggregation) = (self.interval_ns, self.aggregation);
+    pub fn finish(self, aggregation: Aggregation) -> Vec<EntityRows> {
+        let interval_ns = self.interval_ns;
         self.entities.into_iter().map(|fields| rows_of(fields, interval_ns, aggregation)).collect()
+    }
+
+    /// Returns the folds of each entity.
+    #[must_use]
+    pub fn into_folds(self) -> Vec<EntityFolds> {
+        let of_entity = |fields: FieldMap<Windows>| {
+            let fields = fields.into_entries().into_iter();
+            fields.map(|(field, windows)| (field, windows.sorted())).collect()
+        };
+        self.entities.into_iter().map(of_entity).collect()
     }
 
     fn fold(&mut self, entity: u32, field: FieldId, window: i64) -> &mut Fold {
@@ -106,7 +126,11 @@ impl Collector for WindowRows {
         cells.for_each_run(targets, |_, piece, indices| {
             let fold = self.fold(piece.entity, field, piece.window);
             let time_ns = |at: usize| selected.times_ns[cells.row_at(indices.start + at)];
-            fold.add_for(aggregation, cells.values(indices.clone()), time_ns);
+            let values = cells.values(indices.clone());
+            match aggregation {
+                Some(aggregation) => fold.add_for(aggregation, values, time_ns),
+                None => fold.add_all(values, time_ns),
+            }
         });
     }
 
@@ -120,14 +144,24 @@ impl Collector for WindowRows {
         windows.any(|other| Some(other) != first)
     }
 
-    fn hourly_aggregation(&self) -> Option<Aggregation> {
-        (self.interval_ns == Interval::OneHour.ns()).then_some(self.aggregation)
+    fn hourly_statistics(&self) -> Option<&'static [Statistic]> {
+        let of_rows = || self.aggregation.map_or(Statistic::ALL.as_slice(), Statistic::of);
+        (self.interval_ns == Interval::OneHour.ns()).then(of_rows)
     }
 
     fn add_hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
         let window = start_ns.div_euclid(self.interval_ns);
         let aggregation = self.aggregation;
-        self.fold(entity, field, window).merge_for(aggregation, fold);
+        let known = self.fold(entity, field, window);
+        match aggregation {
+            Some(aggregation) => known.merge_for(aggregation, fold),
+            None => known.merge(fold),
+        }
+    }
+
+    fn set_hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
+        let window = start_ns.div_euclid(self.interval_ns);
+        *self.fold(entity, field, window) = *fold;
     }
 }
 
@@ -157,19 +191,25 @@ impl Windows {
         &mut self.folds[at].1
     }
 
+    /// Returns the windows and their folds, ascending.
+    fn sorted(self) -> Vec<(i64, Fold)> {
+        let mut folds = self.folds;
+        if !self.late.is_empty() {
+            folds.extend(self.late);
+            folds.sort_unstable_by_key(|(window, _)| *window);
+        }
+        folds
+    }
+
     fn numbers(&self) -> impl Iterator<Item = i64> {
         self.folds.iter().map(|(window, _)| *window).chain(self.late.keys().copied())
     }
 
     /// Returns the windows that have a result, ascending, and the results.
     fn results(self, aggregation: Aggregation) -> (Vec<i64>, Vec<f64>) {
-        let count = self.folds.len() + self.late.len();
+        let folds = self.sorted();
+        let count = folds.len();
         let (mut windows, mut results) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut folds = self.folds;
-        if !self.late.is_empty() {
-            folds.extend(self.late);
-            folds.sort_unstable_by_key(|(window, _)| *window);
-        }
         for (window, fold) in folds {
             if let Some(result) = fold.result(aggregation) {
                 windows.push(window);
@@ -218,7 +258,7 @@ mod tests {
         let mut windows = WindowRows::new(1, Interval::OneMinute, aggregation, usize::MAX);
         let rows = samples.iter().map(|(seconds, value)| (seconds * SECOND_NS, [Some(*value)]));
         offer(&mut windows, &rows.collect::<Vec<_>>());
-        windows.finish().remove(0)
+        windows.finish(aggregation).remove(0)
     }
 
     #[test]
@@ -226,7 +266,7 @@ mod tests {
         let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Mean, usize::MAX);
         let last_ns = i64::MAX - 1; // before the end of a selection, which is exclusive
         offer(&mut windows, &[(i64::MIN, [Some(1.0)]), (0, [Some(2.0)]), (last_ns, [Some(3.0)])]);
-        let rows = windows.finish().remove(0);
+        let rows = windows.finish(Aggregation::Mean).remove(0);
         assert_eq!((rows.times_ns[0], rows.times_ns[1]), (i64::MIN, 0));
         assert_eq!(rows.cells(0), [1.0, 2.0, 3.0].map(Some));
     }
@@ -248,7 +288,7 @@ mod tests {
     fn h12_a_window_touched_only_by_records_without_a_channel_is_no_row() {
         let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Min, usize::MAX);
         offer(&mut windows, &[(SECOND_NS, [None])]);
-        assert!(windows.finish()[0].times_ns.is_empty());
+        assert!(windows.finish(Aggregation::Min)[0].times_ns.is_empty());
     }
     #[test]
     fn h11_fields_with_windows_of_their_own_share_the_rows_of_all() {
@@ -258,7 +298,7 @@ mod tests {
         // Late samples: the first is in an earlier window, the second in a window that exists
         // already.
         offer(&mut windows, &[(minute(3), [Some(3.0), Some(3.5)]), (minute(7), [Some(7.5), None])]);
-        let rows = windows.finish().remove(0);
+        let rows = windows.finish(Aggregation::Last).remove(0);
         assert_eq!(rows.times_ns, [3, 5, 7].map(minute));
         assert_eq!(rows.cells(0), [Some(3.0), Some(5.0), Some(7.5)]);
         assert_eq!(rows.cells(1), [Some(3.5), None, Some(7.0)]);

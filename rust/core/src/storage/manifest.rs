@@ -1,7 +1,11 @@
 //! The list of segments (`docs/format.md`, "Manifest").
 
+mod kept_hours;
+
 use std::collections::HashSet;
 use std::ops::Range;
+
+pub use self::kept_hours::KeptHours;
 
 use crate::codec::Effort;
 use crate::codec::bytes::{ByteReader, put_len, put_varint, put_zigzag};
@@ -11,8 +15,9 @@ use crate::storage::segment::{SegmentSummary, day_of};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, Tombstone};
 
-/// Version of the layout.
+/// Version of the layout of a manifest without kept hours, and of a manifest with kept hours.
 const VERSION: u8 = 5;
+const VERSION_OF_HOURS: u8 = 6;
 /// Flag of an entry whose segment is provisional.
 const PROVISIONAL: u8 = 1;
 /// Smallest number of bytes of an entry, and of a tombstone. Bounds the counts that are read before
@@ -108,13 +113,16 @@ pub struct Manifest {
     pub deleted: u64,
     /// Rows that are stored but deleted, in the order of their deletes.
     pub tombstones: Vec<Tombstone>,
+    /// Hours that outlive their rows.
+    pub hours: KeptHours,
 }
 
 impl Manifest {
     /// Encodes the manifest.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let has_hours = self.hours.seconds > 0;
+        let mut out = vec![if has_hours { VERSION_OF_HOURS } else { VERSION }];
         for number in [self.generation, self.compacted, self.rows, self.values] {
             put_varint(&mut out, number);
         }
@@ -134,6 +142,9 @@ impl Manifest {
         for tombstone in &self.tombstones {
             tombstone.encode(&mut out);
         }
+        if has_hours {
+            self.hours.encode(last_ingest_s, &mut out);
+        }
         out
     }
 
@@ -144,7 +155,7 @@ impl Manifest {
     /// [`crate::model::error::Error::Foreign`] if a build before 0.3.0 wrote the manifest.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut input = ByteReader::new(bytes, "the manifest");
-        input.version(VERSION)?;
+        let version = input.version_among(VERSION..=VERSION_OF_HOURS)?;
         let generation = input.varint()?;
         let compacted = input.varint()?;
         let rows = input.varint()?;
@@ -160,6 +171,10 @@ impl Manifest {
         let count = input.len(input.remaining() / TOMBSTONE_LEN_MIN)?;
         let tombstones =
             (0..count).map(|_| Tombstone::decode(&mut input)).collect::<Result<_>>()?;
+        let hours = match version {
+            VERSION_OF_HOURS => KeptHours::decode(last_ingest_s, &mut input)?,
+            _ => KeptHours::default(),
+        };
         input.end()?;
         input.check(segments.is_sorted_by(is_followed_by))?;
         Ok(Self {
@@ -172,6 +187,7 @@ impl Manifest {
             segments,
             deleted,
             tombstones,
+            hours,
         })
     }
 
@@ -188,9 +204,14 @@ impl Manifest {
         self.segments[..until].last().is_some_and(|entry| entry.last_day() >= day)
     }
 
-    /// Returns the ids of all segments, the checkpoint included.
+    /// Returns the entries of all files: checkpoint, segments and kept hours.
+    pub fn files(&self) -> impl Iterator<Item = &SegmentEntry> {
+        std::iter::once(&self.checkpoint).chain(&self.segments).chain(&self.hours.segments)
+    }
+
+    /// Returns the ids of all files.
     pub fn ids(&self) -> impl Iterator<Item = SegmentId> {
-        std::iter::once(self.checkpoint.id).chain(self.segments.iter().map(|entry| entry.id))
+        self.files().map(|entry| entry.id)
     }
 
     /// Returns the tombstones that reach `origin`. Rows of `origin` that these tombstones name are
@@ -208,7 +229,7 @@ impl Manifest {
 
     /// Removes the tombstones that no longer hide any rows.
     pub fn forget_tombstones(&mut self) {
-        let named: HashSet<SegmentId> = self.segments.iter().map(|entry| entry.id).collect();
+        let named: HashSet<SegmentId> = self.ids().collect();
         for tombstone in &mut self.tombstones {
             tombstone.segments =
                 tombstone.segments.iter().copied().filter(|id| named.contains(id)).collect();
@@ -221,16 +242,24 @@ impl Manifest {
     /// Replaces `entries`, which follow each other, by `merged`, or removes them if `merged` is
     /// `None`.
     pub fn replace(&mut self, entries: &[SegmentEntry], merged: Option<SegmentEntry>) {
-        let is_first = |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
-        if let Some(at) = self.segments.iter().position(is_first) {
-            self.segments.splice(at..at + entries.len(), merged);
-        }
+        replace(&mut self.segments, entries, merged);
     }
 
     /// Adds a segment after the other segments of its day.
     pub fn insert(&mut self, entry: SegmentEntry) {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
         self.segments.insert(at, entry);
+    }
+}
+
+fn replace(
+    segments: &mut Vec<SegmentEntry>,
+    entries: &[SegmentEntry],
+    merged: Option<SegmentEntry>,
+) {
+    let is_first = |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
+    if let Some(at) = segments.iter().position(is_first) {
+        segments.splice(at..at + entries.len(), merged);
     }
 }
 

@@ -14,10 +14,9 @@ pub(super) fn manifest_of(snapshot: &StoreSnapshot, sealer: &Sealer) -> Result<M
     manifest.transpose().map(Option::unwrap_or_default)
 }
 
-/// Returns ids and lengths of all segments. The checkpoint comes first if there is one.
+/// Returns ids and lengths of all files. The checkpoint comes first if there is one.
 pub(super) fn segments_of(manifest: &Manifest) -> impl Iterator<Item = (SegmentId, u64)> {
-    let entries = std::iter::once(&manifest.checkpoint).chain(&manifest.segments);
-    entries.filter(|entry| entry.bytes > 0).map(|entry| (entry.id, entry.bytes))
+    manifest.files().filter(|entry| entry.bytes > 0).map(|entry| (entry.id, entry.bytes))
 }
 
 /// Returns the hash of a segment.

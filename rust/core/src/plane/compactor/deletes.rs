@@ -10,12 +10,13 @@ use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::limits::TOMBSTONES_MAX;
 use crate::model::names::SeriesId;
+use crate::model::time::write_rfc3339;
 use crate::plane::caches::open_segments::OpenSegment;
 use crate::plane::follower::{ALWAYS_NS, PlaneSnapshot};
 use crate::plane::history::History;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{BlockEntry, Representatives, SegmentPart, filtered};
+use crate::storage::segment::{BlockEntry, Representatives, SegmentPart, filtered, hour_of};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Extent, HiddenTimes, Origin, Tombstone};
 
@@ -30,6 +31,8 @@ pub struct DeleteReport {
     pub measurements: Vec<String>,
     /// Times of the first and last of these rows.
     pub times_ns: Option<(i64, i64)>,
+    /// Number of kept hours whose rows are gone. An hour of an entity counts once.
+    pub hours: u64,
 }
 
 impl Compactor {
@@ -52,22 +55,26 @@ impl Compactor {
         let snapshot = self.follower.snapshot(&extent.times_ns);
         let names = self.registry.names();
         let mut found = VisibleRows::new(extent, &names.catalog);
-        let segments = self.find_in_segments(&mut found, &snapshot)?;
+        let mut segments = self.find_in_segments(&mut found, &snapshot)?;
         let in_segments = found.entities.iter();
         let in_segments = in_segments.map(|entity| names.catalog.entity(*entity).representative);
         let (in_segments, rows) = (in_segments.collect(), found.rows);
         self.find_in_log(&mut found, &snapshot)?;
         let position = if found.rows > rows { snapshot.position } else { 0 };
-        let deleted = found.finish();
+        let mut deleted = found.finish();
+        let mut hours = VisibleRows::new(extent, &names.catalog);
+        segments.extend(self.find_in_hours(&mut hours, &snapshot.manifest)?);
+        segments.sort_unstable();
+        deleted.hours = hours.rows;
         drop(names);
-        if !is_dry_run && deleted.rows > 0 {
+        if !is_dry_run && deleted.rows + deleted.hours > 0 {
             let extent = extent.clone();
             self.hide(Tombstone { extent, position, segments: segments.into() }, in_segments)?;
         }
         Ok(Some(deleted))
     }
 
-    /// Returns the ids of the segments that have rows of the extent, ascending.
+    /// Returns the ids of the segments that have rows of the extent.
     fn find_in_segments(
         &self,
         found: &mut VisibleRows<'_>,
@@ -75,19 +82,53 @@ impl Compactor {
     ) -> Result<Vec<SegmentId>> {
         let mut segments = Vec::new();
         for entry in snapshot.segments_in(&found.extent.times_ns) {
-            let rows = found.rows;
-            let hiding = snapshot.manifest.hiding(&Origin::Segment(entry.id));
-            let open = self.sealed.segment(entry, found.catalog)?;
-            for index in found.blocks(&open) {
-                self.sealed.store.check_open()?;
-                let plain = open.segment.read(&*self.sealed.store, SegmentPart::Block(index))?;
-                found.count_block(&plain, &hiding)?;
-            }
-            if found.rows > rows {
-                segments.push(entry.id);
+            segments.extend(self.find_in_segment(found, entry, &snapshot.manifest)?);
+        }
+        Ok(segments)
+    }
+
+    /// Returns the id of a segment if it has rows of the extent.
+    fn find_in_segment(
+        &self,
+        found: &mut VisibleRows<'_>,
+        entry: &SegmentEntry,
+        manifest: &Manifest,
+    ) -> Result<Option<SegmentId>> {
+        let rows = found.rows;
+        let hiding = manifest.hiding(&Origin::Segment(entry.id));
+        let open = self.sealed.segment(entry, found.catalog)?;
+        for index in found.blocks(&open) {
+            self.sealed.store.check_open()?;
+            let plain = open.segment.read(&*self.sealed.store, SegmentPart::Block(index))?;
+            found.count_block(&plain, &hiding)?;
+        }
+        Ok((found.rows > rows).then_some(entry.id))
+    }
+
+    /// Returns the ids of the segments that have kept hours of the extent.
+    ///
+    /// # Errors
+    /// Returns [`Error::Invalid`] if the extent cuts a kept hour, because its rows are gone.
+    fn find_in_hours(
+        &self,
+        found: &mut VisibleRows<'_>,
+        manifest: &Manifest,
+    ) -> Result<Vec<SegmentId>> {
+        let mut segments = Vec::new();
+        let Range { start, end } = found.extent.times_ns;
+        for time_ns in [start, end].into_iter().filter(|time_ns| hour_of(*time_ns) != *time_ns) {
+            let hour_ns = hour_of(time_ns)..hour_of(time_ns).saturating_add(1);
+            let extent = Extent { times_ns: hour_ns, ..found.extent.clone() };
+            let mut cut = VisibleRows::new(&extent, found.catalog);
+            for entry in manifest.hours.segments_in(&extent.times_ns) {
+                if self.find_in_segment(&mut cut, entry, manifest)?.is_some() {
+                    return Err(cut_hour(time_ns));
+                }
             }
         }
-        segments.sort_unstable();
+        for entry in manifest.hours.segments_in(&found.extent.times_ns) {
+            segments.extend(self.find_in_segment(found, entry, manifest)?);
+        }
         Ok(segments)
     }
 
@@ -166,24 +207,32 @@ impl Compactor {
     pub(super) fn purge_segment(&self, done: &mut CompactionReport) -> Result<bool> {
         let manifest = self.follower.manifest();
         let hiding = |entry: &SegmentEntry| manifest.hiding(&Origin::Segment(entry.id));
-        let is_hit = |entry: &SegmentEntry| !hiding(entry).is_empty();
-        let Some(at) = manifest.segments.iter().position(is_hit) else { return Ok(false) };
-        let entry = manifest.segments[at];
+        let is_hit = |entry: &&SegmentEntry| !hiding(entry).is_empty();
+        let mut entries = manifest.segments.iter().chain(&manifest.hours.segments);
+        let Some(entry) = entries.find(is_hit).copied() else { return Ok(false) };
         let mut next = (*manifest).clone();
         let is_hidden = hiding(&entry).iter().any(|tombstone| hides_all_of(tombstone, &entry));
         let left =
             if is_hidden { None } else { self.rewritten(&[entry], &manifest, entry.effort())? };
-        match left {
-            Some(left) => {
-                done.note_written(&left);
-                next.segments[at] = left;
-            }
-            None => drop(next.segments.remove(at)),
+        if let Some(left) = &left {
+            done.note_written(left);
         }
+        next.replace(&[entry], left);
+        next.hours.replace(&[entry], left);
         done.purged += 1;
         self.replace(&manifest, next)?;
         Ok(true)
     }
+}
+
+fn cut_hour(time_ns: i64) -> Error {
+    let mut time = Vec::new();
+    write_rfc3339(&mut time, time_ns);
+    let message = format!(
+        "{} lies within an hour whose rows have expired: it can only be deleted as a whole",
+        String::from_utf8_lossy(&time)
+    );
+    Error::Invalid { message }
 }
 
 /// Returns true if a tombstone hides every row of a segment, so that the segment need not be read.
@@ -276,6 +325,7 @@ impl<'f> VisibleRows<'f> {
         let mut measurements: Vec<String> = self.measurements.into_iter().map(name).collect();
         measurements.sort_unstable();
         let entities = self.entities.len() as u64;
-        DeleteReport { rows: self.rows, entities, measurements, times_ns: self.times_ns }
+        let times_ns = self.times_ns;
+        DeleteReport { rows: self.rows, entities, measurements, times_ns, hours: 0 }
     }
 }

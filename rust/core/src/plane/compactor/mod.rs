@@ -14,6 +14,7 @@ pub(super) mod plan;
 mod layout;
 
 mod deletes;
+mod hours;
 mod round;
 
 #[cfg(test)]
@@ -26,7 +27,7 @@ pub use self::deletes::DeleteReport;
 use self::plan::{UpkeepSchedule, expired_days, mergeable};
 use self::rest::{CompactionTrigger, DayRest};
 use self::sharing::partly_expired;
-use super::follower::Follower;
+use super::follower::{ALWAYS_NS, Follower};
 use super::registry::NamesRegistry;
 use super::sealed::SealedStore;
 use crate::codec::Effort;
@@ -126,6 +127,8 @@ impl Compactor {
         }
         if !is_held {
             self.expire(now_ns, &mut done)?;
+            while self.expire_hours(now_ns, &mut done)? {}
+            while self.merge_hours(&mut done)? {}
         }
         while let Some((segments, effort)) = mergeable(&self.follower.manifest(), &rest) {
             self.merge_segments(&segments, effort, &mut done)?;
@@ -174,8 +177,16 @@ impl Compactor {
             && (!expired_days(&manifest, kept_from_ns).is_empty()
                 || partly_expired(&manifest, kept_from_ns).next().is_some());
         let is_mergeable = mergeable(&manifest, &DayRest::new(due, now_ns)).is_some();
+        let hours_from_ns = self.follower.hours_from_ns(now_ns.into()).unwrap_or(i64::MIN);
+        let has_hours = !is_held
+            && (hours::mergeable_hours(&manifest).is_some()
+                || hours::expired_hours(&manifest, hours_from_ns).is_some());
         let has_deleted = !manifest.tombstones.is_empty();
-        Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
+        Ok(has_expired
+            || has_hours
+            || is_mergeable
+            || has_deleted
+            || self.is_log_due(due, now_ns)?)
     }
 
     fn is_log_due(&self, due: CompactionTrigger, now_ns: i64) -> Result<bool> {
@@ -197,11 +208,22 @@ impl Compactor {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
         let expired = expired_days(&manifest, kept_from_ns);
+        let from_ns = day_of(kept_from_ns).saturating_mul(DAY_NS);
         let mut next = (*manifest).clone();
+        if let Some(hours_from_ns) = self.follower.hours_from_ns(now_ns.into()) {
+            let mut keep = |entries: &[SegmentEntry], times_ns| {
+                self.keep_hours_of(entries, (times_ns, hours_from_ns), &mut next, done)
+            };
+            let days = manifest.by_days().filter(|day| expired.contains(&day[0].day));
+            days.into_iter().try_for_each(|day| keep(day, ALWAYS_NS))?;
+            for entry in partly_expired(&manifest, kept_from_ns) {
+                keep(&[*entry], i64::MIN..from_ns)?;
+            }
+        }
         next.segments.retain(|entry| !expired.contains(&entry.day));
         done.expired += (manifest.segments.len() - next.segments.len()) as u64;
         for entry in partly_expired(&manifest, kept_from_ns) {
-            let left = self.kept_rows(entry, day_of(kept_from_ns), &manifest)?;
+            let left = self.rows_from(entry, from_ns, &manifest)?;
             if let Some(left) = &left {
                 done.note_written(left);
             }
@@ -219,15 +241,14 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Returns the rows of a segment from a day on, as a new segment.
-    fn kept_rows(
+    /// Returns the rows of a segment from an instant on, as a new segment.
+    fn rows_from(
         &self,
         entry: &SegmentEntry,
-        from_day: i64,
+        from_ns: i64,
         manifest: &Manifest,
     ) -> Result<Option<SegmentEntry>> {
-        let times_ns = i64::MIN..from_day.saturating_mul(DAY_NS);
-        let extent = Extent::new(times_ns, None, None)?;
+        let extent = Extent::new(i64::MIN..from_ns, None, None)?;
         let expired = Tombstone { extent, position: 0, segments: [entry.id].into() };
         let mut manifest = manifest.clone();
         manifest.tombstones.push(expired);

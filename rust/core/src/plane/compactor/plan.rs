@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use super::rest::{CompactionTrigger, DayRest, over_ns};
-use super::sharing;
+use super::{hours, sharing};
 use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
 use crate::model::time::SECOND_NS;
 use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::day_of;
+use crate::storage::segment::{HOUR_NS, day_of};
 
 /// A checkpoint is left out up to this number of segments, if these have at most this many rows for
 /// each row of the checkpoint.
@@ -24,6 +24,8 @@ const GROWTH: u64 = 16;
 pub struct UpkeepSchedule {
     /// Seconds that rows are kept, 0 for ever.
     pub retention_seconds: u64,
+    /// Seconds that hours outlive their rows, 0 if they do not.
+    pub hours_seconds: u64,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// Bytes of the log from which on it is compacted at once.
@@ -42,13 +44,15 @@ impl UpkeepSchedule {
         let rest = DayRest::new(CompactionTrigger::LargeOrAged { age_ns }, now_ns);
         let merge = next_merge(&backlog.manifest, &rest);
         let expiry = next_expiry(&backlog.manifest, backlog.retention_seconds);
+        let hours = next_of_hours(&backlog.manifest, now_ns);
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
         Self {
             retention_seconds: backlog.retention_seconds,
+            hours_seconds: backlog.manifest.hours.seconds,
             generation: backlog.manifest.generation,
             log_bytes_due: log_bytes_due(&backlog.manifest),
             log_since_ns: backlog.oldest_ingest_ns,
-            due_ns: merge.into_iter().chain(expiry).chain(deleted).min(),
+            due_ns: merge.into_iter().chain(expiry).chain(hours).chain(deleted).min(),
         }
     }
 }
@@ -146,13 +150,28 @@ fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
     if retention_seconds == 0 {
         return None;
     }
-    let kept_ns = i64::try_from(retention_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
+    let kept_ns = ns_of(retention_seconds);
     let newest_of = |day: &[SegmentEntry]| match day {
         [shared] if shared.is_shared() => Some(over_ns(day_of(shared.min_ns), 0).saturating_sub(1)),
         of_day => of_day.iter().map(|entry| entry.max_ns).max(),
     };
     let newest = manifest.by_days().filter_map(newest_of);
     newest.map(|newest_ns| newest_ns.saturating_add(kept_ns).saturating_add(1)).min()
+}
+
+/// Returns the first instant at which kept hours are to be merged or removed.
+fn next_of_hours(manifest: &Manifest, now_ns: i64) -> Option<i64> {
+    if hours::mergeable_hours(manifest).is_some() {
+        return Some(now_ns);
+    }
+    let kept_ns = ns_of(manifest.hours.seconds);
+    let due = manifest.hours.segments.iter().map(hours::due_ns);
+    // The instant is rounded down to an hour before hours expire.
+    due.map(|due_ns| due_ns.saturating_add(kept_ns).saturating_add(HOUR_NS)).min()
+}
+
+fn ns_of(seconds: u64) -> i64 {
+    i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS)
 }
 
 #[cfg(test)]

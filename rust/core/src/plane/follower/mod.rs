@@ -351,6 +351,12 @@ impl Follower {
         self.state().newest_ingest_ns()
     }
 
+    /// Returns the instant before which hours are no longer kept at `now`, or `None` if hours do
+    /// not outlive their rows.
+    pub(super) fn hours_from_ns(&self, now: CallTime) -> Option<i64> {
+        self.state().hours_from_ns(now)
+    }
+
     /// Seconds that rows are kept, 0 for ever.
     pub(super) fn retention_seconds(&self) -> u64 {
         self.state().retention_seconds

@@ -11,7 +11,7 @@ use crate::plane::caches::Caches;
 use crate::plane::caches::recent::RecentTables;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{DAY_NS, day_of};
+use crate::storage::segment::{DAY_NS, day_of, hour_of};
 use crate::storage::tombstone::{Origin, visible};
 
 /// Every instant: keeps all of the newest samples.
@@ -150,11 +150,21 @@ impl FollowerState {
     pub(super) fn kept_from_ns(&self, now: CallTime) -> i64 {
         match self.retention_seconds {
             0 => i64::MIN,
-            seconds => {
-                let kept_ns = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
-                self.expiry_held_at_ns(now).unwrap_or(now.ns).saturating_sub(kept_ns)
-            }
+            seconds => self.ago_ns(seconds, now),
         }
+    }
+
+    /// Returns the instant before which hours are no longer kept at `now`, or `None` if hours do
+    /// not outlive their rows.
+    pub(super) fn hours_from_ns(&self, now: CallTime) -> Option<i64> {
+        let seconds = self.manifest.hours.seconds;
+        (seconds > 0).then(|| hour_of(self.ago_ns(seconds, now)))
+    }
+
+    /// Returns the instant `seconds` before `now`, or before the newest row if the clock is in doubt.
+    fn ago_ns(&self, seconds: u64, now: CallTime) -> i64 {
+        let ago_ns = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
+        self.doubted_from_ns(now).unwrap_or(now.ns).saturating_sub(ago_ns)
     }
 
     /// Returns the newest ingest instant if retention hides rows and the clock is in doubt. No row

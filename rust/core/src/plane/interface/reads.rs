@@ -11,7 +11,7 @@ use crate::plane::failure::ReadError;
 use crate::plane::reader::describe::MeasurementContents;
 use crate::plane::reader::labelled::LabelReadError;
 use crate::plane::reader::scan::RowStream;
-use crate::plane::reader::stats::Stats;
+use crate::plane::reader::stats::{KeptHoursStats, Stats};
 use crate::query::labelled::{LabelBounds, LabelQuery, LabelledSeries};
 use crate::query::latest::LatestView;
 use crate::query::scan::ScanRequest;
@@ -224,6 +224,15 @@ impl Plane {
     /// Returns the errors of [`Self::follow`].
     pub fn stats(&self) -> Result<Stats, Error> {
         self.reader.stats()
+    }
+
+    /// Returns counters of the hours that outlive their rows. Example: after a day of one entity has
+    /// expired, `hours` is 24.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`].
+    pub fn kept_hours(&self) -> Result<KeptHoursStats, Error> {
+        self.reader.kept_hours()
     }
 
     /// Returns counters of `plane` of `planes` as of the last commit of any process. This needs

@@ -59,4 +59,15 @@ impl Plane {
     pub fn set_retention(&self, seconds: u64) -> Result<(), Error> {
         self.compactor.set_retention(seconds)
     }
+
+    /// Sets how long the hours of expired rows are kept. 0 removes them. Windows of an hour are
+    /// answered from them, as they were answered from their rows. Returns false if another process
+    /// compacts. Example: with a retention of 30 days and `plane.keep_hours(5 * 365 * 86_400)`,
+    /// hourly means of five years can be read.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`] or [`Error::DiskFull`].
+    pub fn keep_hours(&self, seconds: u64) -> Result<bool, Error> {
+        self.compactor.keep_hours(seconds)
+    }
 }

@@ -48,6 +48,13 @@ impl Reader {
         if part.is_empty() || times_ns.is_empty() {
             return Ok(());
         }
+        // Kept hours come first: their rows were written before the rows that are stored.
+        if collector.hourly_statistics().is_some() {
+            for entry in snapshot.manifest.hours.segments_in(times_ns) {
+                let open = self.open_segment(entry)?;
+                self.sealed.collect_kept_hours(&open, part, collector)?;
+            }
+        }
         for entry in snapshot.segments_in(times_ns) {
             self.sealed.collect(&*self.open_segment(entry)?, part, collector)?;
         }

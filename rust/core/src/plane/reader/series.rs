@@ -53,7 +53,7 @@ impl Reader {
     ) -> Result<SeriesAnswer> {
         let reading = ReadGuard::begin();
         let (entities, next_start_ns) = self.retrying(|| {
-            let start_ns = query.start_ns.max(self.follower.kept_from_ns(now));
+            let start_ns = query.start_ns.max(self.kept_from_ns(&query, now));
             let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
             self.join_recent();
             self.sealed.prefetch(&mut snapshot.segments_in(&(start_ns..query.end_ns)));
@@ -64,6 +64,15 @@ impl Reader {
         let names = self.registry.names();
         let name_of = |field| Some(names.catalog.field(field)?.name.clone());
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
+    }
+
+    /// Returns the instant before which no answer to `query` is kept.
+    fn kept_from_ns(&self, query: &SeriesQuery, now: CallTime) -> i64 {
+        let kept_from_ns = self.follower.kept_from_ns(now);
+        match (query.windows, self.follower.hours_from_ns(now)) {
+            (Some((Interval::OneHour, _)), Some(hours_from_ns)) => kept_from_ns.min(hours_from_ns),
+            _ => kept_from_ns,
+        }
     }
 }
 
@@ -186,7 +195,7 @@ impl SeriesRead<'_> {
                 let mut rows = WindowRows::new(entities, interval, aggregation, held_max);
                 self.reader.collect(&self.snapshot, part, &mut rows)?;
                 let is_full = rows.is_full();
-                (rows.finish(), is_full)
+                (rows.finish(aggregation), is_full)
             }
         })
     }

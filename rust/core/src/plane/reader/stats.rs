@@ -32,7 +32,30 @@ impl Stats {
     }
 }
 
+/// Hours that outlive their rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptHoursStats {
+    /// Number of hours. An hour of an entity counts once.
+    pub hours: u64,
+    /// Bytes of their segments.
+    pub bytes: u64,
+    /// Start of the first hour, and of the last hour.
+    pub times_ns: Option<(i64, i64)>,
+}
+
 impl Reader {
+    pub(in crate::plane) fn kept_hours(&self) -> Result<KeptHoursStats> {
+        self.follower.follow_heads()?;
+        let manifest = self.follower.manifest();
+        let entries = || manifest.hours.segments.iter();
+        let first = entries().map(|entry| entry.min_ns).min();
+        Ok(KeptHoursStats {
+            hours: entries().map(|entry| entry.rows).sum(),
+            bytes: entries().map(|entry| entry.bytes).sum(),
+            times_ns: first.zip(entries().map(|entry| entry.max_ns).max()),
+        })
+    }
+
     pub(in crate::plane) fn stats(&self) -> Result<Stats> {
         self.follower.follow()?;
         let counts = self.sealed.store.counts()?;

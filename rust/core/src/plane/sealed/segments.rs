@@ -104,7 +104,7 @@ impl SealedStore {
             }
             let mut decoded = vec![(times_ns.clone(), None)];
             let left_out;
-            if let Some(aggregation) = collector.hourly_aggregation()
+            if let Some(wanted) = collector.hourly_statistics()
                 && block.has_statistics()
                 && block.overlaps(&hours_ns)
                 && !selection.hides_in(&origin, &(block.min_ns..block.max_ns.saturating_add(1)))
@@ -112,7 +112,7 @@ impl SealedStore {
                 let statistics = self.part(open, SegmentPart::Statistics(index))?;
                 let statistics = BlockReader::open(&statistics)?;
                 left_out =
-                    selection.collect_statistics(&statistics, &hours_ns, aggregation, collector)?;
+                    selection.collect_statistics(&statistics, &hours_ns, wanted, collector)?;
                 let ends = [times_ns.start..hours_ns.start, hours_ns.end..times_ns.end];
                 decoded = ends.map(|end| (end, None)).to_vec();
                 if !left_out.is_empty() {
@@ -124,6 +124,29 @@ impl SealedStore {
                     let rows = (&times_ns, fields);
                     self.collect_rows((open, index), rows, selection, collector)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the hours of a segment of kept hours that `selection` wants to `collector`. An hour that
+    /// lies only partly in the wanted times is left out.
+    pub(in crate::plane) fn collect_kept_hours(
+        &self,
+        open: &OpenSegment,
+        selection: &Selection,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        let Some(wanted) = collector.hourly_statistics() else { return Ok(()) };
+        let hours_ns = whole_hours(selection.times_ns());
+        let origin = Origin::Segment(open.id);
+        for (index, block) in open.blocks(selection.measurement(), &hours_ns) {
+            if selection.wants_representative_in(block.first.0..=block.last.0)
+                && !collector.is_full()
+            {
+                let hours = self.part(open, SegmentPart::Block(index))?;
+                let hours = (&origin, &BlockReader::open(&hours)?);
+                selection.collect_kept_hours(hours, &hours_ns, wanted, collector)?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::codec::decode_block;
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
-use crate::model::names::NameReader;
+use crate::model::names::{FieldId, NameReader};
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::{BlobKind, Sealer};
 use crate::storage::store::{LogView, NamesPage, Planes, Store};
@@ -59,6 +59,9 @@ pub(super) fn verify(
     verification.content()?;
     Ok(verification.found)
 }
+
+/// Returns the field of a column of rows.
+const FIELD_ITSELF: fn(FieldId) -> FieldId = |column| column;
 
 impl Verification {
     fn damaged(&mut self, what: impl Into<String>) {
@@ -164,7 +167,7 @@ impl Verification {
                 let part = format!("block {} of the log", entry.sequence);
                 if let Some(block) = self.note(&part, block)? {
                     self.found.blocks += 1;
-                    self.block(&part, &block);
+                    self.block(&part, &block, FIELD_ITSELF);
                 }
             }
             let next = self.store.view(last, view.generation);
@@ -181,8 +184,8 @@ impl Verification {
     }
 
     /// Records rows without a known name, and values whose type differs from the type of their
-    /// field.
-    fn block(&mut self, part: &str, block: &Block) {
+    /// field. `field_of` returns the field that a column holds values of.
+    fn block(&mut self, part: &str, block: &Block, field_of: fn(FieldId) -> FieldId) {
         for table in &block.tables {
             self.found.rows += table.row_count() as u64;
             let distinct: HashSet<u32> = table.series.iter().copied().collect();
@@ -191,9 +194,10 @@ impl Verification {
             }
             for column in &table.columns {
                 self.found.values += column.values.len() as u64;
-                let known = self.catalog.field(column.field).map(|field| field.field_type);
+                let field = field_of(column.field);
+                let known = self.catalog.field(field).map(|field| field.field_type);
                 if known != Some(column.values.field_type()) {
-                    self.damaged(format!("{part}: field {} is not its own", column.field));
+                    self.damaged(format!("{part}: field {field} is not its own"));
                 }
             }
         }

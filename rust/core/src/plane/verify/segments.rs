@@ -1,10 +1,10 @@
 //! Verification of segments and the checkpoint against the manifest, the names and each other.
 
-use super::Verification;
+use super::{FIELD_ITSELF, Verification};
 use crate::codec::decode_block;
 use crate::model::batch::Table;
 use crate::model::error::{Error, Result};
-use crate::model::names::SeriesId;
+use crate::model::names::{FieldId, SeriesId};
 use crate::plane::follower::{ALWAYS_NS, MISSING};
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
@@ -45,6 +45,10 @@ impl Bounds {
     }
 }
 
+/// Returns the field whose statistic a column of kept hours has.
+const FIELD_OF_HOURS: fn(FieldId) -> FieldId =
+    |column| statistics::of_column(column).map_or(FieldId::MAX, |(field, _)| field);
+
 impl Verification {
     pub(super) fn segments(&mut self, manifest: &Manifest) -> Result<()> {
         let representatives = Representatives::new(&self.catalog);
@@ -55,17 +59,24 @@ impl Verification {
             let part = format!("segment {}", name_of(entry));
             let hiding = manifest.hiding(&Origin::Segment(entry.id));
             let rows = (&representatives, &*hiding);
-            let outcome = self.segment(&part, entry, rows, &mut latest);
+            let outcome = self.segment(&part, entry, rows, FIELD_ITSELF, &mut latest);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&part, outcome)?;
         }
         let (rows, values) = (self.found.rows, self.found.values);
+        for entry in &manifest.hours.segments {
+            let part = format!("hours {}", name_of(entry));
+            let rows = (&representatives, &[] as &[_]);
+            let outcome = self.segment(&part, entry, rows, FIELD_OF_HOURS, &mut Latest::default());
+            let outcome = self.missing(outcome, manifest)?;
+            self.note(&part, outcome)?;
+        }
         let mut checkpoint = Latest::default();
         if manifest.checkpoint.bytes > 0 {
             let part = format!("checkpoint {}", name_of(&manifest.checkpoint));
             let entry = &manifest.checkpoint;
             let rows = (&representatives, &[] as &[_]);
-            let outcome = self.segment(&part, entry, rows, &mut checkpoint);
+            let outcome = self.segment(&part, entry, rows, FIELD_ITSELF, &mut checkpoint);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&part, outcome)?;
         }
@@ -96,6 +107,7 @@ impl Verification {
         part: &str,
         entry: &SegmentEntry,
         (representatives, hiding): (&Representatives, &[&Tombstone]),
+        field_of: fn(FieldId) -> FieldId,
         latest: &mut Latest,
     ) -> Result<()> {
         if self.store.segment_bytes(&entry.id)? != entry.bytes {
@@ -110,7 +122,7 @@ impl Verification {
             let part = format!("{part}, block {index}");
             let block = segment.block(&*self.store, index);
             let Some(mut block) = self.note(&part, block)? else { continue };
-            self.block(&part, &block);
+            self.block(&part, &block, field_of);
             let table = block.tables.remove(0);
             let keys = keys_of(&table, representatives)?;
             let Some(found) = Bounds::new(&keys) else {

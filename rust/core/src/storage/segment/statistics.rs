@@ -103,8 +103,12 @@ fn tables(
     [Some(statistics), has_left_out.then_some(left_out)].into_iter().flatten().collect()
 }
 
-/// Returns the columns of one field.
-fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator<Item = Column> {
+/// Returns the columns of one field in a table of `hours` rows, by the row of each fold.
+pub fn columns(
+    field: FieldId,
+    folds: &[(u32, Fold)],
+    hours: usize,
+) -> impl Iterator<Item = Column> {
     Statistic::ALL.into_iter().filter_map(move |statistic| {
         let start_of = |fold: &Fold| hour_of(fold.last_ns());
         let kept = folds

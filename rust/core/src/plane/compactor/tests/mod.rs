@@ -1,6 +1,7 @@
 //! Compaction of whole stores: their size, and when a day is finished.
 
 mod clocks;
+mod hours;
 mod sharing;
 
 use std::fmt::Write;
