@@ -423,6 +423,29 @@ class Deleted:
     @property
     def last_ns(self) -> int | None:
         """Time of the last of these rows, in the same form."""
+    @property
+    def hours(self) -> int:
+        """Kept hours that the delete hides. Their rows have expired."""
+
+@final
+class KeptHours:
+    """Hours that outlive their rows."""
+
+    @property
+    def seconds(self) -> int | None:
+        """How long hours are kept, in seconds; `None` if they go with their rows."""
+    @property
+    def hours(self) -> int:
+        """Hours that are kept; an hour of an entity counts once."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of their segments."""
+    @property
+    def first_ns(self) -> int | None:
+        """Start of the first hour in nanoseconds since 1970; `None` without hours."""
+    @property
+    def last_ns(self) -> int | None:
+        """Start of the last hour, in the same form."""
 
 @final
 class Upcoming:
@@ -1485,13 +1508,29 @@ class Plane:
         another process compacts.
 
         Raises `ValueError` for a start that is not before the end, an empty list, names of more
-        than 64 KiB, and if 128 deletes wait for `compact`; `StoreError`. Then no row is hidden.
+        than 64 KiB, a range that cuts a kept hour, and if 128 deletes wait for `compact`;
+        `StoreError`. Then no row is hidden.
         """
     def set_retention(self, seconds: int | None) -> None:
         """Sets how long rows are kept, `None` for ever. Older rows vanish at once from the reads of
         every process, and from disk with a later `compact`.
 
         Raises `ValueError` for less than a second, `StoreError`. Example: 604,800 keeps a week.
+        """
+    def keep_hours(self, seconds: int | None) -> bool:
+        """Sets how long the hours of expired rows are kept. `None` removes them.
+
+        Windows of an hour are answered from these hours, with the same values as from their rows.
+        An hour that the request cuts is left out. Returns false if another process compacts: then
+        nothing has changed.
+
+        Raises `ValueError` for less than a second, `StoreError`. Example: with a retention of 30
+        days, `plane.keep_hours(5 * 365 * 86_400)` keeps hourly values for five years.
+        """
+    def kept_hours(self) -> KeptHours:
+        """Returns counts of the hours that outlive their rows. Raises `StoreError`.
+
+        Example: after a day of one entity has expired, `hours` is 24.
         """
     def close(self) -> None:
         """Ends the use of this store. Batches that wait for `flush` are stored if possible.

@@ -27,6 +27,15 @@ def parse_duration(text: str) -> int:
     return seconds
 
 
+def parse_years(text: str) -> int:
+    """Returns the seconds of a duration that may be in years of 365 days. Example: `5y`.
+
+    Raises `ValueError` as `parse_duration` does.
+    """
+    years = re.fullmatch(r"([0-9]{1,12})y", text)
+    return parse_duration(f"{int(years[1]) * 365}d" if years else text)
+
+
 def format_duration(seconds: int) -> str:
     """Returns the shortest text that `parse_duration` reads back. Example: 5,400 s become `90m`."""
     for unit in ("w", "d", "h", "m"):

@@ -45,6 +45,7 @@ def test_a_dry_run_says_what_the_delete_then_does(call, data) -> None:
         "tenant": "acme",
         "dry_run": True,
         "rows": 2,
+        "hours": 0,
         "entities": 1,
         "measurements": ["link"],
         "first": "2026-09-02T12:00:00Z",

@@ -33,9 +33,8 @@ def test_results_say_what_they_hold(plane):
     written = plane.write_json(encode_records([RECORD, old]), now_ns=NOW)
     assert repr(written) == "WriteResult(accepted=1, rejected=1)"
     deleted = plane.delete(AT, NOW, measurements=["pool"])
-    assert (
-        repr(deleted) == "Deleted(rows=0, entities=0, measurements=[], first_ns=None, last_ns=None)"
-    )
+    counts = "rows=0, entities=0, measurements=[], first_ns=None, last_ns=None, hours=0"
+    assert repr(deleted) == f"Deleted({counts})"
     assert repr(plane.stats()).startswith(
         "Stats(rows=2, values=2, batches=2, rejected=1, series=1,"
     )

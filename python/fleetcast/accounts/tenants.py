@@ -124,6 +124,28 @@ class Tenants:
         self._audit("tenant changed", tenant=name, account_id=tenant.account_id, **attributes)
         return tenant
 
+    def keep_hours(self, name: str, seconds: int | None) -> bool:
+        """Sets how long the hours of expired rows are kept; `None` keeps no hours.
+
+        Returns false if the store is being compacted: then nothing has changed. Raises
+        `OperatorError` if hours would go before their rows, `StoreError`,
+        `ControlStoreUnavailable`.
+
+        Example: `keep_hours("acme", 5 * 365 * 86_400)` keeps hourly values for five years.
+        """
+        tenant = self.get(name)
+        retention = tenant.retention_seconds
+        if seconds is not None and seconds <= (retention or 0):
+            message = f"hours must be kept longer than rows, which are kept {retention} s"
+            raise OperatorError(message)
+        if not self._engine.plane(tenant.account_id, name).keep_hours(seconds):
+            return False
+        account_id = tenant.account_id
+        self._audit(
+            "tenant changed", tenant=name, account_id=account_id, keep_hours_seconds=seconds
+        )
+        return True
+
     def delete(self, name: str, destroy: Callable[[Tenant], None] | None = None) -> Tenant:
         """Destroys the tenant's data key and its files, and then its record and its keys.
 

@@ -81,6 +81,7 @@ def delete(
                 measurements_named=len(measurements),
                 entities_named=len(entities),
                 rows=deleted.rows,
+                hours=deleted.hours,
             )
     document = {"tenant": owner.name, "dry_run": dry_run, **_document(deleted)}
     run.answer(document, _text(deleted, dry_run=dry_run))
@@ -90,6 +91,7 @@ def _document(deleted: Deleted) -> dict[str, object]:
     first_ns, last_ns = deleted.first_ns, deleted.last_ns
     return {
         "rows": deleted.rows,
+        "hours": deleted.hours,
         "entities": deleted.entities,
         "measurements": deleted.measurements,
         "first": None if first_ns is None else format_time(first_ns),
@@ -99,7 +101,10 @@ def _document(deleted: Deleted) -> dict[str, object]:
 
 def _text(deleted: Deleted, *, dry_run: bool) -> str:
     if deleted.first_ns is None or deleted.last_ns is None:
-        return "No stored row lies there."
+        if deleted.hours == 0:
+            return "No stored row lies there."
+        verb = "Would delete" if dry_run else "Deleted"
+        return f"{verb} {deleted.hours} hours whose rows have expired."
     span = f"{format_time(deleted.first_ns)} to {format_time(deleted.last_ns)}"
     what = f"{deleted.rows} rows of {deleted.entities} entities, {span}"
     measurements = ", ".join(deleted.measurements)

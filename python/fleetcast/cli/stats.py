@@ -15,7 +15,7 @@ def stats(run: Run) -> None:
     with run.opened_to_read() as installation:
         for tenant in installation.tenants.all():
             plane = installation.engine.plane(tenant.account_id, tenant.name)
-            held = plane.stats()
+            held, kept = plane.stats(), plane.kept_hours()
             values = held.stored_values
             per_value = round(held.stored_bytes / values, 3) if values else None
             rows.append(
@@ -31,9 +31,20 @@ def stats(run: Run) -> None:
                     "segment_bytes": held.segment_bytes,
                     "names_bytes": held.names_bytes,
                     "free_bytes": held.free_bytes,
+                    "kept_hours": kept.hours,
+                    "kept_hours_bytes": kept.bytes,
                 }
             )
             installation.engine.release(tenant.account_id)
-    header = ("tenant", "rows", "values", "series", "segments", "stored_bytes", "bytes_per_value")
+    header = (
+        "tenant",
+        "rows",
+        "values",
+        "series",
+        "segments",
+        "stored_bytes",
+        "bytes_per_value",
+        "kept_hours",
+    )
     cells = [[row[name] for name in header] for row in rows]
     run.answer({"tenants": rows}, table(header, cells))

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fleetcast.accounts import PLAN_DEFAULT, PLANS, RECEIPT_KEY
-from fleetcast.cli.common import DURATION, Run, TextType, instant, table, tenant_names, with_run
-from fleetcast.durations import format_duration, parse_duration
+from fleetcast.cli.common import (
+    DURATION,
+    Run,
+    TextType,
+    instant,
+    patiently,
+    table,
+    tenant_names,
+    with_run,
+)
+from fleetcast.durations import format_duration, parse_duration, parse_years
+from fleetcast.errors import OperatorError, StoreError
 from fleetcast.installation.erasing import erase
 from fleetcast.security.receipts import read_receipt
 
@@ -17,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.engine import Tenant
+    from fleetcast.installation.opening import Installation
 
 _OFF = "off"
 
@@ -25,8 +38,15 @@ def _retention(text: str) -> int | str:
     return text if text == _OFF else parse_duration(text)
 
 
+def _keep_hours(text: str) -> int | str:
+    return text if text == _OFF else parse_years(text)
+
+
 RETENTION = TextType("retention", _retention)
 """A duration, in seconds, or `off` to keep everything."""
+
+KEEP_HOURS = TextType("keep-hours", _keep_hours)
+"""A duration, in seconds, or `off` to keep no hours."""
 
 
 @click.group()
@@ -69,7 +89,7 @@ def list_(run: Run) -> None:
 def show(run: Run, name: str) -> None:
     """Show a tenant."""
     with run.opened_to_read() as installation:
-        _print(run, installation.tenants.get(name))
+        _print(run, installation, name)
 
 
 @tenant.command("set")
@@ -77,6 +97,11 @@ def show(run: Run, name: str) -> None:
 @click.option("--live-ingest", type=click.Choice(["on", "off"]))
 @click.option("--plan", type=click.Choice(PLANS))
 @click.option("--retention", type=RETENTION, help='A duration, or "off" to keep all rows.')
+@click.option(
+    "--keep-hours",
+    type=KEEP_HOURS,
+    help='How long hourly values are kept, such as 5y, or "off": they go with their rows.',
+)
 @with_run
 def set_(
     run: Run,
@@ -84,10 +109,13 @@ def set_(
     live_ingest: str | None,
     plan: str | None,
     retention: int | str | None,
+    keep_hours: int | str | None,
 ) -> None:
     """Change a tenant.
 
-    Example: fleetcast tenant set acme --retention off
+    Hourly values that are kept longer than their rows answer the windows of an hour.
+
+    Example: fleetcast tenant set acme --retention 30d --keep-hours 5y
     """
     changes: dict[str, object] = {}
     if live_ingest is not None:
@@ -96,11 +124,24 @@ def set_(
         changes["plan"] = plan
     if retention is not None:
         changes["retention_seconds"] = None if retention == _OFF else retention
-    if not changes:
-        message = "Give at least one of --live-ingest, --plan, --retention."
+    if not changes and keep_hours is None:
+        message = "Give at least one of --live-ingest, --plan, --retention, --keep-hours."
         raise click.UsageError(message)
     with run.opened() as installation:
-        _print(run, installation.tenants.change(name, **changes))
+        if changes:
+            installation.tenants.change(name, **changes)
+        if keep_hours is not None:
+            _keep(installation, name, None if keep_hours == _OFF else int(keep_hours))
+        _print(run, installation, name)
+
+
+def _keep(installation: Installation, name: str, seconds: int | None) -> None:
+    attempt = partial(installation.tenants.keep_hours, name, seconds)
+    if patiently(lambda: attempt() or None) is None:
+        message = (
+            f"the store of {name} is being compacted: its hours are as before, try again later"
+        )
+        raise OperatorError(message)
 
 
 @tenant.command()
@@ -109,7 +150,8 @@ def set_(
 def disable(run: Run, name: str) -> None:
     """Refuse every request of a tenant."""
     with run.opened() as installation:
-        _print(run, installation.tenants.change(name, disabled=True))
+        installation.tenants.change(name, disabled=True)
+        _print(run, installation, name)
 
 
 @tenant.command()
@@ -118,7 +160,8 @@ def disable(run: Run, name: str) -> None:
 def enable(run: Run, name: str) -> None:
     """Serve a disabled tenant again."""
     with run.opened() as installation:
-        _print(run, installation.tenants.change(name, disabled=False))
+        installation.tenants.change(name, disabled=False)
+        _print(run, installation, name)
 
 
 @tenant.command()
@@ -178,8 +221,12 @@ def _document(shown: Tenant) -> dict[str, object]:
     }
 
 
-def _print(run: Run, shown: Tenant) -> None:
-    document = _document(shown)
+def _print(run: Run, installation: Installation, name: str) -> None:
+    shown = installation.tenants.get(name)
+    kept = None
+    with suppress(StoreError):  # `verify` says what is wrong with a store
+        kept = installation.engine.plane(shown.account_id, name).kept_hours().seconds
+    document = {**_document(shown), "keep_hours": None if kept is None else format_duration(kept)}
     width = max(map(len, document))
     lines = [
         f"{name.ljust(width)}  {'-' if value is None else value}"

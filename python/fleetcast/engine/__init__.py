@@ -31,6 +31,7 @@ from fleetcast._core import (
     ConsoleSession as ConsoleSession,
     Decision as Decision,
     Deleted as Deleted,
+    KeptHours as KeptHours,
     EndedCall as EndedCall,
     Front as Front,
     FrontRequest as FrontRequest,

@@ -92,7 +92,7 @@ mod _core {
         plane::Plane,
         planes::{OpenPlanes, Planes},
         records::{Records, RecordsTransaction},
-        results::{Compacted, Deleted, Saved, Stats, Upcoming, Verified, WriteResult},
+        results::{Compacted, Deleted, KeptHours, Saved, Stats, Upcoming, Verified, WriteResult},
         secret_text::SecretText,
         service::{
             Authenticator, Decision, Service, Serving, key_fields, name_process, note_unreadable,

@@ -184,6 +184,15 @@ class!(Deleted of plane::DeleteReport as deleted {
     measurements: Vec<String> = deleted.measurements,
     first_ns: Option<i64> = deleted.times_ns.map(|ends| ends.0),
     last_ns: Option<i64> = deleted.times_ns.map(|ends| ends.1),
+    hours: u64 = deleted.hours,
+});
+
+class!(KeptHours of plane::KeptHoursStats as kept {
+    seconds: Option<NonZeroU64> = NonZeroU64::new(kept.seconds),
+    hours: u64 = kept.hours,
+    bytes: u64 = kept.bytes,
+    first_ns: Option<i64> = kept.times_ns.map(|ends| ends.0),
+    last_ns: Option<i64> = kept.times_ns.map(|ends| ends.1),
 });
 
 class!(Upcoming of plane::UpkeepSchedule as upcoming {

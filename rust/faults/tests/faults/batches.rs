@@ -21,6 +21,8 @@ const DAYS: u32 = 3;
 const LARGE_EACH: u32 = 11;
 /// Keeps all days except the first.
 pub(crate) const RETENTION_SECONDS: u64 = 2 * 86_400 - 1;
+/// Keeps the hours of all days.
+pub(crate) const HOURS_SECONDS: u64 = 30 * 86_400;
 
 /// Fate of a batch or of the retention, as far as a client may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(crate) enum Event {
     RetentionBegun,
     /// The first day is hidden.
     RetentionSet,
+    /// The hours of the first day outlive its rows.
+    HoursKept,
 }
 
 /// Rows and settings that a plane must show.
@@ -56,6 +60,7 @@ pub(crate) struct Expected {
     deleted: BTreeSet<u32>,
     may_expire: bool,
     must_expire: bool,
+    are_hours_kept: bool,
 }
 
 /// Faults that were found in a plane.
@@ -101,6 +106,7 @@ impl Expected {
             }
             Event::RetentionBegun => self.may_expire = true,
             Event::RetentionSet => self.must_expire = true,
+            Event::HoursKept => self.are_hours_kept = true,
         }
     }
 
@@ -167,7 +173,13 @@ impl Expected {
         }
         let windows = Some((Interval::OneHour, Aggregation::Max));
         let hourly = plane.series(query(windows), AnswerBounds::NONE, NOW_NS).map_err(failed)?;
-        if hourly_maxima(&hourly) != hourly_maxima(&raw) {
+        let (mut maxima, mut of_rows) = (hourly_maxima(&hourly), hourly_maxima(&raw));
+        if self.may_expire {
+            of_rows.retain(|(_, hour), _| !is_of_first_day(*hour));
+            let kept = maxima.extract_if(.., |(_, hour), _| is_of_first_day(*hour)).collect();
+            self.judge_kept(&kept, verdict);
+        }
+        if maxima != of_rows {
             verdict.unreadable.push("hourly maxima differ from the rows".to_owned());
         }
         let newest = plane.answer_latest(Some(NOW_NS), NOW_NS, None, NOW_NS);
@@ -176,6 +188,22 @@ impl Expected {
             verdict.unreadable.push("newest samples differ from the rows".to_owned());
         }
         Ok(())
+    }
+
+    /// Judges the hourly maxima of the first day, whose rows may have expired.
+    fn judge_kept(&self, kept: &BTreeMap<(usize, i64), u32>, verdict: &mut Verdict) {
+        if !self.are_hours_kept {
+            return;
+        }
+        let hour_of = |batch: u32| (batch as usize % ENTITIES, first_ns(batch).div_euclid(HOUR_NS));
+        let is_shown = |batch: &u32| kept.get(&hour_of(*batch)).is_some_and(|max| *max >= *batch);
+        let stays = |batch: &u32| is_old(*batch) && !self.may_be_deleted.contains(batch);
+        let lost = self.acknowledged.iter().filter(|batch| stays(batch) && !is_shown(batch));
+        verdict.lost.extend(lost);
+        let is_false = |(hour, batch): (&(usize, i64), &u32)| {
+            !self.begun.contains(batch) || hour_of(*batch) != *hour
+        };
+        verdict.false_rows.extend(kept.iter().filter(|of| is_false(*of)).map(|(_, batch)| *batch));
     }
 }
 
@@ -191,6 +219,10 @@ fn row_count(batch: u32) -> u32 {
 
 fn day_of(batch: u32) -> u32 {
     batch % DAYS
+}
+
+fn is_of_first_day(hour: i64) -> bool {
+    hour < (START_NS + DAY_NS).div_euclid(HOUR_NS)
 }
 
 fn is_old(batch: u32) -> bool {

@@ -33,7 +33,7 @@ use crate::describe::description;
 use crate::encode::{instant, optional_instant};
 use crate::errors::store_error;
 use crate::gil::leave;
-use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
+use crate::results::{Compacted, Deleted, KeptHours, Stats, Upcoming, WriteResult};
 use crate::text::{ImportPosition, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
@@ -461,6 +461,14 @@ impl Plane {
 
     fn set_retention(&self, py: Python<'_>, seconds: Option<NonZeroU64>) -> PyResult<()> {
         self.detached(py, |plane| plane.set_retention(seconds.map_or(0, NonZeroU64::get)))
+    }
+
+    fn keep_hours(&self, py: Python<'_>, seconds: Option<NonZeroU64>) -> PyResult<bool> {
+        self.detached(py, |plane| plane.keep_hours(seconds.map_or(0, NonZeroU64::get)))
+    }
+
+    fn kept_hours(&self, py: Python<'_>) -> PyResult<KeptHours> {
+        self.detached(py, plane::Plane::kept_hours).map(KeptHours::from)
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {

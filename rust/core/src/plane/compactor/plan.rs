@@ -24,8 +24,6 @@ const GROWTH: u64 = 16;
 pub struct UpkeepSchedule {
     /// Seconds that rows are kept, 0 for ever.
     pub retention_seconds: u64,
-    /// Seconds that hours outlive their rows, 0 if they do not.
-    pub hours_seconds: u64,
     /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// Bytes of the log from which on it is compacted at once.
@@ -48,7 +46,6 @@ impl UpkeepSchedule {
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
         Self {
             retention_seconds: backlog.retention_seconds,
-            hours_seconds: backlog.manifest.hours.seconds,
             generation: backlog.manifest.generation,
             log_bytes_due: log_bytes_due(&backlog.manifest),
             log_since_ns: backlog.oldest_ingest_ns,

@@ -35,6 +35,8 @@ impl Stats {
 /// Hours that outlive their rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeptHoursStats {
+    /// Seconds that hours are kept, 0 if they do not outlive their rows.
+    pub seconds: u64,
     /// Number of hours. An hour of an entity counts once.
     pub hours: u64,
     /// Bytes of their segments.
@@ -50,6 +52,7 @@ impl Reader {
         let entries = || manifest.hours.segments.iter();
         let first = entries().map(|entry| entry.min_ns).min();
         Ok(KeptHoursStats {
+            seconds: manifest.hours.seconds,
             hours: entries().map(|entry| entry.rows).sum(),
             bytes: entries().map(|entry| entry.bytes).sum(),
             times_ns: first.zip(entries().map(|entry| entry.max_ns).max()),

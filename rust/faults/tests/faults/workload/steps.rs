@@ -6,7 +6,9 @@ use fleetcast_faults::plane::{Acknowledgement, CompactionTrigger, PendingBatch, 
 use fleetcast_faults::wire::Format;
 
 use super::client::Client;
-use crate::batches::{self, Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
+use crate::batches::{
+    self, Event, Expected, HOURS_SECONDS, NOW_NS, RETENTION_SECONDS, Verdict, body, extent,
+};
 
 /// Number of batches that one flush makes durable together.
 const BUFFERED: u32 = 3;
@@ -225,6 +227,8 @@ impl Client {
         // A process that another test starts has the lock until it executes its program.
         let delete = || self.plane.as_ref()?.delete(&extent(batch), false).transpose();
         match std::iter::repeat_with(delete).flatten().next() {
+            // Only the hour of the batch is left.
+            Some(Err(Error::Invalid { .. })) => {}
             Some(Err(error)) => self.failed(&error),
             // A delete removes durable batches only.
             _ if self.held.iter().any(|(held, _)| *held == batch) => {}
@@ -233,6 +237,11 @@ impl Client {
     }
 
     fn retain(&mut self) {
+        match self.plane().keep_hours(HOURS_SECONDS) {
+            Ok(true) => self.note(Event::HoursKept),
+            Ok(false) => {}
+            Err(error) => self.failed(&error),
+        }
         self.plane();
         self.note(Event::RetentionBegun);
         let plane = self.plane();
