@@ -41,6 +41,7 @@ const HEAD_PAGES: &str = "storage/store/lmdb/head_pages.rs";
 const RECOVERY: &str = "storage/store/log/recovery.rs";
 const ROTATION: &str = "storage/store/log/rotation.rs";
 const SEGMENT_FILES: &str = "storage/store/segment_files.rs";
+const SHARED: &str = "storage/store/log/shared.rs";
 const STORE: &str = "storage/store/lmdb/store.rs";
 const VISIBLE: &str = "storage/store/log/visible.rs";
 
@@ -51,7 +52,7 @@ pub(crate) const SMALL_BOUNDS: [Edit; 2] = [
 ];
 
 /// All flaws.
-pub(crate) const FLAWS: [Flaw; 47] = [
+pub(crate) const FLAWS: [Flaw; 48] = [
     // The sync of a group.
     Flaw { name: "GroupSync", edits: &[edit(HANDLE, "let synced = ⟦file.sync()⟧;", "Ok(())")] },
     // A failed sync is reported to the caller.
@@ -74,10 +75,22 @@ pub(crate) const FLAWS: [Flaw; 47] = [
             ),
         ],
     },
+    // A read syncs in its turn, so no other sync succeeds before it has told of a failure.
+    Flaw {
+        name: "ReadTurn",
+        edits: &[
+            edit(
+                VISIBLE,
+                "let syncing = ⟦self.shared.lock_syncing()?⟧;",
+                "return Ok(drop(self.sync_written()))",
+            ),
+            edit(SHARED, "⟦self.page().syncing_now.load(Ordering::Acquire) != 0⟧", "false"),
+        ],
+    },
     // The old file is synced before the next file has a name.
     Flaw {
         name: "RotationSync",
-        edits: &[edit(ROTATION, "if ⟦self.shared.synced() < written⟧", "false")],
+        edits: &[edit(ROTATION, "if ⟦self.shared.synced() < self.shared.written()⟧", "false")],
     },
     // A new file is synced before it has its name.
     Flaw {

@@ -11,6 +11,7 @@ use fleetcast_faults::FLAWS;
 use super::bits::flips;
 use super::deaths::{a_compactor_that_dies, a_writer_that_is_killed};
 use super::failing::{aftermath, failing_syncs, heads_in_doubt, short_writes};
+use super::rivals::a_sync_beside_a_sync_that_failed;
 use super::*;
 
 /// Names of the parts that are left out.
@@ -89,9 +90,10 @@ fn hunt_without(parts: &[&str]) -> (Option<i32>, String) {
 #[ignore = "it is started by another test"]
 fn hunt() {
     plant();
-    let stages: [(&str, fn()); 13] = [
+    let stages: [(&str, fn()); 14] = [
         ("power cuts", || cuts(1)),
         ("power cuts at the beginning", beginnings),
+        ("a sync beside a sync that failed", a_sync_beside_a_sync_that_failed),
         ("syncs that fail", || failing_syncs(&steps(46), 7)),
         ("head pages in doubt", || heads_in_doubt(20)),
         ("a compactor that dies", a_compactor_that_dies),

@@ -57,6 +57,31 @@ pub(crate) fn race(number: usize) -> Option<(Record, Client, TempDir)> {
     Some((Record { disk, tape, events, before: Expected::default() }, client, root))
 }
 
+/// A read makes the batch of a writer durable that has gone away, and its sync fails. Another thread
+/// writes before the read has said so. Its sync succeeds, but the batch before its own is missing.
+#[test]
+pub(crate) fn a_sync_beside_a_sync_that_failed() {
+    let root = scratch();
+    let disk = calls::record(root.path(), Fault::None);
+    let mut client = Client::create(&root.path().join(PLANE));
+    client.work(&[Step::Write; 10]);
+    // The next batch is large, so the other thread does not write its sectors again.
+    client.work(&[Step::Hold, Step::Leave]);
+    let rival = Rival::of(&mut client, &[Step::WriteOnce]);
+    let begin = Arc::clone(&rival);
+    calls::handle().unwrap().fail_sync(Others(Arc::new(move || begin.run())));
+    client.batches();
+    rival.end(&mut client);
+    client.work(&[Step::Reopen]);
+    let tape = calls::stop();
+    assert!(matches!(tape.changes[tape.failed_at.unwrap() - 1], Change::SyncFailed { .. }));
+    let events = client.events.clone();
+    let record = Record { disk, tape, events, before: Expected::default() };
+    let tally = failing::aftermath(&record, &mut client, 60, &mut Dice::new(33));
+    assert_eq!(client.faults, [""; 0]);
+    tally.assert_clean();
+}
+
 /// The other thread.
 struct Rival {
     steps: &'static [Step],

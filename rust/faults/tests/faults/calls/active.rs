@@ -39,7 +39,14 @@ impl Handle {
     pub(crate) fn pause(&self, call: u64, is_after: bool, others: Others) {
         let mut recording = self.lock();
         let call = recording.tape.calls + call;
-        recording.fault = Fault::Pause { call, is_after, others };
+        recording.fault = Fault::Pause { call, is_after, others, errno: None };
+    }
+
+    /// Makes the next call of this thread, a sync, fail. The thread waits before it learns of that.
+    pub(crate) fn fail_sync(&self, others: Others) {
+        let mut recording = self.lock();
+        let (call, errno) = (recording.tape.calls, Some(libc::EIO));
+        recording.fault = Fault::Pause { call, is_after: true, others, errno };
     }
 
     /// Keeps the content of the shared file at `path` from now on.

@@ -23,9 +23,9 @@ pub(crate) enum Fault {
     Short { call: u64 },
     /// The syncs with these numbers fail. Syncs are counted separately.
     Syncs { syncs: Range<u64>, errno: c_int },
-    /// No call fails. The recording thread waits before or after this call, until `others` have
-    /// done as much as they can.
-    Pause { call: u64, is_after: bool, others: Others },
+    /// The recording thread waits before or after this call, until `others` have
+    /// done as much as they can. After the wait, the call fails with `errno` if it is a sync.
+    Pause { call: u64, is_after: bool, others: Others, errno: Option<c_int> },
 }
 
 /// Work of other threads.

@@ -90,6 +90,10 @@ impl Recording {
             Fault::Calls { calls, errno } if calls.contains(&number) => *errno,
             Fault::Full { calls } if takes_space && calls.contains(&number) => libc::ENOSPC,
             Fault::Short { call } if *call + 1 == number => libc::ENOSPC,
+            // The wait comes behind the failed sync.
+            Fault::Pause { call, errno: Some(errno), .. } if *call == number && self.is_own() => {
+                return (Some(*errno), None);
+            }
             _ => return (None, self.waits_for(false)),
         };
         self.tape.failed_at.get_or_insert(self.tape.changes.len());
@@ -108,16 +112,23 @@ impl Recording {
         errno
     }
 
+    /// Returns true in the thread that began the recording.
+    fn is_own(&self) -> bool {
+        std::thread::current().id() == self.thread
+    }
+
     /// Returns the other threads that the last call must wait for.
     pub(super) fn waits_for(&mut self, is_made: bool) -> Option<Others> {
         let last = self.tape.calls - 1;
         let others = match &self.fault {
-            Fault::Pause { call, is_after, others } if (*call, *is_after) == (last, is_made) => {
+            Fault::Pause { call, is_after, others, .. }
+                if (*call, *is_after) == (last, is_made) =>
+            {
                 others.clone()
             }
             _ => return None,
         };
-        if std::thread::current().id() != self.thread {
+        if !self.is_own() {
             return None;
         }
         self.fault = Fault::None;

@@ -19,6 +19,8 @@ const APPENDED: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Write,
+    /// A batch that is in doubt if the write fails.
+    WriteOnce,
     /// Some batches that one sync makes durable, and a batch without a waiting client.
     Append,
     /// A large batch. The next batch goes to another file of the log.
@@ -27,6 +29,8 @@ pub(crate) enum Step {
     Hold,
     /// Waits for the held batches.
     Wait,
+    /// The client of the held batches goes away.
+    Leave,
     /// Some batches that become durable together.
     Flush,
     Compact,
@@ -57,6 +61,7 @@ impl Client {
         for step in steps {
             match step {
                 Step::Write => self.write(Acknowledgement::Durable),
+                Step::WriteOnce => self.write_once(),
                 Step::Append => self.append(),
                 Step::Fill => {
                     self.next_batch = batches::next_large(self.next_batch);
@@ -64,6 +69,7 @@ impl Client {
                 }
                 Step::Hold => self.hold(),
                 Step::Wait => self.wait(),
+                Step::Leave => self.held.clear(),
                 Step::Flush => self.flush(),
                 Step::Compact => self.compact(),
                 Step::Delete => self.delete(),
@@ -102,6 +108,13 @@ impl Client {
                 self.note_refusal(batch, &error);
                 self.failed(&error);
             }
+        }
+    }
+
+    fn write_once(&mut self) {
+        let batch = self.begin();
+        if self.try_write(batch, Acknowledgement::Durable).is_ok() {
+            self.note(Event::Acknowledged(batch));
         }
     }
 

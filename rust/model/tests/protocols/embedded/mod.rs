@@ -37,6 +37,12 @@ enum Flaw {
     LateTarget,
     /// A sync that failed is tried again into a success.
     SyncOnceMore,
+    /// A read syncs the frames of the dead beside the sync of another process.
+    NoTurn,
+    /// A read syncs the frames of the dead although a sync before has failed.
+    DoubtIgnored,
+    /// A sync does not ask if a process has died in its sync.
+    CutOffIgnored,
     /// The end of the log is not written again after a failed sync.
     NoHealing,
     /// A frame of a dead process is taken in although its checksum is wrong.

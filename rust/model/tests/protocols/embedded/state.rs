@@ -85,6 +85,8 @@ pub(super) struct Shared {
     pub(super) reserved: u8,
     pub(super) failures: u8,
     pub(super) healed: u8,
+    /// True while a process syncs. It stays if the process dies.
+    pub(super) is_syncing: bool,
 }
 
 impl Shared {
@@ -114,6 +116,8 @@ pub(super) enum Step {
     /// Knows up to which position its sync counts.
     Target(u8),
     Flushed(u8),
+    /// Its sync has failed, which other processes do not know.
+    Failed,
     /// The reader has read both positions.
     Looked {
         synced: u8,
@@ -124,10 +128,11 @@ pub(super) enum Step {
         at: u8,
         reserved: u8,
     },
-    /// The reader has settled what was written, and syncs it.
-    ReaderSyncing,
+    /// The reader has settled what was written, and waits for the right to sync.
+    ReaderWaiting,
     ReaderTarget(u8),
     ReaderFlushed(u8),
+    ReaderFailed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,15 +154,20 @@ impl Process {
         matches!(self.step, Appending | Settled | Marked | Reserved | Half | Whole)
     }
 
+    fn syncs_own(self) -> bool {
+        matches!(self.step, Step::Syncing | Step::Target(_) | Step::Flushed(_) | Step::Failed)
+    }
+
     pub(super) fn has_sync_lock(self) -> bool {
-        matches!(self.step, Step::Syncing | Step::Target(_) | Step::Flushed(_))
+        use Step::{ReaderFailed, ReaderFlushed, ReaderTarget};
+        self.syncs_own() || matches!(self.step, ReaderTarget(_) | ReaderFlushed(_) | ReaderFailed)
     }
 
     /// `Marks::marked_until`: the system drops the mark of a process that dies.
     pub(super) fn marks(self, at: u8) -> bool {
         use Step::{Half, Marked, Published, Reserved, Whole};
         let has_mark = matches!(self.step, Marked | Reserved | Half | Whole | Published);
-        (has_mark || self.has_sync_lock()) && self.start == at
+        (has_mark || self.syncs_own()) && self.start == at
     }
 }
 

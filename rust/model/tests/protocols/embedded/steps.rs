@@ -1,6 +1,6 @@
 //! Steps of processes that append, sync and read. A process may be killed between any two.
 
-use super::state::{Frame, Machine, Process, Step};
+use super::state::{Frame, Machine, Process, Shared, Step};
 use super::{Embedded, Flaw, READER, WRITES};
 
 impl Embedded {
@@ -11,7 +11,7 @@ impl Embedded {
             Step::Closed => return self.open(state, process),
             Step::Idle if process == READER => begin_read(state, process),
             Step::Looked { .. } | Step::FoundDead { .. } => return self.read(state, process),
-            Step::ReaderSyncing => Step::ReaderTarget(state.shared.written),
+            Step::ReaderWaiting => self.begin_sync_of_dead(state)?,
             Step::ReaderTarget(target) => {
                 state.file.sync();
                 Step::ReaderFlushed(target)
@@ -20,7 +20,11 @@ impl Embedded {
                 self.publish_synced(state, target);
                 look(state)
             }
-            Step::Published | Step::Syncing | Step::Target(_) | Step::Flushed(_) => {
+            Step::ReaderFailed => {
+                note_failure(state);
+                look(state)
+            }
+            Step::Published | Step::Syncing | Step::Target(_) | Step::Flushed(_) | Step::Failed => {
                 return self.sync(state, process);
             }
             _ => return self.write(state, process),
@@ -102,13 +106,20 @@ impl Embedded {
                 Step::Idle
             }
             Step::Published => {
-                let is_locked = state.processes.into_iter().any(Process::has_sync_lock);
-                (!is_locked).then_some(Step::Syncing)?
+                (!self.is_sync_locked(state)).then_some(())?;
+                if self.is_cut_off(state) {
+                    return self.heal(state);
+                }
+                Step::Syncing
             }
-            Step::Syncing => Step::Target(state.shared.written),
+            Step::Syncing => begin_sync(state, Step::Target),
             Step::Target(target) => {
                 state.file.sync();
                 Step::Flushed(target)
+            }
+            Step::Failed => {
+                note_failure(state);
+                Step::Published
             }
             Step::Flushed(target) => {
                 self.publish_synced(state, target);
@@ -120,14 +131,53 @@ impl Embedded {
         Some(())
     }
 
+    /// Returns true if a process has the right to sync.
+    fn is_sync_locked(&self, state: &Machine) -> bool {
+        // With this flaw, the reader asks for no right.
+        let count = if self.flaw == Some(Flaw::NoTurn) { READER } else { READER + 1 };
+        state.processes[..count].iter().any(|other| other.has_sync_lock())
+    }
+
+    /// `MappedFile::is_sync_cut_off`: the caller has the right to sync.
+    fn is_cut_off(&self, state: &Machine) -> bool {
+        state.shared.is_syncing && self.flaw != Some(Flaw::CutOffIgnored)
+    }
+
+    /// The sync in `Log::end_work_of_dead`.
+    fn begin_sync_of_dead(&self, state: &mut Machine) -> Option<Step> {
+        if self.flaw != Some(Flaw::NoTurn) {
+            (!self.is_sync_locked(state)).then_some(())?;
+            if self.is_cut_off(state) {
+                self.heal(state)?;
+                return Some(look(state));
+            }
+            if is_in_doubt(state) && self.flaw != Some(Flaw::DoubtIgnored) {
+                return Some(look(state));
+            }
+        }
+        Some(begin_sync(state, Step::ReaderTarget))
+    }
+
+    /// `Log::heal`. Returns `None` if it has to wait.
+    fn heal(&self, state: &mut Machine) -> Option<()> {
+        let is_locked = state.processes.into_iter().any(Process::has_append_lock);
+        (!is_locked && !self.is_sync_locked(state)).then_some(())?;
+        let end = state.file.recover(state.shared.synced);
+        state.shared.publish_ends(end);
+        state.shared.healed = state.shared.failures;
+        state.shared.is_syncing = false;
+        Some(())
+    }
+
     /// `MappedFile::publish_synced`, of the position that was written before the sync.
     fn publish_synced(&self, state: &mut Machine, target: u8) {
         let is_late = self.flaw == Some(Flaw::LateTarget);
         let target = if is_late { state.shared.written } else { target };
         state.shared.synced = state.shared.synced.max(target);
+        state.shared.is_syncing = false;
     }
 
-    /// The sync of a process fails: `MappedFile::note_failure`.
+    /// The sync of a process fails.
     pub(super) fn fail(&self, state: &mut Machine, process: usize) -> Option<()> {
         let own = state.processes[process];
         let is_reader = matches!(own.step, Step::ReaderTarget(_));
@@ -138,30 +188,22 @@ impl Embedded {
             // The caller asks again, and the second call succeeds.
             return Some(());
         }
-        state.shared.failures += 1;
-        state.processes[process].step = if is_reader { look(state) } else { Step::Published };
+        state.processes[process].step = if is_reader { Step::ReaderFailed } else { Step::Failed };
         Some(())
     }
 
-    /// `OpenPermit::finish`, and `Log::heal` if a sync has failed.
+    /// `OpenPermit::finish`.
     fn open(&self, state: &mut Machine, process: usize) -> Option<()> {
         let is_alone = state.processes.iter().all(|other| other.step == Step::Closed);
-        let is_locked =
-            state.processes.iter().any(|other| other.has_append_lock() || other.has_sync_lock());
-        let shared = &mut state.shared;
-        let has_to_heal = shared.failures != shared.healed && self.flaw != Some(Flaw::NoHealing);
         if is_alone {
             let end = state.file.recover(0);
-            state.has_damage |= end < shared.synced;
-            (shared.failures, shared.healed) = (0, 0);
-            shared.publish_ends(end);
-        } else if has_to_heal {
-            (!is_locked).then_some(())?;
-            let end = state.file.recover(shared.synced);
-            shared.publish_ends(end);
-            shared.healed = shared.failures;
+            state.has_damage |= end < state.shared.synced;
+            state.shared = Shared::default();
+            state.shared.publish_ends(end);
         } else if self.flaw == Some(Flaw::NoHealing) {
-            shared.healed = shared.failures;
+            state.shared.healed = state.shared.failures;
+        } else if is_in_doubt(state) {
+            self.heal(state)?;
         }
         let own = &mut state.processes[process];
         (own.step, own.failures) = (Step::Idle, state.shared.failures);
@@ -173,12 +215,11 @@ impl Embedded {
         let shared = state.shared;
         let step = match state.processes[process].step {
             Step::Looked { synced, reserved } => {
-                let is_in_doubt = shared.failures != shared.healed;
                 let is_dead = |at: &u8| !state.processes.iter().any(|other| other.marks(*at));
                 // `Log::first_dead` reads the synced position again behind the marks.
                 let dead = (synced.max(shared.synced)..reserved).find(is_dead);
                 match dead {
-                    Some(at) if !is_in_doubt && self.flaw != Some(Flaw::DeadIgnored) => {
+                    Some(at) if !is_in_doubt(state) && self.flaw != Some(Flaw::DeadIgnored) => {
                         Step::FoundDead { at, reserved }
                     }
                     _ => {
@@ -195,12 +236,12 @@ impl Embedded {
                 if is_ended {
                     look(state)
                 } else if at < shared.written {
-                    Step::ReaderSyncing
+                    Step::ReaderWaiting
                 } else {
                     let is_locked = state.processes.into_iter().any(Process::has_append_lock);
                     (!is_locked).then_some(())?;
                     self.settle(state);
-                    Step::ReaderSyncing
+                    Step::ReaderWaiting
                 }
             }
             _ => return None,
@@ -219,6 +260,22 @@ fn look(state: &Machine) -> Step {
     Step::Looked { synced: state.shared.synced, reserved: state.shared.reserved }
 }
 
+/// `MappedFile::begin_sync`, in `Log::sync_written`.
+fn begin_sync(state: &mut Machine, step: impl Fn(u8) -> Step) -> Step {
+    state.shared.is_syncing = true;
+    step(state.shared.written)
+}
+
+/// `MappedFile::note_failure`.
+fn note_failure(state: &mut Machine) {
+    state.shared.failures += 1;
+    state.shared.is_syncing = false;
+}
+
+fn is_in_doubt(state: &Machine) -> bool {
+    state.shared.failures != state.shared.healed
+}
+
 fn begin_read(state: &mut Machine, process: usize) -> Step {
     state.processes[process].dead = state.dead;
     look(state)
@@ -227,6 +284,8 @@ fn begin_read(state: &mut Machine, process: usize) -> Step {
 /// The read shows all frames up to `synced`.
 fn show(state: &mut Machine, process: usize, synced: u8) {
     let dead = std::mem::take(&mut state.processes[process].dead);
+    // After a failed sync, reads wait for the batches of the dead until the log is healed.
+    let dead = if is_in_doubt(state) { 0 } else { dead };
     match state.file.batches(synced) {
         None => state.has_bad_read = true,
         Some(batches) => {

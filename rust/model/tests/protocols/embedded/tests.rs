@@ -15,7 +15,7 @@ fn killed_writers_and_a_power_cut_take_nothing_back() {
 
 #[test]
 fn a_failed_sync_is_never_a_success() {
-    all_states("embedded, a failed sync", Embedded { kills: 0, ..model() });
+    all_states("embedded, a failed sync", model());
 }
 
 #[test]
@@ -26,6 +26,9 @@ fn each_step_that_is_left_out_is_missed() {
         (Flaw::SyncOnceMore, SURVIVES),
         (Flaw::NoHealing, SURVIVES),
         (Flaw::SyncOnceMore, KEPT),
+        (Flaw::NoTurn, SURVIVES),
+        (Flaw::DoubtIgnored, KEPT),
+        (Flaw::CutOffIgnored, SURVIVES),
         (Flaw::NoChecksum, WHOLE),
         (Flaw::DeadIgnored, WHOLE),
         (Flaw::OldEnd, WHOLE),

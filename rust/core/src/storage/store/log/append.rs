@@ -103,7 +103,7 @@ impl Log {
         self.check_sound()?;
         let file = self.settle(&mut writer).inspect_err(|_| drop(self.poisoned()))?;
         let file = if file.offset(writer.tail.end) >= FILE_BYTES_MAX {
-            self.rotate(&mut writer, &file)?
+            self.rotate(&mut writer)?
         } else {
             file
         };
@@ -159,6 +159,11 @@ impl Log {
                 return Ok(None);
             }
             if let Some(syncing) = self.shared.try_lock_syncing()? {
+                if self.shared.is_sync_cut_off() {
+                    drop(syncing);
+                    self.heal()?;
+                    continue;
+                }
                 if !self.is_synced(end)? {
                     self.patience.gather(self.shared.gathering());
                 }

@@ -106,29 +106,33 @@ impl OpenPermit {
             plane: self.plane,
             _lock_file: self.lock_file,
         };
-        opened.heal()?;
+        if opened.shared.is_in_doubt() {
+            opened.heal()?;
+            opened.check_sound()?;
+        }
         Ok(opened)
     }
 }
 
 impl Log {
-    /// Writes the end of the log again if a sync of it has failed.
+    /// Writes the end of the log again if a sync of it has failed, or if a process has died in its
+    /// sync.
     pub(super) fn heal(&self) -> Result<()> {
-        if !self.shared.is_in_doubt() {
-            return Ok(());
-        }
         let _appending = self.shared.lock_appending()?;
         let _syncing = self.shared.lock_syncing()?;
         // In the meantime, other processes may have failed or healed the log.
-        let failures = self.shared.failures();
-        if self.shared.is_in_doubt() {
-            self.settle_rotation()?;
-            let (live, synced) = (self.shared.live(), self.shared.synced());
-            let LogEnd { tail, last, .. } = recovery::heal(&self.files, live, synced)?;
-            self.shared.publish_ends(ends(live, last, &tail));
-            self.shared.note_healed(failures);
-        }
-        if failures == self.failures { Ok(()) } else { Err(Error::Poisoned) }
+        let is_needed = self.shared.is_in_doubt() || self.shared.is_sync_cut_off();
+        if is_needed { self.write_end_again() } else { Ok(()) }
+    }
+
+    /// Writes the end of the log again. The caller has the rights to append and to sync.
+    pub(super) fn write_end_again(&self) -> Result<()> {
+        self.settle_rotation()?;
+        let (live, synced) = (self.shared.live(), self.shared.synced());
+        let LogEnd { tail, last, .. } = recovery::heal(&self.files, live, synced)?;
+        self.shared.publish_ends(ends(live, last, &tail));
+        self.shared.note_healed();
+        Ok(())
     }
 
     pub(super) fn poisoned(&self) -> Error {
@@ -136,16 +140,20 @@ impl Log {
         Error::Poisoned
     }
 
-    /// Makes all written frames durable. A failure poisons the handles of all processes.
+    /// Makes all written frames durable. A failure poisons the handles of all processes. The caller
+    /// has the right to sync, so no other thread can take a sync that failed for a success.
     ///
     /// # Errors
-    /// Returns [`Error::Io`] if the sync fails.
+    /// Returns [`Error::Io`] if the sync fails, and [`Error::Poisoned`] if a sync before has failed.
     pub(super) fn sync_written(&self) -> Result<()> {
+        if self.shared.is_in_doubt() {
+            return Err(Error::Poisoned);
+        }
         // The order matters: if another file became the live file in between, the rotation synced
         // this position.
         let written = self.shared.written();
-        self.shared.note_sync();
         let file = self.live_file()?;
+        self.shared.begin_sync();
         let synced = file.sync();
         if synced.is_ok() {
             self.shared.publish_synced(written);
@@ -153,6 +161,7 @@ impl Log {
             self.shared.note_failure();
             self.is_poisoned.store(true, Ordering::Release);
         }
+        self.shared.end_sync();
         synced
     }
 

@@ -19,17 +19,17 @@ impl Log {
     ///
     /// # Errors
     /// Returns [`Error::DiskFull`] if the log is unchanged, and [`Error::Io`].
-    pub(super) fn rotate(&self, writer: &mut LogWriter, live: &LogFile) -> Result<Arc<LogFile>> {
+    pub(super) fn rotate(&self, writer: &mut LogWriter) -> Result<Arc<LogFile>> {
         // Only the last file may have frames that are not durable.
-        let written = self.shared.written();
-        if self.shared.synced() < written
-            && let Err(error) = live.sync()
-        {
-            self.shared.note_failure();
-            self.poisoned();
-            return Err(error);
+        let syncing = self.shared.lock_syncing()?;
+        if self.shared.synced() < self.shared.written() {
+            if self.shared.is_sync_cut_off() {
+                self.write_end_again()?;
+            } else {
+                self.sync_written()?;
+            }
         }
-        self.shared.publish_synced(written);
+        drop(syncing);
         self.begin_file(writer, &writer.tail.clone())
     }
 
@@ -77,9 +77,9 @@ impl Log {
             let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
             let _appending = self.shared.lock_appending()?;
             self.check_sound()?;
-            let live = self.settle(&mut writer)?;
+            self.settle(&mut writer)?;
             if here >= COMPACTED_BYTES_MAX || taken.has_all_until(&writer.tail) {
-                self.rotate(&mut writer, &live)?;
+                self.rotate(&mut writer)?;
             }
         }
         let bases = self.files.bases()?;

@@ -54,7 +54,8 @@ struct SharedPage {
     /// Transaction of LMDB whose head page may differ from the page on disk. 0 for none. Opening
     /// the log alone keeps the word.
     head_in_doubt: AtomicU64,
-    unused: AtomicU64,
+    /// Not 0 while a thread with the right to sync syncs. If its process dies, the word stays.
+    syncing_now: AtomicU64,
     appending: MutexSpace,
     syncing: MutexSpace,
     gathering: GroupCounts,
@@ -107,7 +108,8 @@ impl MappedFile {
     pub(super) fn begin(&self, log: u64, ends: Ends) -> Result<()> {
         let page = self.page();
         page.magic.store(0, Ordering::Release);
-        for word in [&page.rotating, &page.failures, &page.healed, &page.synced, &page.syncs] {
+        let counts = [&page.failures, &page.healed, &page.synced, &page.syncs];
+        for word in counts.into_iter().chain([&page.rotating, &page.syncing_now]) {
             word.store(0, Ordering::Relaxed);
         }
         for space in [&page.appending, &page.syncing] {
@@ -201,8 +203,21 @@ impl MappedFile {
         self.page().failures.load(Ordering::Acquire)
     }
 
-    pub(super) fn note_sync(&self) {
+    /// Announces a sync. The caller has the right to sync.
+    pub(super) fn begin_sync(&self) {
         self.page().syncs.fetch_add(1, Ordering::Relaxed);
+        self.page().syncing_now.store(1, Ordering::Release);
+    }
+
+    /// Ends the sync, after its outcome was published.
+    pub(super) fn end_sync(&self) {
+        self.page().syncing_now.store(0, Ordering::Release);
+    }
+
+    /// Returns true if a process died in its sync, so its outcome is unknown. The caller has the
+    /// right to sync.
+    pub(super) fn is_sync_cut_off(&self) -> bool {
+        self.page().syncing_now.load(Ordering::Acquire) != 0
     }
 
     /// Returns the number of syncs that all processes have tried since the log was opened alone.
@@ -237,8 +252,10 @@ impl MappedFile {
         let _ = page.compare_exchange(transaction, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    pub(super) fn note_healed(&self, failures: u64) {
-        self.page().healed.store(failures, Ordering::Release);
+    /// Publishes that the end of the log was written again. The caller has the right to sync.
+    pub(super) fn note_healed(&self) {
+        self.page().healed.store(self.failures(), Ordering::Release);
+        self.end_sync();
     }
 
     /// Takes the right to append, among all processes and threads.
@@ -251,8 +268,7 @@ impl MappedFile {
         Ok(LogGuard { space, stays_with_its_thread: std::marker::PhantomData })
     }
 
-    /// Takes the right to sync for other threads. Returns `None` if another thread has it. A thread
-    /// that syncs for itself alone does not need the right.
+    /// Takes the right to sync. Returns `None` if another thread has it.
     ///
     /// # Errors
     /// Returns [`Error::Io`] if the system refuses.
@@ -357,7 +373,7 @@ impl Drop for LogGuard<'_> {
     }
 }
 
-/// The right to sync for other threads, held by this thread.
+/// The right to sync, held by this thread.
 pub(super) struct SyncGuard<'s> {
     page: &'s SharedPage,
     stays_with_its_thread: std::marker::PhantomData<*const ()>,

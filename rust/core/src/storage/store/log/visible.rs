@@ -90,6 +90,11 @@ impl Log {
             let _appending = self.shared.lock_appending()?;
             self.settle(&mut writer)?;
         }
+        let syncing = self.shared.lock_syncing()?;
+        if self.shared.is_sync_cut_off() {
+            drop(syncing);
+            return self.heal();
+        }
         // A failed sync shows in `failures`. Reads continue with the durable frames.
         drop(self.sync_written());
         Ok(())
