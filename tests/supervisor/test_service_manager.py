@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fleetcast.errors import OperatorError
+from fleetcast.supervisor.inherited_sockets import take_inherited
 from tests.supervisor.conftest import with_sockets
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -145,6 +147,13 @@ def test_sockets_for_another_process_are_not_taken(serve, monkeypatch):
     monkeypatch.setenv("LISTEN_PID", "1")
     monkeypatch.setenv("LISTEN_FDS", "1")
     assert serve().get("/health")[0] == 200
+
+
+@pytest.mark.parametrize("count", ["", "two", "1.0", "9" * 5_000])
+def test_a_count_of_sockets_that_is_no_number_is_refused(count):
+    environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": count}
+    with pytest.raises(OperatorError, match=r"LISTEN_FDS: '.{0,40}' is no number of sockets"):
+        take_inherited(environment)
 
 
 def test_a_socket_that_no_listener_has_is_refused(data):

@@ -20,20 +20,27 @@ if TYPE_CHECKING:
     from fleetcast.config import Address
 
 _FIRST_DESCRIPTOR = 3
+_SHOWN_MAX = 40
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 def take_inherited(environment: MutableMapping[str, str]) -> dict[Address, InheritedSocket]:
     """Returns the sockets by address, and takes the variables out of the environment.
 
-    Raises `OperatorError` for a socket that is not a listening socket of TCP.
+    Raises `OperatorError` for a count that is no number, and for a socket that is not a listening
+    socket of TCP.
     """
     pid, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
     environment.pop("LISTEN_FDNAMES", None)
     if pid != str(os.getpid()):
         return {}
+    try:
+        end = _FIRST_DESCRIPTOR + int(count)
+    except ValueError:
+        message = f"LISTEN_FDS: {count[:_SHOWN_MAX]!r} is no number of sockets"
+        raise OperatorError(message) from None
     found = {}
-    for descriptor in range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + int(count)):
+    for descriptor in range(_FIRST_DESCRIPTOR, end):
         try:
             inherited = InheritedSocket(fileno=descriptor)
             listens = inherited.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
