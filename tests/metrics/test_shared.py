@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from fleetcast.metrics import (
+    KEYED_REST,
+    REFUSED,
     AccountRequests,
     Counters,
     Requests,
@@ -18,7 +20,7 @@ from fleetcast.metrics import (
     label,
     make_shared_memory,
 )
-from fleetcast.metrics.shared import ROW_SLOTS
+from fleetcast.metrics.shared import KEYED_MAX, ROW_SLOTS
 
 CHILD = """
 import sys
@@ -99,6 +101,25 @@ def test_what_finds_no_room_in_any_row_is_counted_as_lost():
     assert totals.of("n0") == 1
     assert len(totals.all()) == ROW_SLOTS - 1
     assert totals.of("fleetcast_series_lost_total") == 5
+
+
+def test_refusals_of_more_keys_than_there_is_room_for_count_together(descriptor):
+    """Also in the next process, which takes over the names of the process before."""
+    refused = {"code": "insufficient_scope", "account_id": "a"}
+    for _ in range(2):
+        memory = os.dup(descriptor)  # closing it releases the rows, as the end of a process does
+        surface = Requests(Counters(Shared(memory)), "http")
+        for number in range(KEYED_MAX + 5):
+            surface.ended(
+                "POST", "/telemetry", 403, 0.001, **refused, refused_key=("t", f"k{number}")
+            )
+        os.close(memory)
+    totals = Totals(Shared(descriptor)).all()
+    keyed = {name: count for name, count in totals.items() if name.startswith(REFUSED)}
+    assert keyed == {f"{REFUSED}http insufficient_scope t k{n}": 2 for n in range(KEYED_MAX)}
+    assert totals[KEYED_REST] == 10
+    family = label("fleetcast_tenant_refused_total", tenant="t", code="insufficient_scope")
+    assert totals[family] == 2 * (KEYED_MAX + 5)
 
 
 def test_a_process_with_more_names_than_a_row_takes_another(descriptor):

@@ -13,7 +13,12 @@ from fleetcast.composition.findings import Findings
 from fleetcast.composition.loading import loaded_once
 from fleetcast.composition.shared_settings import Live
 from fleetcast.console.app import ConsoleApp
-from fleetcast.console.counts import of_all_tenants, record_counts, refusal_counts
+from fleetcast.console.counts import (
+    of_all_tenants,
+    record_counts,
+    refusal_counts,
+    refused_key_counts,
+)
 from fleetcast.console.guesses import Guesses
 from fleetcast.console.history import STEP_SECONDS, History
 from fleetcast.console.services import ConsoleServices
@@ -46,6 +51,8 @@ _MOMENTS_OF_RECORDS = 4
 _MOMENTS_OF_REFUSALS = 91
 _MOMENTS_OF_DAY = 2_881
 _DAY_STEP_SECONDS = 30.0
+_MOMENTS_OF_KEYS = 16
+_KEYS_STEP_SECONDS = 60.0
 
 
 @contextmanager
@@ -64,6 +71,7 @@ def console_application(
     records = History(counted, _MOMENTS_OF_RECORDS)
     day = History(of_all_tenants(counted), _MOMENTS_OF_DAY, step_seconds=_DAY_STEP_SECONDS)
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
+    keys = History(refused_key_counts(shared), _MOMENTS_OF_KEYS, step_seconds=_KEYS_STEP_SECONDS)
     counters = Counters(shared)
     surface = SurfaceServices(engine=stores.engine, counters=counters)
     operators = Operators(stores.control)
@@ -77,6 +85,7 @@ def console_application(
         records=records,
         day=day,
         refusals=refusals,
+        refused_keys=keys,
         totals=totals,
         readiness=readiness.look,
         processes=process_list,
@@ -86,7 +95,7 @@ def console_application(
         evaluator=_evaluator(directory, stores, settings, counters),
         hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
     )
-    with _looking(records, day, refusals):
+    with _looking(records, day, refusals, keys):
         yield ConsoleApp(services)
 
 

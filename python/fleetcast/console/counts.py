@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fleetcast.metrics import Totals
+from fleetcast.metrics import KEYED_REST, REFUSED, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,6 +18,7 @@ _RECORDS = re.compile(
     r'fleetcast_(?:records_(accepted|rejected)|(unreadable)_records)_total\{tenant="([^"]*)"'
 )
 _REFUSED = re.compile(r'fleetcast_([a-z]+)_refused_total\{code="([^"]*)"')
+_REFUSED_KEY = re.compile(f"{REFUSED}(.*)|({KEYED_REST})")
 _SURFACES = ("http", "grpc")
 _NAMES_KEPT = 100_000  # a series of each tenant, transport and outcome
 
@@ -33,6 +34,14 @@ def refusal_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
     return _counts(
         _REFUSED, [Totals(shared, f"fleetcast_{surface}_refused_total") for surface in _SURFACES]
     )
+
+
+def refused_key_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
+    """Counts refusals of known keys, as `SURFACE CODE TENANT KEY`, and `KEYED_REST` for the rest.
+
+    Example: `http insufficient_scope acme uwqpcooqs74v`.
+    """
+    return _counts(_REFUSED_KEY, [Totals(shared, REFUSED), Totals(shared, KEYED_REST)])
 
 
 def of_all_tenants(counts: Callable[[], Mapping[str, int]]) -> Callable[[], Mapping[str, int]]:

@@ -35,6 +35,8 @@ class ConsoleServices:
     """Records of all tenants over a day, named `accepted` and `rejected`."""
     refusals: History
     """Requests refused, named `SURFACE CODE`."""
+    refused_keys: History
+    """Requests of known keys refused, as `counts.refused_key_counts` names them."""
     totals: Totals
     """All counters of the service."""
     readiness: Callable[[], tuple[bool, Mapping[str, object]]]

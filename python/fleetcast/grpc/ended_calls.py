@@ -64,6 +64,7 @@ class EndedCalls:
             event.seconds,
             code=event.error,
             account_id=account,
+            refused_key=event.identity and event.identity[1:],
         )
         self._log(
             Served(

@@ -2,8 +2,9 @@
 
 from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.exposition import exposition, sample
-from fleetcast.metrics.shared import Shared, make_shared_memory
+from fleetcast.metrics.shared import KEYED_REST, Shared, make_shared_memory
 from fleetcast.metrics.surfaces import (
+    REFUSED,
     AccountRequests,
     EngineAccounting,
     Requests,
@@ -13,6 +14,8 @@ from fleetcast.metrics.surfaces import (
 from fleetcast.metrics.totals import Totals
 
 __all__ = [
+    "KEYED_REST",
+    "REFUSED",
     "AccountRequests",
     "Counters",
     "EngineAccounting",

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from fleetcast.metrics.families import BUCKETS_SECONDS
-from fleetcast.metrics.shared import GAUGE, Row, Shared, make_shared_memory
+from fleetcast.metrics.shared import GAUGE, KEYED, Row, Shared, make_shared_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,10 @@ class Counters:
     def gauge(self, name: str) -> int:
         """Index of a series that goes up and down, and ends with this process."""
         return self._row.index(name, GAUGE)
+
+    def keyed(self, name: str) -> int:
+        """Index of a counter of one API key. `KEYED_MAX` bounds the number of such counters."""
+        return self._row.index(name, KEYED)
 
     def add(self, index: int, amount: int = 1) -> None:
         """Adds to a counter, or to a gauge, which must not fall below 0."""

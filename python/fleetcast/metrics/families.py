@@ -35,6 +35,11 @@ FAMILIES = (
     Metric("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
     Metric("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
     Metric(
+        "fleetcast_tenant_refused_total",
+        "counter",
+        "Requests and calls with a valid key refused, by tenant and error code.",
+    ),
+    Metric(
         "fleetcast_refused_over_share_total",
         "counter",
         "Requests and calls refused because their tenant held its share already.",

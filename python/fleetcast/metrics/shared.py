@@ -35,6 +35,10 @@ ROW_SLOTS = 16_384
 ROW_BYTES = ROW_SLOTS * SLOT_BYTES
 ROWS = 512  # address space only: the slots in use take memory
 GAUGE = 1
+KEYED = 2
+KEYED_MAX = 1_000
+"""Bound on the names of kind `KEYED` of one process. Names beyond the bound share `KEYED_REST`."""
+KEYED_REST = "keyed rest"
 LOST = "fleetcast_series_lost_total"
 """Counts the names for which no row had room."""
 
@@ -118,6 +122,7 @@ class Row:
         self.values = shared.words
         self._shared = shared
         self._indexes: dict[str, int] = {}
+        self._keyed = 0
         if not self._extend():
             message = f"more than {shared.rows} processes count"
             raise RuntimeError(message)
@@ -126,6 +131,9 @@ class Row:
         """Index of a name's value, made on first use. Names without room share one slot."""
         with self.lock:
             index = self._indexes.get(name)
+            if index is None and kind == KEYED and self._keyed >= KEYED_MAX:
+                name, kind = KEYED_REST, 0
+                index = self._indexes.get(name)
             if index is None:
                 index = self._indexes[name] = self._find_room(name.encode()[:NAME_BYTES_MAX], kind)
             return index
@@ -140,6 +148,7 @@ class Row:
         for name, index, kind in self._shared.slots(number):
             self._indexes.setdefault(name, index)
             self._used += 1
+            self._keyed += kind == KEYED
             if kind == GAUGE:
                 self.values[index] = 0
         return True
@@ -162,6 +171,7 @@ class Row:
     def _make(self, name: bytes, kind: int) -> int:
         offset = self._start + self._used * SLOT_BYTES
         self._used += 1
+        self._keyed += kind == KEYED
         begin = offset + _HEAD_BYTES
         self._shared.memory[begin : begin + len(name)] = name
         self.values[offset // 8] = 0

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fleetcast.metrics.shared import Shared
 
 _USAGE = "usage "  # no metric: the name of a metric has no space
+REFUSED = "refused "
+"""Begins the name of a key's refusals: `refused SURFACE CODE TENANT KEY`, which is no metric."""
 OTHER = "other"
 """The label of requests without a known route, so that clients cannot invent label values."""
 
@@ -51,7 +53,9 @@ class EngineAccounting(NamedTuple):
     counters_bytes: int
     bounds_seconds: Sequence[float]
     """Upper bounds of histograms."""
-    requests: Callable[[str, str, int | str, str | None, str | None, bool], RequestIndexes]
+    requests: Callable[
+        [str, str, int | str, str | None, str | None, tuple[str, str] | None, bool], RequestIndexes
+    ]
     writes: Callable[[str], WriteIndexes]
     cpu: Callable[[str], int]
     """Returns the index of the CPU time of a tenant."""
@@ -74,6 +78,7 @@ class Requests:
 
     def __init__(self, counters: Counters, surface: str) -> None:
         self._counters = counters
+        self._surface = surface
         self._prefix = f"fleetcast_{surface}"
         self.in_flight = counters.gauge(f"{self._prefix}_requests_in_flight")
         """Index of the gauge of requests under way."""
@@ -100,12 +105,14 @@ class Requests:
         *,
         code: str | None = None,
         account_id: str | None = None,
+        refused_key: tuple[str, str] | None = None,
     ) -> None:
         """Notes that a request has its answer; `code` is the error code, if the answer is an error.
 
-        The request counts for the usage of `account_id`, if it came with a valid key.
+        The request counts for the usage of `account_id`, if it came with a valid key, and an error
+        for `refused_key`, which is the name of the tenant and the id of the key.
         """
-        counts = self._counts(method, route, status, account_id, code)
+        counts = self._counts(method, route, status, account_id, code, refused_key)
         changes = [*((index, 1) for index in counts), *self._durations(route).changes(seconds)]
         self._counters.add_all(changes)
 
@@ -125,23 +132,37 @@ class Requests:
         status: object,
         account_id: str | None,
         code: str | None,
+        refused_key: tuple[str, str] | None,
         is_over_share: bool,  # noqa: FBT001 - the engine passes it by place
     ) -> RequestIndexes:
         """Indexes for a caller that counts requests itself, as `began`, `left` and `ended` do."""
-        counts = self._counts(method, route, status, account_id, code)
+        counts = self._counts(method, route, status, account_id, code, refused_key)
         if is_over_share:
             counts.append(self._counters.counter(self._over_share))
         return RequestIndexes(self.in_flight, counts, self._durations(route))
 
     def _counts(
-        self, method: str, route: str, status: object, account_id: str | None, code: str | None
+        self,
+        method: str,
+        route: str,
+        status: object,
+        account_id: str | None,
+        code: str | None,
+        refused_key: tuple[str, str] | None,
     ) -> list[int]:
         counts = [self._total(method, route, status)]
         if account_id is not None:
             counts.append(self._usage(account_id))
         if code is not None:
             counts.append(self._refused(code))
+            if refused_key is not None:
+                counts += self._refused_key(code, *refused_key)
         return counts
+
+    def _refused_key(self, code: str, tenant: str, key_id: str) -> tuple[int, int]:
+        name = label("fleetcast_tenant_refused_total", tenant=tenant, code=code)
+        key = f"{REFUSED}{self._surface} {code} {tenant} {key_id}"
+        return self._counters.counter(name), self._counters.keyed(key)
 
     def cpu(self, tenant: str) -> int:
         """Index of the nanoseconds of CPU time that a tenant has caused on this surface."""

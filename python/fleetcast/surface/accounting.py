@@ -34,6 +34,7 @@ class Accounting:
 
     def end(self, served: Served, account_id: str | None) -> None:
         """Counts and logs a request that has its answer, for its account if that is known."""
+        tenant, key_id = served.tenant, served.key_id
         self._requests.left()
         self._requests.ended(
             served.method,
@@ -42,6 +43,7 @@ class Accounting:
             served.seconds,
             code=served.error,
             account_id=account_id,
+            refused_key=None if tenant is None or key_id is None else (tenant, key_id),
         )
         self._log(served)
 

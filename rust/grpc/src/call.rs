@@ -93,6 +93,7 @@ impl Call {
             status,
             code: None,
             account: Some(identity.account.clone()),
+            refused_key: None,
             is_over_share: false,
         });
         entry.end(&accounting::ServedRequest {

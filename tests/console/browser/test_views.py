@@ -163,9 +163,14 @@ def test_processes_are_a_tree(console):
 
 def test_refusals_are_counted_by_code(console):
     console.service.get("/topology", key="ftk_sandbox_no")
+    console.service.post(b"[")
     console.view("refusals")
     assert "auth_failed" in until(lambda: console.texts(".plain tbody th"))
     assert "The key is missing, wrong," in " ".join(console.texts(".reasons .pairs td"))
+    keys = "[aria-label='Refusals by key'] tbody"
+    assert "schema_faults" in console.texts(f"{keys} td")
+    console.find(f"{keys} th a").click()
+    until(lambda: console.texts(f"{ROWS} td:first-child") == ["harbour"])
 
 
 def test_what_a_tenant_named_is_never_markup(console):

@@ -1,29 +1,34 @@
-"""Requests that were refused, by code and with the reason, and records rejected, by tenant."""
+"""Requests that were refused, by code and by key, and records rejected, by tenant."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.console.answers import Answer, document
 from fleetcast.console.history import STEP_SECONDS
 from fleetcast.console.views.reasons import REASONS
+from fleetcast.engine import ApiKey
+from fleetcast.metrics import KEYED_REST
 from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleetcast.console.services import ConsoleServices
+    from fleetcast.engine import RecordsTransaction
 
 _MINUTE = 60.0
 _QUARTER = 900.0
 _REJECTED = "rejected "
 _TENANTS_MAX = 20
+_KEYS_MAX = 50
 
 
 def refusals(services: ConsoleServices) -> Answer:
     """Returns all codes that were ever sent; the table of codes bounds their number.
 
-    In addition, the tenants with the most records that were rejected since the service started.
+    In addition, the keys with the most refusals, and the tenants with the most records that were
+    rejected since the service started. Raises `ControlStoreUnavailable`.
     """
     history = services.refusals
     _, minute, now = history.since(_MINUTE)
@@ -42,9 +47,48 @@ def refusals(services: ConsoleServices) -> Answer:
                 }
                 for name, count in sorted(now.items())
             ],
+            **_by_key(services),
             "rejected": _rejected(services),
         }
     )
+
+
+class _RefusedKey(NamedTuple):
+    name: str
+    quarter: int
+    total: int
+
+
+def _by_key(services: ConsoleServices) -> Mapping[str, object]:
+    """Returns the keys with the most refusals, and the counts of keys that had no room."""
+    _, before, now = services.refused_keys.since(_QUARTER)
+    found = [_RefusedKey(name, of - before.get(name, 0), of) for name, of in now.items()]
+    rest = next((of for of in found if of.name == KEYED_REST), None)
+    keys = sorted(
+        (of for of in found if of is not rest), key=lambda of: (-of.quarter, -of.total, of.name)
+    )
+    with services.control.read() as view:
+        rows = [_key_row(of, view) for of in keys[:_KEYS_MAX]]
+    return {
+        "keys": rows,
+        "keys_count": len(keys),
+        "rest": None if rest is None else {"quarter": rest.quarter, "total": rest.total},
+    }
+
+
+def _key_row(refused: _RefusedKey, view: RecordsTransaction) -> Mapping[str, object]:
+    """Returns one row; a key that is gone with its tenant has no name and no scopes."""
+    surface, code, tenant, key_id = refused.name.split(" ")
+    key = ApiKey.get(view, key_id)
+    return {
+        "tenant": tenant,
+        "key_id": key_id,
+        "key": None if key is None else {"name": key.name, "scopes": key.scopes},
+        "surface": surface,
+        "code": code,
+        "quarter": refused.quarter,
+        "total": refused.total,
+    }
 
 
 def _rejected(services: ConsoleServices) -> Sequence[Mapping[str, object]]:

@@ -59,7 +59,9 @@ impl Indexes for PyIndexes {
                 AnswerStatus::Grpc(status) => status.into_py_any(py)?,
             };
             let RequestLabels { method, route, code, is_over_share, .. } = *labels;
-            let labels = (method, route, status, labels.account.as_deref(), code, is_over_share);
+            let key = labels.refused_key.as_ref().map(|(tenant, key)| (&**tenant, &**key));
+            let account = labels.account.as_deref();
+            let labels = (method, route, status, account, code, key, is_over_share);
             let found = self.of_requests.bind(py).call1(labels)?;
             Ok(RequestIndexes {
                 in_flight: at(&found, "in_flight")?,

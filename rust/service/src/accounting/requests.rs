@@ -29,6 +29,8 @@ pub struct RequestLabels {
     pub code: Option<&'static str>,
     /// The account, if the key is known.
     pub account: Option<Owner>,
+    /// Tenant and id of the key of a refusal, if the key is known.
+    pub refused_key: Option<(String, String)>,
     /// True if the account, or the address, already held its share.
     pub is_over_share: bool,
 }

@@ -33,6 +33,7 @@ impl AdmittedRequest {
             status: AnswerStatus::Http(status),
             code: None,
             account: Some(self.identity.account.clone()),
+            refused_key: None,
             is_over_share: false,
         })
     }

@@ -43,6 +43,8 @@ pub(super) fn refuse(
         status,
         code: Some(refusal.code),
         account: identity.map(|identity| identity.account.clone()),
+        refused_key: identity
+            .map(|identity| (identity.tenant.name.clone(), identity.key.key_id.clone())),
         is_over_share: decision.is_over_share,
     });
     entry.end(&accounting::ServedRequest {
