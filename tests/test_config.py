@@ -213,11 +213,13 @@ def test_addresses_read_back_as_written_or_not_at_all(text):
     assert parse_address(str(address)) == address
 
 
-def test_the_manual_has_the_table_of_settings(tmp_path):
-    page = tmp_path / "operations.md"
-    page.write_text(OPERATIONS.read_text())
-    subprocess.run([sys.executable, ROOT / "tools" / "settings", page], check=True)
-    assert page.read_text() == OPERATIONS.read_text(), "run tools/settings docs/operations.md"
+def test_the_manual_has_the_tables_of_settings_and_of_error_codes(tmp_path):
+    pages = [OPERATIONS, OPERATIONS.with_name("trouble.md")]
+    for page in pages:
+        (tmp_path / page.name).write_text(page.read_text())
+    subprocess.run([sys.executable, ROOT / "tools" / "tables", tmp_path], check=True)
+    for page in pages:
+        assert (tmp_path / page.name).read_text() == page.read_text(), "run tools/tables"
 
 
 def test_each_line_of_a_new_settings_file_can_be_uncommented(tmp_path):

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fleetcast.console.views.entities import ENTITIES_MAX
-from fleetcast.console.views.reasons import REASONS
 from fleetcast.console.views.tables import ROWS_MAX
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from fleetcast.surface.error_codes import ERROR_CODES
+from fleetcast.surface.troubles import EXPLANATIONS
 from tests.service.service import command
 from tests.waiting import until
 
@@ -133,7 +133,7 @@ def test_a_bad_parameter_is_named(operator, path, field):
 
 
 def test_each_refusal_has_a_reason_and_each_tenant_its_rejected_records(operator):
-    assert REASONS.keys() == ERROR_CODES.keys()
+    assert EXPLANATIONS.keys() == ERROR_CODES.keys()
 
     def acme():
         answer = operator.read("refusals")
@@ -141,7 +141,7 @@ def test_each_refusal_has_a_reason_and_each_tenant_its_rejected_records(operator
         reasons = {row["code"]: row["reason"] for row in answer["codes"]}
         return rejected.get("acme") == 1 and reasons.get("schema_faults")
 
-    assert until(acme).startswith("The body is no array of records")
+    assert until(acme).startswith("The JSON is not an array of records.")
 
 
 def test_entities_come_in_pages_in_order(operator):

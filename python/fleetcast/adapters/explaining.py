@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fleetcast.surface.troubles import EXPLANATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -21,29 +23,10 @@ _FIELDS = {
     "precision": "precision: not one that is known here",
     "accept_partial": "accept_partial: true or false",
 }
-_SENTENCES = {
-    "auth_failed": "the key is missing or no good: send it as x-api-key, as Authorization: Token, "
-    "Bearer or Basic with the key as password",
-    "insufficient_scope": "the key lacks the scope: telemetry:write to write, topology:read to ask",
-    "live_ingest_not_entitled": "the tenant may not write",
-    "rate_limited": "too many requests from this address",
-    "auth_lockout": "too many bad keys from this address",
-    "tenant_disabled": "the tenant is disabled",
-    "tenant_unknown": "the key's tenant does not exist",
-    "not_found": "no such path on this listener",
-    "method_not_allowed": "not with this method",
-    "length_required": "the body needs a Content-Length",
-    "request_too_large": "the body is longer than adapters.body_bytes_max, or is gzip of more than "
-    "1,024 members",
-    "unsupported_content_encoding": "the body has a coding that is not taken here",
-    "unsupported_media_type": "the body has a content type that is not taken here",
-    "ingest_buffer_full": "more is under way than the tenant's share: try again",
-    "telemetry_unavailable": "the store cannot be written to now: try again",
-}
 
 
 def sentence(answer: ErrorResponse) -> str:
-    """Says an error in one line."""
+    """Says an error, and what to do about it, in one line."""
     code, content = answer.code, answer.content
     if code == "schema_faults":
         return sentences(dropped_of(content))
@@ -54,7 +37,7 @@ def sentence(answer: ErrorResponse) -> str:
         return _FIELDS.get(field, f"{field}: not acceptable")
     if code == "field_type_conflict":
         return f"fields.{content.get('field')}: Field was written with another type before"
-    return _SENTENCES.get(code, code.replace("_", " "))
+    return EXPLANATIONS.get(code, code.replace("_", " "))
 
 
 def sentences(dropped: Sequence[Dropped], unit: str = "line") -> str:

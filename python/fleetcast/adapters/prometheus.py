@@ -23,7 +23,7 @@ def error(answer: ErrorResponse) -> tuple[str, bytes]:
     """A line of text, which Prometheus writes to its log."""
     text = sentence(answer)
     if answer.code == "unsupported_media_type":
-        text += f": {MESSAGE} of remote write 1.0 is taken, as application/x-protobuf"
+        text += f" {MESSAGE} of remote write 1.0 is accepted, as application/x-protobuf."
     return _TEXT, f"{text}\n".encode()
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.console.answers import Answer, document
 from fleetcast.console.history import STEP_SECONDS
-from fleetcast.console.views.reasons import REASONS
 from fleetcast.engine import ApiKey
 from fleetcast.metrics import KEYED_REST
 from fleetcast.surface.error_codes import ERROR_CODES
+from fleetcast.surface.troubles import EXPLANATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,5 +123,5 @@ def _code(name: str) -> Mapping[str, object]:
         "surface": surface,
         "code": code,
         "status": status or None,
-        "reason": REASONS.get(code, ""),
+        "reason": EXPLANATIONS.get(code, ""),
     }
