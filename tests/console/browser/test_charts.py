@@ -233,6 +233,7 @@ def test_labels_of_values_have_the_prefix_that_fits(console):
         "import(new URL('scale.js', base)).then((of) => done(arguments[0].map(of.valueLabels)))"
     )
     sizes = [[0, 2e9, 4e9], [4.2e12, 4.2005e12], [0, 2e-6], [6.5, 7.0], [-60, -40], [5000, 6000]]
+    sizes += [[11.5, 11.75, 12.0], [1.5e10, 1.75e10]]
     assert console.driver.execute_async_script(script, sizes) == [
         ["0", "2G", "4G"],
         ["4.2000T", "4.2005T"],
@@ -240,6 +241,8 @@ def test_labels_of_values_have_the_prefix_that_fits(console):
         ["6.5", "7.0"],
         ["-60", "-40"],
         ["5000", "6000"],
+        ["11.50", "11.75", "12.00"],
+        ["15.0G", "17.5G"],
     ]
 
 

@@ -228,9 +228,13 @@ function nearest(values, row) {
   return -1;
 }
 
-/** The range of the values, with some room; from 0 on if 0 is near. */
+/**
+ * The range of the values, with some room; from 0 on if 0 is near. Values that differ only by the
+ * rounding of a mean, such as 11.7 and 11.700000000000001, are the same.
+ */
 function rangeOf(_, low, high) {
   if (low === null || high === null) return [0, 1];
-  const room = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+  const same = high - low <= Math.abs(high) * 1e-12;
+  const room = (same ? 0 : (high - low) * 0.06) || Math.abs(high) * 0.05 || 1;
   return [low >= 0 && low < room ? 0 : low - room, high + room];
 }

@@ -18,7 +18,8 @@ export function valueLabels(values) {
   const size = Math.max(...values.map(Math.abs), 0);
   const [unit, prefix] = prefixOf(size);
   const step = values.length > 1 ? (values[1] - values[0]) / unit : 1;
-  const digits = Math.min(Math.max(-Math.floor(Math.log10(step) + 1e-9), 0), DIGITS_MAX);
+  let digits = 0; // as many as tell a step of 0.25 from 0.3
+  while (digits < DIGITS_MAX && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > step * 10 ** digits * 1e-6) digits += 1;
   return values.map((value) => (value === 0 ? "0" : (value / unit).toFixed(digits) + prefix));
 }
 
