@@ -58,4 +58,11 @@ def test_bash_completes_commands_options_and_choices(call, tmp_path):
     assert completed("fleetcast", "tenant", "show", "ac") == {"acme", "acme-test"}
     assert completed("fleetcast", "export", "--tenant", "b") == {"buoys"}
     assert completed("fleetcast", "verify", "acme", "bu") == {"buoys"}
+    ids = [
+        call("key", "create", name, "--scope", "topology:read")["key_id"]
+        for name in ("acme", "buoys", "buoys")
+    ]
+    call("key", "revoke", ids[2])
+    assert completed("fleetcast", "key", "revoke", "''") == set(ids[:2])
+    assert completed("fleetcast", "key", "rotate", ids[0][:6]) == {ids[0]}
     assert completed("fleetcast", "describe", "--data", str(tmp_path / "none"), "ac") == set()

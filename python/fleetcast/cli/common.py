@@ -76,12 +76,32 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
 
 def tenant_names(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
     """Returns the names of tenants that begin with `begun`, for completion."""
+    return _completed(ctx, begun, _tenant_names)
+
+
+def key_ids(ctx: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+    """Returns the ids of valid keys that begin with `begun`, for completion."""
+    return _completed(ctx, begun, _valid_key_ids)
+
+
+def _completed(
+    ctx: click.Context, begun: str, names: Callable[[Installation], list[str]]
+) -> list[str]:
     directory = DataDirectory(ctx.params["data"].absolute())
     # A data directory that cannot be read has no completion: a message would stand in the prompt.
     with suppress(Exception), opened(directory, os.environ, to_read=True) as installation:
-        found = [tenant.name for tenant in installation.tenants.all()]
-        return [name for name in found if name.startswith(begun)]
+        return [name for name in names(installation) if name.startswith(begun)]
     return []
+
+
+def _tenant_names(installation: Installation) -> list[str]:
+    return [tenant.name for tenant in installation.tenants.all()]
+
+
+def _valid_key_ids(installation: Installation) -> list[str]:
+    now = int(time.time())
+    keys = map(installation.keys.all, _tenant_names(installation))
+    return [key.key_id for each in keys for key in each if not key.ended(now)]
 
 
 class TextType(click.ParamType[Any]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import SCOPES
-from fleetcast.cli.common import DURATION, Run, instant, table, tenant_names, with_run
+from fleetcast.cli.common import DURATION, Run, instant, key_ids, table, tenant_names, with_run
 
 if TYPE_CHECKING:
     from fleetcast.accounts import IssuedKey
@@ -67,7 +67,7 @@ def list_(run: Run, tenant: str) -> None:
 
 
 @key.command()
-@click.argument("key_id")
+@click.argument("key_id", shell_complete=key_ids)
 @with_run
 def revoke(run: Run, key_id: str) -> None:
     """End a key at once."""
@@ -77,7 +77,7 @@ def revoke(run: Run, key_id: str) -> None:
 
 
 @key.command()
-@click.argument("key_id")
+@click.argument("key_id", shell_complete=key_ids)
 @click.option(
     "--overlap",
     type=DURATION,
