@@ -129,7 +129,7 @@ def _keep_moving(process: subprocess.Popen[str], client: HttpSession, now: datet
     newest = None if now is None else now.replace(second=0, microsecond=0)
     while process.poll() is None:
         if newest is not None:
-            # The service may end in the midst of it, or refuse: ten wrong keys lock its address out.
+            # The service may end meanwhile, or refuse: ten wrong keys lock this machine out.
             with suppress(OSError, OperatorError):
                 load(client, fleet_at(datetime.now(UTC), newest))
         with suppress(subprocess.TimeoutExpired):
