@@ -1363,6 +1363,26 @@ class Plane:
         `StoreError`, and `ValueError` for a frame of more than four million cells, nearly all of
         them empty.
         """
+    def series_arrays(
+        self,
+        *,
+        entity_ids: Sequence[str],
+        start_ns: Time,
+        end_ns: Time | None = None,
+        measurement: str = "telemetry",
+        fields: Sequence[str] | None = None,
+        interval: Interval | None = None,
+        agg: Aggregation | None = None,
+        now_ns: Time | None = None,
+    ) -> tuple[list[int], bytes, dict[str, bytes]]:
+        """The rows of `series_frame` as bytes of arrays, which cost a third of a frame.
+
+        Returns the number of rows of each entity, the time of each row (8-byte integers,
+        nanoseconds since 1970), and for each channel a number for each row (8-byte floating point
+        numbers, NaN for no value). The lowest byte comes first. Raises as `series_frame`.
+
+        Example: `numpy.frombuffer(times, "<i8")`.
+        """
     def scan(
         self,
         start_ns: Time,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -105,6 +106,22 @@ def test_a_series_frame_is_the_series_answer(plane, windows, fields) -> None:
             assert all(same(row[name], value) for row, value in zip(own, expected, strict=True))
         assert entity["channels"].keys() <= set(frame.columns[2:])
     assert rows == []
+
+
+def test_series_arrays_are_the_series_frame_without_names(plane) -> None:
+    query = {
+        "entity_ids": ['é "b"', "a", "ghost"],
+        "start_ns": BASE_NS,
+        "measurement": "link",
+        "now_ns": NOW_NS,
+    }
+    frame = pl.DataFrame(plane.series_frame(**query))
+    rows, times, channels = plane.series_arrays(**query)
+    assert np.repeat(query["entity_ids"], rows).tolist() == frame["entity_id"].to_list()
+    assert np.frombuffer(times, np.int64).tolist() == frame["time"].dt.timestamp("ns").to_list()
+    assert list(channels) == frame.columns[2:]
+    for name, channel in channels.items():
+        assert np.array_equal(np.frombuffer(channel), frame[name].to_numpy(), equal_nan=True)
 
 
 def test_a_series_frame_reads_any_measurement_and_any_span(plane) -> None:

@@ -23,6 +23,7 @@ mod body;
 mod latin1;
 mod pieces;
 
+mod arrays;
 mod arrow;
 
 mod long_answer;

@@ -12,7 +12,7 @@ from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import Features, features, observed_at
 from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
 from fleetcast.forecast.features.snr import minutes_from_ns
-from fleetcast.forecast.rows import NO_ROWS, joined, rows_by_entity
+from fleetcast.forecast.rows import NO_ROWS, Rows, joined
 from fleetcast.forecast.series import DAYS as HISTORY_DAYS
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from fleetcast.engine import Interval, Plane
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.rows import Rows
 
 _MARGIN_MINUTES = 60
 """Features use whole windows, the first of which may begin earlier."""
@@ -172,7 +171,7 @@ def _rows(
     fields: Sequence[str],
     interval: Interval | None = None,
 ) -> dict[str, Rows]:
-    frame = plane.series_frame(
+    rows, times, channels = plane.series_arrays(
         entity_ids=entity_ids,
         start_ns=start_ns,
         end_ns=end_ns,
@@ -181,4 +180,11 @@ def _rows(
         interval=interval,
         agg=None if interval is None else "mean",
     )
-    return rows_by_entity(pl.DataFrame(frame), fields)
+    times_ns = np.frombuffer(times, "<i8")
+    values = {name: np.frombuffer(channel, "<f8") for name, channel in channels.items()}
+    ends = np.cumsum(rows, dtype=np.int64)
+    return {
+        entity_id: Rows(times_ns[start:end], {name: v[start:end] for name, v in values.items()})
+        for entity_id, start, end in zip(entity_ids, ends - rows, ends, strict=True)
+        if start < end
+    }

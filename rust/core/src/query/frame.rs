@@ -3,21 +3,13 @@
 //! Example: two entities with the channels `snr_db` and `rtt_ms` give the columns `entity_id`,
 //! `time`, `snr_db` and `rtt_ms`. All rows of the first entity are above the rows of the second.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::answer::SeriesAnswer;
+use super::arrays::{SeriesArrays, check_cells};
 use super::latest::{LatestTable, LatestView, ValueRef};
-use super::rows::Channel;
-use crate::model::error::{Error, Result};
+use crate::model::error::Result;
 use crate::model::names::FieldId;
-
-/// Number of cells that any frame may have, and number of cells per value that a larger frame may
-/// have. Protects memory against sparse frames, whose rows times columns exceed their values by
-/// far.
-///
-/// Example: a frame with a million values may have 16 million cells.
-const CELLS_FREE: usize = 1 << 22;
-const CELLS_PER_VALUE_MAX: usize = 16;
 
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,37 +38,21 @@ impl Frame {
     /// `entity_id`, `time` and the channels in which any entity has a value.
     ///
     /// # Errors
-    /// Returns [`Error::Invalid`] if the frame would have millions of cells, nearly all of them
-    /// empty.
+    /// Returns [`crate::model::error::Error::Invalid`] if the frame would have millions of cells,
+    /// nearly all of them empty.
     pub fn of_series(answer: &SeriesAnswer) -> Result<Self> {
-        let mut ids = Vec::new();
-        let mut times_ns = Vec::new();
-        let mut channels: BTreeMap<&str, Vec<(usize, &Channel)>> = BTreeMap::new();
-        for (id, rows) in answer.query.entity_ids.iter().zip(&answer.entities) {
-            for channel in &rows.channels {
-                let parts = channels.entry(&answer.names[&channel.field]).or_default();
-                parts.push((times_ns.len(), channel));
-            }
-            ids.resize(ids.len() + rows.times_ns.len(), Some(id.clone()));
-            times_ns.extend_from_slice(&rows.times_ns);
-        }
+        let SeriesArrays { rows, times_ns, channels } = SeriesArrays::new(answer)?;
         let row_count = times_ns.len();
-        let parts = channels.values().flatten();
-        let values = parts.map(|(_, channel)| channel.values.len()).sum();
-        check_cells(channels.len() * row_count, values)?;
+        let mut ids = Vec::with_capacity(row_count);
+        for (id, rows) in answer.query.entity_ids.iter().zip(rows) {
+            ids.resize(ids.len() + rows, Some(id.clone()));
+        }
         let mut columns = vec![
             ("entity_id".to_owned(), FrameColumn::Text(ids)),
             ("time".to_owned(), FrameColumn::TimeNs(times_ns)),
         ];
-        for (name, parts) in channels {
-            let mut values = vec![f64::NAN; row_count];
-            for (first_row, channel) in parts {
-                for (index, value) in channel.values.iter().enumerate() {
-                    values[first_row + channel.rows.row_at(index)] = *value;
-                }
-            }
-            columns.push((name.to_owned(), FrameColumn::Float(values)));
-        }
+        let channels = channels.into_iter();
+        columns.extend(channels.map(|(name, values)| (name, FrameColumn::Float(values))));
         Ok(Self { row_count, columns })
     }
 
@@ -85,8 +61,8 @@ impl Frame {
     /// their names. Both lists restrict the frame to some entities and fields.
     ///
     /// # Errors
-    /// Returns [`Error::Invalid`] if the frame would have millions of cells, nearly all of them
-    /// empty.
+    /// Returns [`crate::model::error::Error::Invalid`] if the frame would have millions of cells,
+    /// nearly all of them empty.
     pub fn of_latest(
         view: &LatestView<'_>,
         measurement: &str,
@@ -127,14 +103,6 @@ impl Frame {
         columns.append(&mut named);
         Ok(Self { row_count: slots.len(), columns })
     }
-}
-
-fn check_cells(cells: usize, values: usize) -> Result<()> {
-    if cells > CELLS_FREE.max(CELLS_PER_VALUE_MAX.saturating_mul(values)) {
-        let message = format!("a frame of {cells} cells for {values} values: name the fields");
-        return Err(Error::Invalid { message });
-    }
-    Ok(())
 }
 
 /// Returns a column for each field that is wanted and that any of `slots` has.

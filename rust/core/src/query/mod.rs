@@ -19,6 +19,7 @@ mod windows;
 mod collection;
 
 mod answer;
+mod arrays;
 pub mod latest;
 mod long_answer;
 
@@ -29,6 +30,7 @@ pub mod labelled;
 pub mod scan;
 
 pub use answer::SeriesAnswer;
+pub use arrays::SeriesArrays;
 pub use collector::Collector;
 pub use frame::{Frame, FrameColumn};
 pub use limits::{AnswerBounds, SeriesLimits};

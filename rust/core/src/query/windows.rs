@@ -77,6 +77,11 @@ impl WindowRows {
         self.entities.into_iter().map(of_entity).collect()
     }
 
+    fn window_ns(&self, window: i64) -> Range<i64> {
+        let start_ns = window.saturating_mul(self.interval_ns);
+        start_ns..start_ns.saturating_add(self.interval_ns)
+    }
+
     fn fold(&mut self, entity: u32, field: FieldId, window: i64) -> &mut Fold {
         self.entities[entity as usize].get(field).fold(window, &mut self.folds)
     }
@@ -100,12 +105,18 @@ impl Collector for WindowRows {
 
     fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
         let mut pieces = Vec::with_capacity(selected.runs.len());
+        let mut window = 0;
         for RowRun { entity, rows } in &selected.runs {
             let mut start = rows.start;
             while start < rows.end {
-                let window = selected.times_ns[start].div_euclid(self.interval_ns);
-                let start_ns = window.saturating_mul(self.interval_ns);
-                let window_ns = start_ns..start_ns.saturating_add(self.interval_ns);
+                let time_ns = selected.times_ns[start];
+                // Usually the next window follows, and needs no division.
+                window += 1;
+                let mut window_ns = self.window_ns(window);
+                if !window_ns.contains(&time_ns) {
+                    window = time_ns.div_euclid(self.interval_ns);
+                    window_ns = self.window_ns(window);
+                }
                 let within = |time_ns: &&i64| window_ns.contains(time_ns);
                 let more = selected.times_ns[start + 1..rows.end].iter().take_while(within).count();
                 pieces.push(WindowRun { entity: *entity, window, rows: start..start + 1 + more });

@@ -19,7 +19,7 @@ use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::{self, Acknowledgement, CompactionTrigger, Extent};
 use fleetcast_core::query::latest::{EntityChoice, LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
-use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
+use fleetcast_core::query::{AnswerBounds, Frame, SeriesArrays, SeriesLimits};
 use fleetcast_core::wire::Format;
 use fleetcast_docstrings::documented;
 use fleetcast_service::planes::OpenPlane;
@@ -27,6 +27,7 @@ use fleetcast_service::planes::OpenPlane;
 use crate::arguments::{
     TagArgument, bounds, chosen_tags, entity_order, ingest_ns, now, precision_of, series_request,
 };
+use crate::arrays::{PyArrays, numbers};
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
 use crate::describe::description;
@@ -328,6 +329,37 @@ impl Plane {
             Frame::of_series(&plane.series(query, AnswerBounds::NONE, now)?)
         })
         .map(ArrowStream::from)
+    }
+
+    #[pyo3(signature = (
+        *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
+        agg=None, now_ns=None,
+    ))]
+    fn series_arrays<'py>(
+        &self,
+        py: Python<'py>,
+        entity_ids: Vec<String>,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = optional_instant)] end_ns: Option<i64>,
+        measurement: &str,
+        fields: Option<Vec<String>>,
+        interval: Option<&str>,
+        agg: Option<&str>,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
+    ) -> PyResult<PyArrays<'py>> {
+        let (times, windows) = ((start_ns, end_ns), (interval, agg));
+        let request = series_request(entity_ids, times, measurement, fields, windows)?;
+        let arrays = self.detached(py, |plane| {
+            let now = now(now_ns);
+            let query = request.into_query(plane.read_instant(now.ns)?);
+            SeriesArrays::new(&plane.series(query, AnswerBounds::NONE, now)?)
+        })?;
+        let times = numbers(py, &arrays.times_ns, i64::to_le_bytes)?;
+        let channel = |(name, values): (String, Vec<f64>)| {
+            Ok((name, numbers(py, &values, f64::to_le_bytes)?))
+        };
+        let channels = arrays.channels.into_iter().map(channel).collect::<PyResult<_>>()?;
+        Ok((arrays.rows, times, channels))
     }
 
     #[pyo3(signature = (
