@@ -35,12 +35,19 @@ class Rows:
         if values is None:
             return NO_INSTANTS, np.empty(0)
         finite = np.isfinite(values)
+        if finite.all():
+            return self.times_ns, values
         return self.times_ns[finite], values[finite]
 
     def before(self, time_ns: int) -> Rows:
         """The rows before an instant."""
-        end = int(np.searchsorted(self.times_ns, time_ns))
-        return Rows(self.times_ns[:end], {name: v[:end] for name, v in self.fields.items()})
+        return self.between(np.iinfo(np.int64).min, time_ns)
+
+    def between(self, start_ns: int, end_ns: int) -> Rows:
+        """The rows from `start_ns` on, before `end_ns`."""
+        start, end = np.searchsorted(self.times_ns, [start_ns, end_ns]).tolist()
+        fields = {name: values[start:end] for name, values in self.fields.items()}
+        return Rows(self.times_ns[start:end], fields)
 
 
 NO_ROWS = Rows(NO_INSTANTS, {})

@@ -98,7 +98,7 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
         intervals = Intervals.of(rows)
         weeks_of.append(windows_before(intervals, issued_ns))
         times_ns = intervals.times_ns
-        starts, ends = (np.searchsorted(times_ns, issued_ns - ago) for ago in (WEEK * STEP_NS, 0))
+        starts, ends = np.searchsorted(times_ns, [issued_ns - WEEK * STEP_NS, issued_ns])
         silent_of.append(starts == ends)
     weeks = np.stack(weeks_of)
     codes = np.where(np.stack(silent_of), NO_TELEMETRY, INSUFFICIENT_TELEMETRY).astype(object)
@@ -157,7 +157,10 @@ def windows_before(intervals: Intervals, issued_ns: Instants, count: int = WEEK)
         issues = issued_ns[chosen] // STEP_NS
         first = int(issues.min()) - count
         windows = intervals.windows(spacing, first, int(issues.max()) - first)
-        result[chosen] = reduce.windows(windows.offered, issues - first, count)
+        if len(windows.offered) == count:  # one issue time, as in the service
+            result[chosen] = windows.offered
+        else:
+            result[chosen] = reduce.windows(windows.offered, issues - first, count)
     return result
 
 

@@ -34,6 +34,7 @@ def directions(entities: Sequence[Rows], first: int, count: int) -> Floats:
     east: list[Floats | None] = []
     north: list[Floats | None] = []
     up: list[Floats | None] = []
+    entities = [rows.between(first * MINUTE_NS, (first + count) * MINUTE_NS) for rows in entities]
     for rows in entities:
         elevation, azimuth = (rows.fields.get(n) for n in ("elevation_deg", "azimuth_deg"))
         if elevation is None or azimuth is None:
@@ -71,9 +72,12 @@ def _averaged(
     if cells:
         cell, sample = np.concatenate(cells), np.concatenate(samples)
         finite = np.isfinite(sample)
-        cell, sample = cell[finite], sample[finite]
+        if not finite.all():
+            cell, sample = cell[finite], sample[finite]
         starts = np.flatnonzero(np.diff(cell, prepend=-1))
-        if len(starts):
+        if len(starts) == len(cell):  # a sample in each cell, as the engine's means are
+            result[cell] = sample
+        else:
             sums = np.add.reduceat(sample, starts)
             result[cell[starts]] = sums / np.diff(starts, append=len(cell))
     return result.reshape(len(entities), count)

@@ -18,15 +18,20 @@ if TYPE_CHECKING:
 
     from fleetcast.forecast.rows import Floats
 
+_FEW = 7
+"""Numpy adds up to so many columns one after the other."""
+
 
 def windows(values: Floats, ends: NDArray[np.int64], length: int) -> Floats:
     """The `length` values before each of `ends`: [..., ends, length]; NaN outside `values`.
 
     Example: of 1, 2, 3, end 2 and length 3 give NaN, 1, 2.
     """
-    padded = np.concatenate([np.full((*values.shape[:-1], length), np.nan), values], axis=-1)
-    last = values.shape[-1]
-    return sliding_window_view(padded, length, axis=-1)[..., np.clip(ends, 0, last), :]
+    ends = np.clip(ends, 0, values.shape[-1])
+    if ends.min(initial=length) < length:
+        missing = np.full((*values.shape[:-1], length), np.nan)
+        values, ends = np.concatenate([missing, values], axis=-1), ends + length
+    return sliding_window_view(values, length, axis=-1)[..., ends - length, :]
 
 
 def at(values: Floats, indexes: NDArray[np.int64]) -> Floats:
@@ -38,12 +43,13 @@ def at(values: Floats, indexes: NDArray[np.int64]) -> Floats:
 def mean(values: Floats) -> Floats:
     """Mean of the finite values; NaN if there is no finite value."""
     values = np.ascontiguousarray(values)  # numpy sums in an order that follows the layout
-    present = ~np.isnan(values)
-    if present.all() and values.shape[-1]:
-        whole: Floats = values.sum(-1) / values.shape[-1]
+    total = _sum(values)
+    if not np.isnan(total).any() and values.shape[-1]:
+        whole: Floats = total / values.shape[-1]
         return whole
+    present = ~np.isnan(values)
     count = present.sum(-1)
-    total = np.where(present, values, 0.0).sum(-1)
+    total = _sum(np.where(present, values, 0.0))
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
@@ -74,16 +80,31 @@ def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
 
 def newest(values: Floats) -> Floats:
     """The last present value; NaN if there is no value."""
-    index = _newest(values)[..., -1:]
-    return np.take_along_axis(values, np.maximum(index, 0), -1)[..., 0]
+    last = values[..., 0].copy()
+    for column in range(1, values.shape[-1]):
+        np.copyto(last, values[..., column], where=~np.isnan(values[..., column]))
+    return last
 
 
 def filled_forward(values: Floats, steps_max: int) -> Floats:
     """Each value, or the newest value at most `steps_max` steps before it."""
+    if not np.isnan(values).any():
+        return values
     index = _newest(values)
     result = np.take_along_axis(values, np.maximum(index, 0), -1)
     result[(index < 0) | (np.arange(values.shape[-1]) - index > steps_max)] = np.nan
     return result
+
+
+def _sum(values: Floats) -> Floats:
+    """Sums in the order of numpy, for which few columns are slow."""
+    if not 0 < values.shape[-1] <= _FEW:
+        total: Floats = values.sum(-1)
+        return total
+    total = values[..., 0] + 0.0
+    for column in range(1, values.shape[-1]):
+        total += values[..., column]
+    return total
 
 
 def _newest(values: Floats) -> NDArray[np.int64]:

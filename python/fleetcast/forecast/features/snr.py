@@ -6,6 +6,7 @@ little information and cost seven times as much to read.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -113,6 +114,20 @@ def _horizon_features(h: int) -> list[Feature]:
 VIEW = _view()
 
 
+@dataclass(frozen=True)
+class _Blocks:
+    """Minutes by blocks [..., blocks, minutes]; the mean and newest value of each [..., blocks]."""
+
+    minutes: Floats
+    means: Floats
+    newest: Floats
+
+    @classmethod
+    def of(cls, minutes: Floats) -> _Blocks:
+        blocks = minutes.reshape(*minutes.shape[:-1], -1, BLOCK)
+        return cls(blocks, reduce.mean(blocks), reduce.newest(blocks))
+
+
 def minutes_from_ns(issued_ns: int) -> int:
     """Start of the rows that are used by minute. Rows before it are used by hour."""
     hour = issued_ns // MINUTE_NS // HOUR - _HOURS_OF_MINUTES
@@ -129,7 +144,7 @@ def features(
     minutes = averaged(entities, SNR.target, first, count + -count % BLOCK)
     hour = reduce.windows(minutes, now - first, HOUR + _STALE_MINUTES_MAX)
     columns = _recent(hour)
-    blocks = minutes.reshape(len(entities), -1, BLOCK)
+    blocks = _Blocks.of(minutes)
     columns += _day(blocks, (now - first) // BLOCK)
     hours = _hours(entities, now)
     columns += _week(hours)
@@ -173,7 +188,7 @@ def last_value_errors(past: Past) -> tuple[Floats, list[Floats]]:
     Errors are per horizon [issue times, errors], and only with a truth known at the issue time.
     """
     minutes, index = past
-    blocks = minutes.reshape(-1, BLOCK)
+    blocks = _Blocks.of(minutes)
     return reduce.newest(reduce.windows(minutes, index, _NEWEST_MINUTES_MAX)), [
         reduce.windows(
             _block_errors(blocks, h),
@@ -222,10 +237,10 @@ def _recent(hour: Floats) -> list[Floats]:
     return columns
 
 
-def _day(blocks: Floats, ends: NDArray[np.int64]) -> list[Floats]:
-    """Columns of blocks [entities, blocks, minutes]; `ends` counts the finished blocks."""
-    means = reduce.windows(reduce.mean(blocks), ends, _LARGE // BLOCK)
-    steps = np.abs(np.diff(blocks, axis=-1))
+def _day(blocks: _Blocks, ends: NDArray[np.int64]) -> list[Floats]:
+    """Columns of the blocks of a day; `ends` counts the finished blocks."""
+    means = reduce.windows(blocks.means, ends, _LARGE // BLOCK)
+    steps = np.abs(np.diff(blocks.minutes, axis=-1))
     moves = reduce.windows(reduce.mean(steps), ends, _LARGE // BLOCK)
     columns = []
     for length in (_SMALL, _LARGE):
@@ -256,19 +271,19 @@ def _week(hours: Floats) -> list[Floats]:
     ]
 
 
-def _block_errors(blocks: Floats, horizon: int) -> Floats:
+def _block_errors(blocks: _Blocks, horizon: int) -> Floats:
     """Errors of the last value, issued at the start of each block [..., blocks].
 
     Horizons are whole blocks, so the truth is the last minute of a block.
     """
-    errors = np.full(blocks.shape[:-1], np.nan)
+    errors = np.full(blocks.means.shape, np.nan)
     ahead = horizon // BLOCK
-    last = reduce.newest(blocks)
-    errors[..., 1 : 1 - ahead or None] = blocks[..., ahead:, -1] - last[..., :-ahead]
+    truth = blocks.minutes[..., ahead:, -1]
+    errors[..., 1 : 1 - ahead or None] = truth - blocks.newest[..., :-ahead]
     return errors
 
 
-def _errors(blocks: Floats, index: NDArray[np.int64], horizon: int) -> list[Floats]:
+def _errors(blocks: _Blocks, index: NDArray[np.int64], horizon: int) -> list[Floats]:
     """Quantiles and sizes of the last value's errors whose truth was known at the issue time."""
     known = (index - horizon) // BLOCK + 1
     errors = reduce.windows(_block_errors(blocks, horizon), known, _ERRORS[horizon])
@@ -277,11 +292,10 @@ def _errors(blocks: Floats, index: NDArray[np.int64], horizon: int) -> list[Floa
     return [*(quantiles[..., index] for index in range(len(SNR.quantiles))), *sizes]
 
 
-def _yesterday(blocks: Floats, index: NDArray[np.int64], horizon: int) -> Floats:
+def _yesterday(blocks: _Blocks, index: NDArray[np.int64], horizon: int) -> Floats:
     """Change at the same time on the day before."""
-    means = reduce.mean(blocks)
-    then = reduce.at(means, (index - 1 - _DAY) // BLOCK)
-    return reduce.at(means, (index + horizon - 1 - _DAY) // BLOCK) - then
+    then = reduce.at(blocks.means, (index - 1 - _DAY) // BLOCK)
+    return reduce.at(blocks.means, (index + horizon - 1 - _DAY) // BLOCK) - then
 
 
 def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:

@@ -58,9 +58,14 @@ class Intervals:
     def of(cls, rows: Rows) -> Intervals:
         """Reads intervals from rows. Leaves out negative bytes."""
         times, offered = rows.field("offered_bytes")
-        times, offered = times[offered >= 0], offered[offered >= 0]
-        last = np.diff(times, append=np.iinfo(np.int64).max) > 0
-        return cls(times[last], offered[last])
+        good = offered >= 0
+        if not good.all():
+            times, offered = times[good], offered[good]
+        last = np.diff(times) > 0
+        if not last.all():
+            last = np.append(last, True)
+            times, offered = times[last], offered[last]
+        return cls(times, offered)
 
     def windows(self, spacing: Spacing, first: int, count: int) -> Windows:
         """`count` windows from `first` on."""
@@ -82,14 +87,16 @@ class Intervals:
         ends = np.searchsorted(self.times_ns, issued_ns)
         starts = np.searchsorted(self.times_ns, issued_ns - _LOOK_BACK_NS)
         gaps = np.diff(self.times_ns)
-        changes = np.concatenate([[0, 0], np.cumsum(np.diff(gaps) != 0)])  # of gap g from gap 1
         found = np.full(len(issued_ns), STEP_NS)
         several = np.flatnonzero(ends - starts > 1)
         found[several] = gaps[starts[several]]
-        for index in several[changes[ends[several] - 1] != changes[starts[several] + 1]]:
-            found[index] = int(np.median(gaps[starts[index] : ends[index] - 1]))
+        changed = np.diff(gaps) != 0
+        if changed.any():
+            changes = np.concatenate([[0, 0], np.cumsum(changed)])  # of gap g from gap 1
+            for index in several[changes[ends[several] - 1] != changes[starts[several] + 1]]:
+                found[index] = int(np.median(gaps[starts[index] : ends[index] - 1]))
         found = np.minimum(found, STEP_NS)
-        for gap in np.unique(found).tolist():
+        for gap in sorted(set(found.tolist())):
             indexes = np.flatnonzero(found == gap)
             if _divides(gap):
                 yield Spacing(gap, 0), indexes
