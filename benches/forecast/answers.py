@@ -6,6 +6,7 @@ import numpy as np
 
 from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features
+from fleetcast.forecast.series import starts
 
 DAY_NS = 1440 * MINUTE_NS
 
@@ -19,6 +20,6 @@ def answered(forecaster, samples, rows):
         issued, pool = samples.issued_ns[mine], [rows[entity]]
         states = None
         if forecaster.is_mixed:
-            states = forecaster.learned(pool, np.unique(issued // DAY_NS))
+            states = forecaster.learned(pool, starts(str(entity), issued)[None])
         answers[mine] = forecaster.predict(features(family, pool, issued), states).quantiles[0]
     return answers

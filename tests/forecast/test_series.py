@@ -53,7 +53,8 @@ def answers(forecaster, entities, issued_ns=(NOON,)):
     """Quantiles with and without the pools' own models, and their weights [entities, horizons]."""
     issued = np.array(issued_ns)
     taken = features(DEMAND, entities, issued)
-    states = forecaster.learned(entities, np.unique(issued // DAY))
+    days = np.tile(96 * np.unique(issued // DAY), (len(entities), 1))
+    states = forecaster.learned(entities, days)
     mixed, alone = forecaster.predict(taken, states), forecaster.predict(taken)
     return mixed.quantiles, alone.quantiles, states["weight"]
 
@@ -118,18 +119,26 @@ def test_rows_from_the_issue_time_on_change_nothing(forecasters):
 
 
 def test_rows_of_the_day_itself_change_no_state(forecasters):
-    rows, day = network(40), np.array([NOON // DAY])
+    rows, day = network(40), np.array([[NOON // DAY * 96]])
     (whole,) = forecasters["demand"].learned([rows], day)
     (cut,) = forecasters["demand"].learned([rows.before(MIDNIGHT)], day)
     assert whole.tobytes() == cut.tobytes()
 
 
+def test_days_of_pools_begin_at_all_times_of_the_day_and_contain_the_issue_time():
+    issued = NOON // WINDOW
+    begun = [int(series.starts(f"pool-{number}", np.array([NOON]))[0]) for number in range(2000)]
+    assert sorted({issued - start for start in begun}) == list(range(96))
+    two_days = series.starts("pool-1", np.array([NOON - DAY, NOON, NOON + WINDOW]))
+    assert two_days.tolist() == [begun[1] - 96, begun[1]]
+
+
 def test_states_of_many_days_are_those_of_each_day(forecasters):
-    days = NOON // DAY - np.arange(70)[::-1]
+    days = 96 * (NOON // DAY - np.arange(70)[::-1])[None]
     rows = [network(60)]
     many = forecasters["demand"].learned(rows, days)
     for place in (0, 63, 64, 69):
-        one = forecasters["demand"].learned(rows, days[place : place + 1])
+        one = forecasters["demand"].learned(rows, days[:, place : place + 1])
         assert one[0, 0].tobytes() == many[0, place].tobytes()
 
 
@@ -191,7 +200,7 @@ def test_no_answer_explodes(name, forecasters):
 
 
 def test_a_state_is_small_and_comes_back_as_it_was(forecasters):
-    states = forecasters["demand"].learned([network(40)], np.array([NOON // DAY]))
+    states = forecasters["demand"].learned([network(40)], np.array([[NOON // DAY * 96]]))
     record = series.encoded(states[0, 0])
     assert len(record) <= 4000
     assert series.decoded([record, record])[1].tobytes() == states[0].tobytes()
@@ -262,7 +271,7 @@ def test_the_model_is_ridge_regression_of_its_inputs(seed, days, missing):
     values = network(30, seed, noise=0.05).fields["offered_bytes"][: days * A_DAY]
     offered[-days * A_DAY :] = np.where(dice.uniform(size=len(values)) < missing, np.nan, values)
     answers = np.full((1, 122, 4, 3), np.nan)
-    (state,) = learned(Histories(np.array([20_000]), offered[None], answers))
+    (state,) = learned(Histories(np.array([20_000 * 96]), offered[None], answers))
     assert (state["weight"] == 0).all()  # there is nothing to weigh it by
     for h in (0, 3):
         wanted, inputs, changes = plain(offered, STEPS[h])

@@ -14,6 +14,7 @@ from fleetcast.forecast.backtest import backtest
 from fleetcast.forecast.families import DEMAND
 from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.rows import Rows
+from fleetcast.forecast.series import starts
 from fleetcast.forecast.serving import filling
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.rollouts import Role
@@ -96,7 +97,8 @@ def test_the_backtest_answers_as_the_service_does(store, demand, pools, rows):
         for row in result.answers.iter_rows(named=True)
     }
     assert served == tested
-    alone = Forecaster(DEMAND).learned(list(rows.values()), issued // DAY_NS)
+    days = np.array([starts(name, issued) for name in rows])
+    alone = Forecaster(DEMAND).learned(list(rows.values()), days)
     assert alone["weight"][0].max() > 0, "the answer is a mixture"
 
 

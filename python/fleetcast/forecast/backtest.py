@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from fleetcast.errors import OperatorError
+from fleetcast.forecast import series
 from fleetcast.forecast.baselines import Baselines, baselines
-from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features, observed, without_error
 from fleetcast.forecast.model import Forecasts
 from fleetcast.forecast.outages import watch
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fleetcast.forecast.outages import Watch
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
-_DAY_NS = 1440 * MINUTE_NS
 ORIGINS_MAX = 10_000_000
 _CHUNK = 1024
 """Issue times computed together. The bound limits memory to some 100 MB a thread."""
@@ -86,7 +85,7 @@ def backtest(
     def one(item: tuple[str, Rows]) -> tuple[Forecasts, Floats, Baselines]:
         entity_id, rows = item
         track = None if tracks is None else tracks(entity_id, rows)
-        return _entity(forecaster, rows, distinct, track)
+        return _entity(forecaster, item, distinct, track)
 
     frames, watches = [], []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -131,13 +130,13 @@ def score_rows(family: Family, scores: Mapping[str, Score]) -> list[dict[str, ob
 
 
 def _entity(
-    forecaster: Forecaster, rows: Rows, issued_ns: Instants, track: Track | None
+    forecaster: Forecaster, item: tuple[str, Rows], issued_ns: Instants, track: Track | None
 ) -> tuple[Forecasts, Floats, Baselines]:
-    family = forecaster.family
+    family, (entity_id, rows) = forecaster.family, item
     forecasts, truths, others = [], [], []
     states = None
     if forecaster.is_mixed:
-        states = forecaster.learned([rows], np.unique(issued_ns // _DAY_NS))
+        states = forecaster.learned([rows], series.starts(entity_id, issued_ns)[None])
     for start in range(0, len(issued_ns), _CHUNK):
         chunk = issued_ns[start : start + _CHUNK]
         forecasts.append(forecaster.predict(features(family, [rows], chunk, [track]), states))

@@ -76,25 +76,27 @@ class Forecaster:
         with np.errstate(over="ignore", invalid="ignore"):  # as for features
             return on_levels(quantiles, features.context[..., -HOUR:][usable])
 
-    def learned(self, entities: Sequence[Rows], days: NDArray[np.int64]) -> series.States:
-        """States of pools on days since the epoch, ascending. Only rows before each day count.
+    def learned(self, entities: Sequence[Rows], starts: NDArray[np.int64]) -> series.States:
+        """States of pools on days with these `starts` [entities, days], as `series.starts`.
 
-        A pool's states do not depend on other pools.
+        Only rows before each start count. A pool's states do not depend on other pools.
         """
-        if len(days) > _DAYS_AT_ONCE:
-            parts = np.split(days, range(_DAYS_AT_ONCE, len(days), _DAYS_AT_ONCE))
+        if starts.shape[1] > _DAYS_AT_ONCE:
+            parts = np.split(starts, range(_DAYS_AT_ONCE, starts.shape[1], _DAYS_AT_ONCE), axis=1)
             return np.concatenate([self.learned(entities, part) for part in parts], axis=1)
-        asked = series.origins(days)
+        asked = series.origins(starts.ravel()).reshape(*starts.shape, -1)
         issued, inverse = np.unique(asked, return_inverse=True)
-        answers = self.predict(features(self.family, entities, issued)).quantiles
-        starts, windows = days * (DAY * STEP_NS), series.DAYS * DAY
-        before = [windows_before(Intervals.of(rows), starts, windows) for rows in entities]
+        every = self.predict(features(self.family, entities, issued)).quantiles
+        pool = np.arange(len(entities))[:, None, None]
+        answers = every[pool, inverse.reshape(asked.shape)]
+        before = [
+            windows_before(Intervals.of(rows), begun * STEP_NS, series.DAYS * DAY)
+            for rows, begun in zip(entities, starts, strict=True)
+        ]
         lines = series.Histories(
-            np.tile(days, len(entities)),
-            np.concatenate(before),
-            answers[:, inverse.ravel()].reshape(-1, asked.shape[1], *answers.shape[2:]),
+            starts.ravel(), np.concatenate(before), answers.reshape(-1, *answers.shape[2:])
         )
-        return series.learned(lines).reshape(len(entities), len(days))
+        return series.learned(lines).reshape(starts.shape)
 
     def predict(self, features: Features, states: series.States | None = None) -> Forecasts:
         """Forecasts of all entities at all issue times and horizons, in one batch.

@@ -56,24 +56,25 @@ _AT_ONCE = 8
 class Histories:
     """Pools before the starts of days, each line by itself.
 
-    `offered` [lines, windows] are the `DAYS` before. `answers` [lines, issue times, horizons,
-    quantiles] are the answers at `origins` of the model for all.
+    `starts` [lines] are in windows since the epoch. `offered` [lines, windows] are the `DAYS`
+    before. `answers` [lines, issue times, horizons, quantiles] are the answers at `origins` of the
+    model for all.
     """
 
-    days: NDArray[np.int64]
+    starts: NDArray[np.int64]
     offered: Floats
     answers: Floats
 
 
-def origins(days: NDArray[np.int64]) -> Instants:
-    """Issue times at which both models are weighed for these days: [days, issue times]."""
-    first = -(-(days * DAY - _HELD_DAYS * DAY) // _APART) * _APART
+def origins(starts: NDArray[np.int64]) -> Instants:
+    """Issue times at which both models are weighed for days with these starts: [days, times]."""
+    first = -(-(starts - _HELD_DAYS * DAY) // _APART) * _APART
     return (first[:, None] + _APART * np.arange(_ORIGINS)) * STEP_NS
 
 
 def learned(histories: Histories) -> States:
     """A state for each line: [lines]."""
-    states = np.zeros(len(histories.days), STATE)
+    states = np.zeros(len(histories.starts), STATE)
     with np.errstate(all="ignore"):  # an idle or far too large pool has no model of its own
         for start in range(0, len(states), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
@@ -82,8 +83,8 @@ def learned(histories: Histories) -> States:
 
 
 def _learn(histories: Histories, some: slice, states: States) -> None:
-    days, offered = histories.days[some], histories.offered[some]
-    states["day"] = days
+    starts, offered = histories.starts[some], histories.offered[some]
+    states["start"] = starts
     states["level"] = reduce.mean(offered)
     level = states["level"].astype(np.float64)
     logs = logarithms(offered, level)
@@ -98,10 +99,10 @@ def _learn(histories: Histories, some: slice, states: States) -> None:
         return np.concatenate([np.full((len(logs), lag), np.nan), logs[:, :-lag]], axis=1)
 
     last, *shared = of_issue(at)
-    columns = np.ones((len(days), INPUTS + 2, DAYS * DAY))
+    columns = np.ones((len(starts), INPUTS + 2, DAYS * DAY))
     for column, values in enumerate(shared):
         columns[:, column] = values
-    curves = np.full((len(days), len(DEMAND.horizons_minutes), len(_SHARES)), np.nan)
+    curves = np.full((len(starts), len(DEMAND.horizons_minutes), len(_SHARES)), np.nan)
     weighed = np.zeros(curves.shape[:2])
     for h, horizon in enumerate(DEMAND.horizons_minutes):
         steps = horizon // DEMAND.step_minutes
@@ -171,7 +172,7 @@ def _losses(
     answers = histories.answers[some, :, h]
     offered = histories.offered[some]
     line = np.arange(len(answers))[:, None]
-    begin = origins(histories.days[some]) // STEP_NS - (histories.days[some] * DAY)[:, None]
+    begin = origins(histories.starts[some]) // STEP_NS - histories.starts[some, None]
     known = begin + steps <= 0
     truth = np.where(known, offered[line, np.where(known, begin + steps - 1, -1)], np.nan)
     level = states["level"].astype(np.float64)[:, None, None]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fleetcast.forecast.families import DEMAND
-from fleetcast.forecast.features.demand import DAY, RECENT
+from fleetcast.forecast.features.demand import RECENT
 from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.series.lags import floor, logarithms, of_issue, of_target
 from fleetcast.forecast.series.state import FORTNIGHT_FROM, WEEK_FROM
@@ -29,8 +29,10 @@ def mixed(answers: Floats, recent: Floats, issued_ns: Instants, states: States) 
     time [entities, issue times, `RECENT`]. If a pool's own model has no answer, `answers` stay
     unchanged. Example: with a weight of 0.25, answers of 100 and 200 bytes become 125.
     """
-    days, steps = np.divmod(issued_ns // STEP_NS, DAY)
-    state = states[:, np.searchsorted(states["day"][0], days)]
+    windows = issued_ns // STEP_NS
+    begun = states["start"][:, None] <= windows[:, None]  # [entities, issue times, days]
+    state = np.take_along_axis(states, begun.sum(-1) - 1, axis=1)
+    steps = windows - state["start"]
     with np.errstate(all="ignore"):  # numbers too large to compute with are no answer
         own = _answers(recent, steps, state)
         weight = np.where(np.isfinite(own).all(-1), state["weight"], 0.0)[..., None]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 States: TypeAlias = NDArray[np.void]
-"""Records of `STATE`: [entities, days], days ascending and the same for all entities."""
+"""Records of `STATE`: [entities, days], days ascending."""
 
-LAYOUT = 1
+LAYOUT = 2
 """Number of the fields' layout. A new number means that all states are fitted again."""
 _HORIZONS = len(DEMAND.horizons_minutes)
 _FURTHEST = DAY + max(DEMAND.horizons_minutes) // DEMAND.step_minutes
@@ -28,7 +28,7 @@ FORTNIGHT_FROM = -(FORTNIGHT + 1)
 
 # Numbers of four bytes: a state is some 2,300 bytes.
 _FIELDS: list[Any] = [
-    ("day", "<i4"),
+    ("start", "<i4"),
     ("level", "<f4"),
     ("lowest", "<f4"),
     ("highest", "<f4"),
@@ -42,8 +42,8 @@ _FIELDS: list[Any] = [
 STATE = np.dtype(_FIELDS)
 """The state of a pool on one day. All windows are logarithms.
 
-`day` is counted from the epoch, `level` is the mean in bytes. `lowest` and `highest` are the bounds
-of all windows seen. `week` and `fortnight` are past windows that lags of the day reach.
+`start` is in windows since the epoch, `level` is the mean in bytes. `lowest` and `highest` are the
+bounds of all windows seen. `week` and `fortnight` are past windows that lags of the day reach.
 
 Per horizon: `coefficients` are of the inputs and a constant, NaN if there are too few rows.
 `change` is the least and greatest change from the last value. `errors` are quantiles. `weight` is

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fleetcast.forecast import series
 from fleetcast.forecast.backtest import backtest, score_rows
 from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features, observed
+from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.risk import below
 from fleetcast.forecast.rows import NO_ROWS
 from fleetcast.forecast.series import DAYS as HISTORY_DAYS
@@ -126,7 +128,7 @@ class Hindsight:
         asked_ns = last_ns - back * every * MINUTE_NS
         first_ns = int(asked_ns[0])
         if forecaster.is_mixed:  # models of pools are fitted to more than what features look at
-            first_ns -= HISTORY_DAYS * _DAY_NS - family.history_minutes * MINUTE_NS
+            first_ns -= (HISTORY_DAYS + 1) * _DAY_NS - family.history_minutes * MINUTE_NS
         entities = rows_before(plane, family, entity_ids, last_ns, first_ns)
         scores = backtest(forecaster, entities, asked_ns, lambda _: None).scores if entities else {}
         return HindsightScores(
@@ -181,18 +183,21 @@ def _states(
 ) -> States | None:
     """States of pools on each day, fitted as the service fits them [pools, days].
 
-    `None` for a model that is not mixed.
+    Several pools have one issue time. `None` for a model that is not mixed.
     """
     if not forecaster.is_mixed:
         return None
+    days = np.stack([series.starts(entity_id, issued_ns) for entity_id in entity_ids])
     fitted = [
         np.concatenate(
             [
-                forecaster.learned(rows, np.array([day]))
-                for _, rows in history_of(plane, forecaster.family, entity_ids, day * _DAY_NS)
+                forecaster.learned(rows, begun[some, None])
+                for some, rows in history_of(
+                    plane, forecaster.family, entity_ids, (begun * STEP_NS).tolist()
+                )
             ]
         )
-        for day in np.unique(issued_ns // _DAY_NS).tolist()
+        for begun in days.T
     ]
     return np.concatenate(fitted, axis=1)
 

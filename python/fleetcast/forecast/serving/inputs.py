@@ -106,18 +106,19 @@ def features_of(
 
 
 def history_of(
-    plane: Plane, family: Family, entity_ids: Sequence[str], day_ns: int
-) -> Iterator[tuple[int, list[Rows]]]:
-    """Yields rows that states of pools are fitted to: the first pool's index, and some pools' rows.
+    plane: Plane, family: Family, entity_ids: Sequence[str], days_ns: Sequence[int]
+) -> Iterator[tuple[slice, list[Rows]]]:
+    """Yields rows that states of pools are fitted to, for days that begin at `days_ns` [entities].
 
-    Raises `StoreError`.
+    Yields the places of some pools, and their rows. Raises `StoreError`.
     """
-    start_ns = day_ns - HISTORY_DAYS * 1440 * MINUTE_NS
-    first = 0
-    for some in _chunks(entity_ids, _POOLS_AT_ONCE):
-        rows = _rows(plane, family, some, start_ns, day_ns, (family.target,))
-        yield first, [rows.get(entity_id, NO_ROWS) for entity_id in some]
-        first += len(some)
+    for first in range(0, len(entity_ids), _POOLS_AT_ONCE):
+        some = slice(first, first + _POOLS_AT_ONCE)
+        start_ns = min(days_ns[some]) - HISTORY_DAYS * 1440 * MINUTE_NS
+        rows = _rows(
+            plane, family, entity_ids[some], start_ns, max(days_ns[some]), (family.target,)
+        )
+        yield some, [rows.get(entity_id, NO_ROWS) for entity_id in entity_ids[some]]
 
 
 def truths_of(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.families import DEMAND
-from fleetcast.forecast.features.demand import DAY
+from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.series import STATE, decoded, encoded
+from fleetcast.forecast.series import starts as starts_of
 from fleetcast.forecast.series.state import LAYOUT
 from fleetcast.forecast.serving.clock import content
 from fleetcast.forecast.serving.inputs import history_of
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 FITS_MAX = 500
 """States that one request may have fitted: some ten seconds of its lease."""
-_DAY_NS = DAY * DEMAND.step_ns
 
 
 def is_fitted(records: Records, entity: EntityKey, release: Release, issued_ns: int) -> bool:
     """Returns true if the state of an entity for this day is kept."""
-    return records.get("series", _key(entity, release.sha256, issued_ns)) is not None
+    key = _key(entity, release.sha256, _start(entity, issued_ns))
+    return records.get("series", key) is not None
 
 
 class SeriesStates:
@@ -64,12 +64,12 @@ class SeriesStates:
         """
         if not forecaster.is_mixed:
             return None
-        day = self._issued_ns // _DAY_NS
+        starts = [_start(self._entities[index], self._issued_ns) for index in mine]
         states = np.zeros((len(mine), 1), STATE)
-        states["day"] = day
+        states["start"][:, 0] = starts
         version = forecaster.metadata.sha256
         wanted = {
-            place: _key(self._entities[index], version, self._issued_ns)
+            place: _key(self._entities[index], version, starts[place])
             for place, index in enumerate(mine)
             if usable[place]
         }
@@ -81,14 +81,19 @@ class SeriesStates:
                 states[place] = decoded([self._plane.unseal(content(record))])[0]
         missing = [place for place, record in held.items() if record is None]
         entity_ids = [self._entities[mine[place]].entity_id for place in missing]
-        for start, rows in history_of(self._plane, self._family, entity_ids, day * _DAY_NS):
-            learned = forecaster.learned(rows, np.array([day]))
-            for place, state in zip(missing[start : start + len(rows)], learned, strict=True):
+        days_ns = [starts[place] * STEP_NS for place in missing]
+        for some, rows in history_of(self._plane, self._family, entity_ids, days_ns):
+            places = missing[some]
+            learned = forecaster.learned(rows, np.array([[starts[place]] for place in places]))
+            for place, state in zip(places, learned, strict=True):
                 states[place] = state
                 self.sealed[wanted[place]] = self._plane.seal(encoded(state[0]))
         return states
 
 
-def _key(entity: EntityKey, sha256: str, issued_ns: int) -> bytes:
-    day = (issued_ns // _DAY_NS).to_bytes(4, "big")
-    return entity.key + bytes.fromhex(sha256[:16]) + bytes([LAYOUT]) + day
+def _start(entity: EntityKey, issued_ns: int) -> int:
+    return int(starts_of(entity.entity_id, np.array([issued_ns]))[0])
+
+
+def _key(entity: EntityKey, sha256: str, start: int) -> bytes:
+    return entity.key + bytes.fromhex(sha256[:16]) + bytes([LAYOUT]) + start.to_bytes(4, "big")
