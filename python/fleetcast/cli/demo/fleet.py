@@ -33,7 +33,14 @@ _POOL_STEP = timedelta(minutes=15)
 _POOL_STEPS = 8 * 96
 _SEED = 20_260_101
 _EARTH_KM = 6371.0
-_ORBIT_KM = 550.0
+_ORBIT_KM = 20_200.0
+_ORBIT_MINUTES = 720
+_PASS_MINUTES = 480
+_PASS_DEG = 120.0
+_ACROSS_DEG = 4.0
+"""How far from its zenith a link sees a satellite pass, by rank of the link."""
+_ZENITH_DB = 0.5
+"""Loss in the air straight above."""
 _CAPACITY_BYTES = 13_000_000_000
 
 
@@ -78,19 +85,16 @@ def record(
 
 
 def _link(time: datetime, minute: float, rank: int, noise: random.Random) -> Record:
-    phase = 2 * math.pi * (minute / 96 + rank / len(LINKS))
-    elevation = 45 + 30 * math.sin(phase)
-    sine = math.sin(math.radians(elevation))
-    radius = _EARTH_KM + _ORBIT_KM
-    reach = math.sqrt((_EARTH_KM * sine) ** 2 + radius**2 - _EARTH_KM**2) - _EARTH_KM * sine
+    elevation, azimuth, reach = _look(minute, rank)
     wet_minutes = max(0.0, minute - (_LINK_MINUTES - _FADE_MINUTES))
     rain_db = min(_FADE_DB_PER_MINUTE * wet_minutes, _FADE_DB_MAX)
     fade_db = rain_db if LINKS[rank] == FADING_LINK else 0.0
-    snr_db = 24 - 20 * math.log10(reach / _ORBIT_KM) - fade_db + noise.gauss(0, 0.3)
+    air_db = _ZENITH_DB / math.sin(math.radians(elevation))
+    snr_db = 24 - 20 * math.log10(reach / _ORBIT_KM) - air_db - fade_db + noise.gauss(0, 0.3)
     fields: dict[str, object] = {
         "snr_db": round(snr_db, 2),
         "elevation_deg": round(elevation, 3),
-        "azimuth_deg": round(math.degrees(phase) % 360, 3),
+        "azimuth_deg": round(azimuth, 3),
         "slant_range_km": round(reach, 3),
         "frequency_ghz": 11.7,
         "bandwidth_mhz": 250.0,
@@ -100,8 +104,25 @@ def _link(time: datetime, minute: float, rank: int, noise: random.Random) -> Rec
     return record("link", time, tags, fields)
 
 
+def _look(minute: float, rank: int) -> tuple[float, float, float]:
+    """Elevation and azimuth in degrees, and distance in km, of the satellite that a link follows.
+
+    The satellite passes from west to east. When it sets, the next satellite rises.
+    """
+    passed = (minute / _PASS_MINUTES + rank / len(LINKS)) % 1
+    along = math.radians(_PASS_DEG * (passed - 0.5))
+    across = math.radians(_ACROSS_DEG * (rank + 1))
+    radius = _EARTH_KM + _ORBIT_KM
+    east = radius * math.sin(along) * math.cos(across)
+    north = radius * math.sin(across)
+    up = radius * math.cos(along) * math.cos(across) - _EARTH_KM
+    reach = math.hypot(east, north, up)
+    azimuth = math.degrees(math.atan2(east, north)) % 360
+    return math.degrees(math.asin(up / reach)), azimuth, reach
+
+
 def _satellite(time: datetime, minute: float, rank: int) -> Record:
-    turn = 2 * math.pi * (minute / 96 + rank / len(SATELLITES))
+    turn = 2 * math.pi * (minute / _ORBIT_MINUTES + rank / len(SATELLITES))
     longitude = (math.degrees(turn) - minute / 4 + 180) % 360 - 180
     fields: dict[str, object] = {
         "lat": round(53 * math.sin(turn), 4),
