@@ -8,6 +8,7 @@ import pytest
 
 from fleetcast.cli.main import run
 from fleetcast.errors import OperatorError
+from fleetcast.forecast.alarms import adapted
 from fleetcast.forecast.outages import WITHIN, Watch, report, watch
 from fleetcast.forecast.rows import Rows
 
@@ -95,7 +96,7 @@ def test_noise_is_no_better_than_the_last_value_of_noise():
     assert found.forecasts["model"].false_alarms < 2
 
 
-def test_outages_after_the_calibration_change_neither_weights_nor_levels():
+def test_outages_after_the_calibration_change_neither_weights_nor_first_levels():
     """Judged on another second day the same warnings of the first day come out."""
     first, second = links(20), links(20, seed=9)
     both = [
@@ -116,6 +117,40 @@ def test_outages_after_the_calibration_change_neither_weights_nor_levels():
     changed, short = report(both, 5, until), report(cut, 5, until)
     assert short.forecasts["model"].outages == 0
     assert changed.forecasts["model"].outages == 20
+
+
+def rain(days=6, count=30):
+    """Issue times and scores of links that stay up, with larger scores in the second half."""
+    issued = np.arange(0, days * 1440, 5)
+    scores = np.random.default_rng(1).normal(size=(count, len(issued)))
+    return np.tile(issued, (count, 1)), scores + 2.0 * (issued >= days * 720)
+
+
+def levels_of(issued, scores, down, first):
+    start, expected = (2 * 1440, first), 1 / 288
+    args = (list(each) for each in (issued, scores, down))
+    return np.array(adapted(*args, start, within_minutes=WITHIN, expected=expected))
+
+
+def test_the_level_of_alarm_goes_up_until_false_alarms_are_as_many_as_expected():
+    issued, scores = rain()
+    first = float(np.quantile(scores[:, :864], 1 - 1 / 288))
+    levels = levels_of(issued, scores, np.zeros(scores.shape, bool), first)
+    last_day = scores[:, -288:]
+    assert (last_day >= first).sum(1).mean() > 30
+    assert 0.5 < (last_day >= levels[:, -288:]).sum(1).mean() < 2
+
+
+def test_a_level_of_alarm_knows_outcomes_only_after_their_half_hour():
+    issued, scores = rain()
+    down = np.zeros(scores.shape, bool)
+    levels = levels_of(issued, scores, down, 2.5)
+    assert (levels[:, : 2 * 288] == 2.5).all()
+    assert len(np.unique(levels[0])) > 100
+    now = 4 * 288
+    down[:, now - WITHIN // 5 :] = True
+    known = levels_of(*(each[:, :now] for each in (issued, scores, down)), 2.5)
+    assert np.array_equal(known, levels[:, :now])
 
 
 def test_without_an_outage_to_calibrate_by_it_says_so():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fleetcast.errors import OperatorError
+from fleetcast.forecast.alarms import adapted
 from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import reduce
 from fleetcast.forecast.features.minutes import averaged
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 WITHIN = 30
 """Minutes ahead in which a warning must come before an outage."""
-FALSE_ALARMS_MAX = 1.0
-"""Most false alarms a day of a link that is up.
+FALSE_ALARMS = 1.0
+"""False alarms a day of a link that is up.
 
-The level of alarm is the lowest that keeps to this number.
+The first level of alarm is the lowest that raises no more, and later levels keep near this number.
 """
 _DAY = 1440
 _WEEK = 7 * _DAY
@@ -149,8 +150,9 @@ def _signs(quantiles: Floats, level: Floats, last: Floats) -> Floats:
 def report(watches: Sequence[Watch], step_minutes: float, until_ns: int) -> OutageReport:
     """Missed outages, false alarms and lead times of forecasts and of the last value.
 
-    Issue times before `until_ns` calibrate the weights of signs and the levels of alarm. Later
-    issue times are judged. Raises `OperatorError` if the earlier issue times do not suffice.
+    Issue times before `until_ns` calibrate the weights of signs and the first levels of alarm.
+    Later issue times are judged, and the levels follow the outcomes that are known. Raises
+    `OperatorError` if the earlier issue times do not suffice.
     """
     until = until_ns // MINUTE_NS
     before = [one.issued < until for one in watches]
@@ -161,9 +163,19 @@ def report(watches: Sequence[Watch], step_minutes: float, until_ns: int) -> Outa
     lines, judged = {}, {}
     for who in ("model", "last_value"):
         scores = [risk(one.signs) if who == "model" else -one.margin for one in watches]
-        alarm = _alarm_level(watches, scores, before, step_minutes)
+        level = _alarm_level(watches, scores, before, step_minutes)
+        expected = FALSE_ALARMS * step_minutes / _DAY
+        alarms = adapted(
+            [one.issued for one in watches],
+            scores,
+            [one.down for one in watches],
+            (until, level),
+            within_minutes=WITHIN,
+            expected=expected,
+        )
         parts = [~part for part in before]
-        counts = [_Count.of(*each, alarm) for each in zip(watches, scores, parts, strict=True)]
+        each = zip(watches, scores, parts, alarms, strict=True)
+        counts = [_Count.of(*one) for one in each]
         judged[who] = counts
         lines[who] = _line(counts, parts, step_minutes)
     fewer = _fewer(judged["model"], judged["last_value"])
@@ -179,7 +191,9 @@ class _Count:
     false: int
 
     @classmethod
-    def of(cls, one: Watch, scores: Floats, part: NDArray[np.bool_], alarm: float) -> _Count:
+    def of(
+        cls, one: Watch, scores: Floats, part: NDArray[np.bool_], alarm: float | Floats
+    ) -> _Count:
         raised = np.flatnonzero(part & (scores >= alarm))
         at = one.issued[raised]
         own = np.flatnonzero(part)
@@ -243,7 +257,7 @@ def _alarm_level(
 ) -> float:
     """The lowest level that gives no more than the permitted false alarms."""
     known = np.concatenate([s[part] for s, part in zip(scores, before, strict=True)])
-    allowed = FALSE_ALARMS_MAX * len(known) * step_minutes / _DAY
+    allowed = FALSE_ALARMS * len(known) * step_minutes / _DAY
     found = float(np.max(known))
     for level in np.quantile(known, 1 - np.geomspace(1e-4, 0.5, _LEVELS)).tolist():
         each = zip(watches, scores, before, strict=True)
