@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -54,7 +55,7 @@ NO_ROWS = Rows(NO_INSTANTS, {})
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Joins samples of one entity that were read in parts.
+    """Joins samples of one entity that were read in parts, each with rows.
 
     Rows of one instant are in the order of the parts.
     """
@@ -64,11 +65,14 @@ def joined(parts: Sequence[Rows]) -> Rows:
     times = np.concatenate([rows.times_ns for rows in parts])
     fields = {
         name: np.concatenate(
-            [rows.fields.get(name, np.full(len(rows.times_ns), np.nan)) for rows in parts]
+            [
+                rows.fields[name] if name in rows.fields else np.full(len(rows.times_ns), np.nan)
+                for rows in parts
+            ]
         )
         for name in names
     }
-    if (np.diff(times) < 0).any():
+    if any(later.times_ns[0] < rows.times_ns[-1] for rows, later in pairwise(parts)):
         order = np.argsort(times, kind="stable")
         times, fields = times[order], {name: values[order] for name, values in fields.items()}
     return Rows(times, fields)
