@@ -113,6 +113,53 @@ def test_geometry_is_carried_on_from_how_the_satellite_moved():
     assert np.isnan(found[view(SNR).index("path_loss_60m")])  # nobody told a range
 
 
+def passes(of_elevation):
+    """A link whose satellite rises for two hours of six, and sets, until two hours before noon."""
+    phase = np.arange(-2 * 1440, 0) % 360
+    up = np.flatnonzero(phase < 120)
+    elevation = 60 - np.abs(phase[up] - 60.0)
+    values = {"snr_db": of_elevation(elevation), "elevation_deg": elevation}
+    times = NOON + (up - 2 * 1440) * MINUTE
+    return Rows(times, {**values, "azimuth_deg": np.full(len(up), 90.0)})
+
+
+def test_a_link_remembers_its_curve_over_elevation():
+    rising = NOON - 6 * 60 * MINUTE + 21 * MINUTE  # at 20 degrees
+    found = features(SNR, [passes(lambda deg: 30 + deg / 4)], np.array([rising])).matrix[0, 0]
+
+    def column(name):
+        return found[view(SNR).index(name)]
+
+    assert column("curve_15m") == pytest.approx(30 + 35 / 4, abs=0.4)
+    assert column("curve_change_15m") == pytest.approx(15 / 4, abs=0.4)
+    assert column("curve_moved_15m") == pytest.approx(30 + 35 / 4, abs=0.4)
+    assert column("curve_offset") == pytest.approx(0, abs=0.2)
+    assert 0.3 < column("curve_support_15m") < 0.8
+    assert column("curve_spread_15m") < 0.6
+
+
+def test_a_curve_leaves_out_the_newest_two_hours():
+    rows = passes(lambda deg: deg)
+    rising = NOON - 6 * 60 * MINUTE + 21 * MINUTE
+    own = (rows.times_ns >= rising - 120 * MINUTE) & (rows.times_ns < rising)
+    louder = {**rows.fields, "snr_db": rows.fields["snr_db"] + 3.0 * own}
+    before, after = (
+        features(SNR, [Rows(rows.times_ns, fields)], np.array([rising])).matrix[0, 0]
+        for fields in (rows.fields, louder)
+    )
+    column = view(SNR).index
+    assert after[column("curve_30m")] == before[column("curve_30m")]
+    offsets = (each[column("curve_offset")] for each in (before, after))
+    assert -np.subtract(*offsets) == pytest.approx(3.0)
+
+
+def test_a_link_without_a_direction_has_no_curve():
+    found = features(SNR, [link(range(-1440, 0))], np.array([NOON])).matrix[0, 0]
+    curve = [i for i, each in enumerate(view(SNR).features) if each.name.startswith("curve")]
+    assert len(curve) == 21
+    assert np.isnan(found[curve]).all()
+
+
 def test_the_id_of_a_view_follows_its_content():
     one = Feature("a", "dB", "15m", "level")
     views = [

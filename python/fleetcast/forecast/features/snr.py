@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from fleetcast.forecast.families import MINUTE_NS, SNR
-from fleetcast.forecast.features import reduce
+from fleetcast.forecast.features import curve, reduce
 from fleetcast.forecast.features.minutes import BLOCK, HOUR, averaged
 from fleetcast.forecast.features.path import paths
 from fleetcast.forecast.features.view import (
@@ -92,7 +92,10 @@ def _view() -> FeatureView:
     ]
     for h in SNR.horizons_minutes:
         features += _horizon_features(h)
-    features.append(Feature("elevation", "deg", "orbit, or 30m of passes before", "angle"))
+    features += [
+        Feature("elevation", "deg", "orbit, or 30m of passes before", "angle"),
+        curve.OFFSET,
+    ]
     return FeatureView("snr", tuple(features))
 
 
@@ -108,6 +111,7 @@ def _horizon_features(h: int) -> list[Feature]:
         Feature(f"same_time_{h}m", "dB", "mean change between hours, 2d to 6d", "change"),
         Feature(f"elevation_{h}m", "deg", "orbit, or 30m of passes before", "angle"),
         Feature(f"path_loss_{h}m", "dB", "orbit, or 30m of passes before", "change"),
+        *curve.of_horizon(h),
     ]
 
 
@@ -149,6 +153,8 @@ def features(
     hours = _hours(entities, now)
     columns += _week(hours)
     here, there = paths(entities, issued_ns, tracks)
+    path_deg = np.concatenate([here.elevation_deg[..., None], there.elevation_deg], axis=-1)
+    own, offset = curve.columns(entities, minutes, first, now, path_deg)
     for index, h in enumerate(SNR.horizons_minutes):
         columns += [
             *_errors(blocks, now - first, h),
@@ -156,8 +162,9 @@ def features(
             _same_time(hours, now, h),
             there.elevation_deg[..., index],
             20 * np.log10(there.range_km[..., index] / here.range_km),
+            *np.moveaxis(own[:, :, index], -1, 0),
         ]
-    columns.append(here.elevation_deg)
+    columns += [here.elevation_deg, offset]
     matrix = np.stack(columns, axis=-1)
     context = reduce.windows(minutes, now - first, SNR.context_steps)
     return Features(issued_ns, matrix, _codes(hour), context)

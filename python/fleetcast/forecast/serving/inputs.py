@@ -10,6 +10,7 @@ import polars as pl
 
 from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import Features, features, observed_at
+from fleetcast.forecast.features.curve import ELEVATION
 from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
 from fleetcast.forecast.features.snr import minutes_from_ns
 from fleetcast.forecast.rows import NO_ROWS, Rows, joined
@@ -41,18 +42,19 @@ def rows_before(
     """All rows that forecasts use, issued from `first_issued_ns` to `issued_ns`.
 
     Entities without rows are left out. Without `first_issued_ns` there is one issue time. A link's
-    signal is means of minutes, and earlier means of hours. All other fields are as they were sent.
-    Raises `StoreError`.
+    signal is means of minutes, and earlier means of hours. Its elevation is means of minutes, and
+    for the last half hour as it was sent, like its other fields. Raises `StoreError`.
     """
     first_ns = issued_ns if first_issued_ns is None else first_issued_ns
     start_ns = first_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
     if family is not SNR:
         return _rows(plane, family, entity_ids, start_ns, issued_ns, family.fields)
     signal, since_ns = (family.target,), minutes_from_ns(first_ns)
+    curve = (family.target, ELEVATION)
     path_ns = first_ns - PATH_MINUTES * MINUTE_NS
     parts = (
         _rows(plane, family, entity_ids, start_ns, since_ns, signal, "1h"),
-        _rows(plane, family, entity_ids, since_ns, issued_ns, signal, "1m"),
+        _rows(plane, family, entity_ids, since_ns, issued_ns, curve, "1m"),
         _rows(plane, family, entity_ids, path_ns, issued_ns, _PATH_FIELDS),
     )
     return {

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENSEMBLE = 4
 """Networks whose heads are averaged: steadier than one network, and all fit into 100 KB."""
-RECIPES = {SNR: Recipe(decay=0.5), DEMAND: Recipe()}
+RECIPES = {SNR: Recipe(width=58, decay=0.5), DEMAND: Recipe()}
 """More decay makes bands hold more alike on different links, and uses each input less."""
 _TIE = 1e-3
 """A truth so near to no bytes, on a logarithmic scale, counts as none."""

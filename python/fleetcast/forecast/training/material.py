@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 
 _MANY = 500
 """A set with more entities than this gives fewer samples of each entity."""
-# Name, generator, entities, and the first and last minute in which issue times are drawn.
+# Name, generator, entities, the first and last minute in which issue times are drawn, and the share
+# in learning. Satellites count twice, because no real set that may be learned from has any.
 _SIMULATED = {
     SNR: (
-        ("satellites on circular orbits, simulated", moving_links, 600, 0, 2 * 1440 + 720),
-        ("links that stay, simulated", fixed_links, 300, 30, 9 * 1440),
+        ("satellites on circular orbits, simulated", moving_links, 1500, 0, 2 * 1440 + 720, 2.0),
+        ("links that stay, simulated", fixed_links, 300, 30, 9 * 1440, 1.0),
     ),
     DEMAND: (
-        ("smooth pools, simulated", smooth_pools, 300, 7 * 1440, 28 * 1440),
-        ("bursty pools, simulated", bursty_pools, 300, 7 * 1440, 28 * 1440),
+        ("smooth pools, simulated", smooth_pools, 300, 7 * 1440, 28 * 1440, 1.0),
+        ("bursty pools, simulated", bursty_pools, 300, 7 * 1440, 28 * 1440, 1.0),
     ),
 }
 _SIMULATED_START_NS = 1_700_006_400_000_000_000
@@ -93,11 +94,11 @@ def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int)
 
 
 def _simulate(material: Material, family: Family, seed: int) -> None:
-    for name, make, count, first_minutes, minutes in _SIMULATED[family]:
+    for name, make, count, first_minutes, minutes, share in _SIMULATED[family]:
         span = Span(_SIMULATED_START_NS, _SIMULATED_START_NS + minutes * MINUTE_NS)
         issued = Span(span.start_ns + first_minutes * MINUTE_NS, span.end_ns)
         entities = make(span, count, seed)
         samples = sampled(family, entities, drawn(issued, family.step_ns, 250, seed))
         held = samples.entity % _SIMULATED_HELD == 0
-        material.learn.append(Part(name, samples.where(~held), 1.0))
+        material.learn.append(Part(name, samples.where(~held), share))
         material.calibrate.append(Part(name, samples.where(held), _HELD_SHARE))

@@ -61,6 +61,8 @@ def _link(dice: np.random.Generator, span: Span) -> Rows:
     wander = wandering(dice, len(times), dice.uniform(0.05, 0.6), dice.uniform(5, 120))
     rough = 1 + dice.uniform(0, 4) * np.exp(-elevation / dice.uniform(5, 20))
     noise = dice.normal(size=len(times)) * dice.uniform(0.02, 0.4) * rough
+    # Echoes from near the antenna change within minutes.
+    noise += wandering(dice, len(times), dice.uniform(0, 0.4), dice.uniform(1, 5)) * rough
     level = (
         dice.uniform(5, 50)
         - 20 * np.log10(range_km / max(range_km.min(initial=np.inf), 1.0))
