@@ -128,17 +128,13 @@ def _query(line: bytes, names: RowNames, file: WorkloadFile | None) -> TimedQuer
             "end": str() | int() as end,
             **rest,
         } if not rest and entities and all(isinstance(each, str) for each in entities):
-            span = (_time_of(time) + moved_ns for time in (start, end))
+            try:
+                span = [time_ns(time) + moved_ns for time in (start, end)]
+            except (TypeError, ValueError):
+                _refuse("its start or end is no time")
             return TimedQuery("window", _stored_as(measurement, known), tuple(entities), *span)
     message = f"is no query: there are {', '.join(_NAMES)}, each with the members of its kind"
     raise ValueError(message)
-
-
-def _time_of(time: str | int) -> int:
-    try:
-        return time_ns(time)
-    except (TypeError, ValueError):
-        _refuse("its start or end is no time")
 
 
 def _stored_as(measurement: str, known: Mapping[str, str]) -> str:

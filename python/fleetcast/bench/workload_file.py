@@ -124,11 +124,14 @@ def read_once(path: Path, rows_max: int, now_ns: int) -> WorkloadFile:
     return file
 
 
-def _kept(found: Iterable[FileRecord], left_out: Counter[str]) -> Iterator[SentRow]:
+def _kept(found: Iterable[FileRecord | None], left_out: Counter[str]) -> Iterator[SentRow]:
     """Yields the records that can be written as rows, and counts those that cannot."""
     # Two rows of one entity and time would have no order on several connections.
     known = set()
     for record in found:
+        if record is None:
+            left_out["rows without fields, or older than the year 2000"] += 1
+            continue
         left_out["fields that are no numbers"] += record.other_fields
         entity = next((name for name in _ENTITY_TAGS if record.tags.get(name)), None)
         if entity is None:
