@@ -6,8 +6,16 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import structlog
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.errors import OperatorError, StoreDamaged, StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+logger = structlog.get_logger(__name__)
 
 
 @contextmanager
@@ -27,3 +35,38 @@ def background(
     finally:
         stopped.set()
         thread.join(patience_seconds)
+
+
+def repeating(
+    name: str,
+    do: Callable[[], object],
+    seconds: float,
+    failure: str,
+    *,
+    at_end: bool = False,
+    patience_seconds: float | None = None,
+) -> AbstractContextManager[None]:
+    """Calls `do` in a thread every `seconds` until the end of the block; `at_end` once more then.
+
+    An error is logged under the words of `failure`, and the next call comes as usual.
+    """
+
+    def work(stopped: threading.Event) -> None:
+        while not stopped.wait(seconds):
+            attempt(failure, do)
+        if at_end:
+            attempt(failure, do)
+
+    return background(name, work, patience_seconds=patience_seconds)
+
+
+def attempt(failure: str, do: Callable[[], object]) -> None:
+    """Calls `do`, and logs its error under the words of `failure`."""
+    try:
+        do()
+    except StoreDamaged as error:
+        logger.error(failure, problem=str(error))  # noqa: TRY400 - the message says all
+    except (StoreError, ControlStoreUnavailable, OperatorError, OSError, ValueError) as error:
+        logger.warning(failure, problem=str(error))
+    except BaseException:  # a panic of the engine is no Exception, and must not end the work
+        logger.exception(failure)

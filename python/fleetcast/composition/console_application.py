@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import KEY_PEPPER, ConsoleSessions, Operators
 from fleetcast.admin.processes import process_list
-from fleetcast.composition.background import background
+from fleetcast.composition.background import repeating
 from fleetcast.composition.findings import Findings
 from fleetcast.composition.loading import loaded_once
 from fleetcast.composition.shared_settings import Live
@@ -33,9 +33,7 @@ from fleetcast.surface.planes import TenantPlanes
 from fleetcast.surface.services import SurfaceServices
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
 
     from fleetcast.admin.readiness import Readiness
     from fleetcast.admin.tenant_gauges import TenantGauges
@@ -95,19 +93,13 @@ def console_application(
         evaluator=_evaluator(directory, stores, settings, counters),
         hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
     )
-    with _looking(records, day, refusals, keys):
+
+    def look() -> None:
+        for history in (records, day, refusals, keys):
+            history.look()
+
+    with repeating("history", look, STEP_SECONDS, "the counters are not read"):
         yield ConsoleApp(services)
-
-
-def _looking(*histories: History) -> AbstractContextManager[None]:
-    """Adds to histories of counters until the end of the block."""
-
-    def run(stopped: threading.Event) -> None:
-        while not stopped.wait(STEP_SECONDS):
-            for history in histories:
-                history.look()
-
-    return background("history", run)
 
 
 def _evaluator(

@@ -8,6 +8,7 @@ import threading
 import time
 from functools import partial
 
+from fleetcast.composition.background import repeating
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.installation.backend import stores_of
@@ -15,11 +16,11 @@ from fleetcast.maintenance.crash_notes import CrashNotes
 from fleetcast.maintenance.housekeeping import Housekeeping
 from fleetcast.maintenance.node_upkeep import node_upkeep
 from fleetcast.maintenance.stores import Maintenance
-from fleetcast.maintenance.usage_upkeep import storing_usage
 from fleetcast.metrics import AccountRequests, Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_alive, report_ready
 
 _ROUND_SECONDS = 1.0
+_USAGE_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for checking if upkeep is due
 _NICENESS = 10  # requests go first
 
@@ -52,7 +53,9 @@ def main() -> None:
             closing_unused(engine),
             housekeeping.running(),
             node_upkeep(stores, counters),
-            storing_usage(usage),
+            # The supervisor reads no file of the control store: a file that is cut while it is read
+            # ends the process, and the end of the supervisor is the end of the service.
+            repeating("usage", usage.flush, _USAGE_SECONDS, "usage is not stored", at_end=True),
         ):
             due_at = 0.0
             while not stopped.is_set():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from fleetcast.composition.background import repeating
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
@@ -23,7 +24,6 @@ from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory
 from fleetcast.security.master_key import load_master_key, refuse_exposed_key
-from fleetcast.supervisor.audit_lines import repeating_audit_lines
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
 from fleetcast.supervisor.inherited_sockets import take_inherited
@@ -36,13 +36,15 @@ from fleetcast.supervisor.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.lock import HeldLock
-    from fleetcast.installation.stores import Stores
+    from fleetcast.installation.stores import Follower, Stores
 
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
+_FOLLOW_SECONDS, _FOLLOW_PATIENCE_SECONDS = 1.0, 10.0
 _ADDRESSES = ("http", "grpc", "grpc_ca", "admin", "adapters")
 _LOOK_SECONDS = 1.0  # how late a changed settings file may be noticed
 
@@ -82,7 +84,7 @@ def serve(
         )
         _finish_with(stores, configuration)
         counters = Counters(Shared(configuration.counters_fd))
-        stack.enter_context(repeating_audit_lines(stores.follower()))
+        stack.enter_context(_repeating_audit_lines(stores.follower()))
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)
@@ -97,6 +99,21 @@ def serve(
             notices.stopping()
             state.enter("stopping", table.ready)
             _stop(processes, signals)
+
+
+def _repeating_audit_lines(follower: Follower) -> AbstractContextManager[None]:
+    """Repeats in this log the audit lines that commands wrote, and once more at the end.
+
+    A thread does so, because a disk that hangs must not delay the restart of children.
+    """
+    return repeating(
+        "audit",
+        follower.follow,
+        _FOLLOW_SECONDS,
+        "audit lines are not repeated",
+        at_end=True,
+        patience_seconds=_FOLLOW_PATIENCE_SECONDS,
+    )
 
 
 def _finish_with(stores: Stores, configuration: ChildConfiguration) -> None:
