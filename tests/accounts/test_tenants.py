@@ -46,7 +46,8 @@ def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, id
     first = tenants.create("acme")
     text, _ = issue()
     engine.plane(first.account_id, "acme")
-    tenants.delete("acme")
+    with tenants.deleting("acme") as deleted:
+        engine.destroy_plane(deleted.account_id)
     with pytest.raises(StoreMissing):
         engine.plane(first.account_id, "acme")
     with pytest.raises(InvalidKey):
@@ -58,26 +59,28 @@ def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, id
         identify(text)
 
 
-def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenants, engine, issue):
+def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(tenants, engine, issue):
     created = tenants.create("acme")
     issue()
 
-    class Interrupted:
-        def destroy_plane(self, account_id):
-            engine.destroy_plane(account_id)
+    def interrupted():
+        with tenants.deleting("acme") as deleted:
+            engine.destroy_plane(deleted.account_id)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Tenants(store, Interrupted()).delete("acme")
+        interrupted()
     assert tenants.get("acme").status == "disabled"
-    assert tenants.delete("acme").account_id == created.account_id
+    with tenants.deleting("acme") as deleted:
+        assert deleted.account_id == created.account_id
     assert tenants.all() == []
 
 
 def test_unknown_tenants_and_attributes_are_refused(tenants):
-    for use in (tenants.get, tenants.delete):
-        with pytest.raises(OperatorError, match="no tenant"):
-            use("acme")
+    with pytest.raises(OperatorError, match="no tenant"):
+        tenants.get("acme")
+    with pytest.raises(OperatorError, match="no tenant"), tenants.deleting("acme"):
+        pytest.fail("it is unknown")
     tenants.create("acme")
     with pytest.raises(OperatorError, match="plan"):
         tenants.change("acme", plan="gold")

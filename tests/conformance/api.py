@@ -15,6 +15,7 @@ from fleetcast.accounts import Keys
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.erasing import erase
 from fleetcast.installation.opening import opened
 from tests.http.client import Client, Response
 from tests.key_text import id_of
@@ -138,7 +139,7 @@ class _Heard:
 
         def made(*arguments: object, **options: object) -> object:
             result = method(*arguments, **options)
-            if name in {"change", "delete"}:
+            if name == "change":
                 time.sleep(HEARD_SECONDS)
             return result
 
@@ -194,9 +195,13 @@ class Accounts:
         engine.plane(account_id, tenant.name).write_json(encode_records(records), now_ns=now_ns)
         engine.release(account_id)
 
+    def delete(self, tenant: Tenant) -> None:
+        self.forget(tenant)
+        self.be_heard()
+
     def forget(self, tenant: Tenant) -> None:
         """Deletes a tenant that nobody asks for again."""
-        self._installation.tenants.delete(tenant.name)
+        erase(DataDirectory(self.data), self._installation, tenant.name)
 
     def revoke(self, key: str) -> None:
         self._installation.keys.revoke(id_of(key))

@@ -97,7 +97,7 @@ def test_b17_a_key_without_its_tenant_is_404(service, accounts, tenant):
 def test_b17_a_deleted_tenant_takes_its_keys_along_and_its_name_is_free(service, accounts):
     tenant = accounts.tenant("short-lived")
     tenant.write(record(at(1)))
-    accounts.tenants.delete(tenant.name)
+    accounts.delete(tenant)
     for answer in everywhere(service, tenant.key):
         assert refusal(answer) == NO_KEY
     again = accounts.tenant("short-lived")

@@ -282,7 +282,8 @@ def test_a_deleted_tenant_holds_and_fails_no_more(house, held):
     house.write()
     house.look()
     assert (held(), house.shown("fleetcast_upkeep_failing", "beta")) == (1, 1)
-    house.tenants.delete("beta")
+    with house.tenants.deleting("beta") as tenant:
+        house.engine.destroy_plane(tenant.account_id)
     house.look()
     names = ("tenant_expiry_held", "upkeep_failing", "upkeep_failing_since_time_seconds")
     assert [house.shown(f"fleetcast_{name}", "beta") for name in names] == [0, 0, 0]

@@ -138,7 +138,7 @@ def test_a_tenant_that_is_no_longer_entitled_writes_nothing_more(accounts, tenan
 
 
 def test_a_deleted_tenant_writes_nothing_more(accounts, tenant):
-    accounts.tenants.delete(tenant.name)
+    accounts.delete(tenant)
     assert refusal(tenant.post([RECORD])) == (401, {"error": "auth_failed"})
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fleetcast.engine import ApiKey, Tenant, UsageRecord
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fleetcast.accounts.store import ControlStore
     from fleetcast.engine import Engine, RecordsTransaction
@@ -146,19 +147,16 @@ class Tenants:
         )
         return True
 
-    def delete(self, name: str, destroy: Callable[[Tenant], None] | None = None) -> Tenant:
-        """Destroys the tenant's data key and its files, and then its record and its keys.
+    @contextmanager
+    def deleting(self, name: str) -> Iterator[Tenant]:
+        """Deletes the tenant's record and its keys after the block, which destroys its plane.
 
         The tenant is disabled first, so that no write is acknowledged whose data is about to go.
-        `destroy` destroys the plane of the tenant that it is given, in place of the engine. After a
-        crash in between, delete the tenant again. Raises `OperatorError`,
-        `ControlStoreUnavailable`, and the errors of `destroy`.
+        After a crash in between, delete the tenant again. Raises `OperatorError`,
+        `ControlStoreUnavailable`.
         """
         tenant = self.change(name, disabled=True)
-        if destroy is None:
-            self._engine.destroy_plane(tenant.account_id)
-        else:
-            destroy(tenant)
+        yield tenant
         with self._store.write() as view:
             for key_id, key in ApiKey.all(view).items():
                 if key.tenant == name:
@@ -166,7 +164,6 @@ class Tenants:
             Tenant.delete(view, name)
             UsageRecord.delete(view, tenant.account_id)
         self._audit("tenant deleted", tenant=name, account_id=tenant.account_id)
-        return tenant
 
 
 def _refuse_known(view: RecordsTransaction, name: str) -> None:

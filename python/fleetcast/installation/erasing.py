@@ -16,7 +16,6 @@ from fleetcast.security.receipts import signed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fleetcast.engine import Tenant
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.opening import Installation
 
@@ -52,9 +51,7 @@ def erase(directory: DataDirectory, installation: Installation, name: str) -> di
     After a crash, delete the tenant again: the receipt then has no `key_destroyed_at` if the key
     was destroyed before. Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`.
     """
-    receipts: list[dict[str, Any]] = []
-
-    def destroy(tenant: Tenant) -> None:
+    with installation.tenants.deleting(name) as tenant:
         begun_at, secret = timestamp(), installation.store.secret(RECEIPT_KEY)
         parts = partial(_parts, directory, installation, tenant.account_id)
         before = parts()
@@ -74,12 +71,9 @@ def erase(directory: DataDirectory, installation: Installation, name: str) -> di
             "ended_at": timestamp(),
         }
         document = signed(secret, receipt)
-        receipts.append(document)
         names = {"tenant": tenant.name, "account_id": tenant.account_id}
         installation.stores.audit()("tenant data destroyed", **names, **document)
-
-    installation.tenants.delete(name, destroy)
-    return receipts[0]
+    return document
 
 
 def _parts(
