@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fleetcast.bench.drivers.fleetcast_grpc import GrpcSession
+from fleetcast.bench.drivers.fleetcast_grpc import GrpcWriter
 from fleetcast.bench.drivers.sqlite import Sqlite
 from fleetcast.bench.faults import DatabaseFault, fault_of
 from fleetcast.client.transport import Outcome, Verdict
@@ -63,7 +63,6 @@ def test_a_fault_of_a_hosted_engine_is_told_in_our_words(tmp_path):
 
 def test_words_of_grpc_are_left_out():
     outcome = Outcome(Verdict.AGAIN, "UNAVAILABLE", "failed to connect to all addresses")
-    reader = SimpleNamespace(newest=None, window=None)
-    session = GrpcSession(SimpleNamespace(send=lambda _: outcome), reader)
+    writer = GrpcWriter(SimpleNamespace(send=lambda _: outcome))
     with pytest.raises(DatabaseFault, match=r"^it answered UNAVAILABLE$"):
-        session.write(b"")
+        writer.write(b"")

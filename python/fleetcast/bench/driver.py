@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from fleetcast.bench import processes, trucks
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
@@ -17,12 +18,21 @@ Fields = dict[str, float]
 Samples = dict[str, dict[int, Fields]]
 """Rows of each entity by their time in nanoseconds since 1970."""
 
+_END_SECONDS = 60.0
 
-class Session(Protocol):
-    """One connection. Not safe to share between threads."""
+
+class Writer(Protocol):
+    """One connection to write. Not safe to share between threads."""
 
     def write(self, payload: Any) -> None:  # noqa: ANN401 - the result of `encode`
         """Writes a batch. The database has acknowledged the batch when this returns."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class Session(Writer, Protocol):
+    """One connection to write and to read."""
 
     def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
         """Returns time and fields of the newest row of every entity with a row in the last week.
@@ -34,9 +44,6 @@ class Session(Protocol):
         self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
     ) -> Samples:
         """Returns the rows of some entities from `start_ns` to before `end_ns`."""
-
-    def close(self) -> None:
-        """Ends the connection."""
 
 
 class Driver(ABC):
@@ -101,3 +108,32 @@ class Driver(ABC):
     @abstractmethod
     def stop(self) -> None:
         """Ends the database as its operator would."""
+
+
+class ProgramDriver(Driver):
+    """A database in a program that the driver starts."""
+
+    program: subprocess.Popen[Any] | None = None
+
+    def process(self) -> int | None:
+        """See `Driver`."""
+        return self.program.pid if self.program else None
+
+    def kill(self) -> None:
+        """See `Driver`."""
+        super().kill()
+        self.end()
+
+    def stop(self) -> None:
+        """See `Driver`."""
+        if self.program is not None:
+            self.program.terminate()
+        self.end()
+
+    def end(self) -> None:
+        """Waits until the program has ended."""
+        if self.program is not None:
+            self.program.wait(_END_SECONDS)
+            if self.program.stdout:
+                self.program.stdout.close()
+            self.program = None

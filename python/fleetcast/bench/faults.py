@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http.client import HTTPException
 
+from fleetcast.client.connection import ApiError
 from fleetcast.errors import OperatorError, Refused, StoreError, reason
 
 
@@ -13,7 +14,7 @@ class DatabaseFault(Exception):
 
 def fault_of(error: Exception) -> str:
     """Describes a fault in one line, with the code that the database gave it."""
-    if isinstance(error, DatabaseFault | OperatorError | Refused | StoreError):
+    if isinstance(error, ApiError | DatabaseFault | OperatorError | Refused | StoreError):
         return str(error).partition("\n")[0]
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) and cause.strerror:

@@ -79,10 +79,7 @@ class Truth:
         start, end = self.span()
         for measurement, rows in self._rows.items():
             names = self.entities(measurement)
-            answer: Samples = {}
-            for first in range(0, len(names), _ENTITIES):
-                part = names[first : first + _ENTITIES]
-                answer |= session.window(measurement, part, start, end)
+            answer = _window(session, measurement, names, start, end)
             for entity in names:
                 _count(rows[entity], answer.get(entity, {}), found)
             newest, wanted = session.newest(measurement, end), self.newest(measurement, end)
@@ -96,18 +93,26 @@ class Truth:
         asked = list(rows)
         wanted = {(row.measurement, row.entity) for row in asked}
         start, end = min(row.time_ns for row in asked), max(row.time_ns for row in asked) + 1
-        answers: dict[str, Samples] = {}
+        answers = {}
         for measurement in self._rows:
             names = sorted(entity for m, entity in wanted if m == measurement)
-            answers[measurement] = {}
-            for first in range(0, len(names), _ENTITIES):
-                part = names[first : first + _ENTITIES]
-                answers[measurement] |= session.window(measurement, part, start, end)
+            answers[measurement] = _window(session, measurement, names, start, end)
         return [
             answers[row.measurement].get(row.entity, {}).get(row.time_ns)
             == {name: float(value) for name, value in row.fields}
             for row in asked
         ]
+
+
+def _window(
+    session: Session, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+) -> Samples:
+    """Asks for the rows of any number of entities."""
+    found: Samples = {}
+    for first in range(0, len(entities), _ENTITIES):
+        part = entities[first : first + _ENTITIES]
+        found |= session.window(measurement, part, start_ns, end_ns)
+    return found
 
 
 def _count(wanted: dict[int, Fields], got: dict[int, Fields], found: Difference) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fleetcast.bench.driver import Fields, Samples
     from fleetcast.bench.drivers.sql import Tables
     from fleetcast.bench.rows import RowNames, SentRow
 
@@ -52,7 +51,7 @@ class DuckDbEngine:
         self._connection.close()
 
 
-class DuckDbSession:
+class DuckDbSession(sql.SqlSession):
     """See `Session`."""
 
     def __init__(
@@ -61,8 +60,8 @@ class DuckDbSession:
         tables: Tables,
         writes: threading.Lock,
     ) -> None:
+        super().__init__(tables)
         self._cursor = cursor
-        self._tables = tables
         self._writes = writes
 
     def write(self, batch: dict[str, bytes]) -> None:
@@ -76,16 +75,8 @@ class DuckDbSession:
                 self._cursor.execute(f"COPY {measurement} FROM '{path}' (FORMAT csv, HEADER false)")
             self._cursor.commit()
 
-    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
-        rows = self._cursor.execute(self._tables.newest(measurement), sql.week(end_ns)).fetchall()
-        return self._tables.newest_of(measurement, rows)
-
-    def window(
-        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
-    ) -> Samples:
-        statement = self._tables.window(measurement, len(entities))
-        rows = self._cursor.execute(statement, [*entities, start_ns, end_ns]).fetchall()
-        return self._tables.samples_of(measurement, rows)
+    def ask(self, statement: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401 - rows
+        return self._cursor.execute(statement, values).fetchall()
 
     def close(self) -> None:
         self._cursor.close()

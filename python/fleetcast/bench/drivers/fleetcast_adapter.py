@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fleetcast.bench.drivers.fleetcast_service import RunningService, ServiceSession
+from fleetcast.bench.drivers.fleetcast_service import RunningService, SplitSession
 from fleetcast.bench.drivers.line_protocol import LineSession
 from fleetcast.bench.texts import lines
 
@@ -24,20 +24,6 @@ class AdapterWrites(RunningService):
     def encode(self, rows: Sequence[SentRow]) -> object:
         return lines(rows)
 
-    def connect(self) -> AdapterSession:
+    def connect(self) -> SplitSession:
         url = urlsplit(f"{self.ready['adapters']}/write?precision=ns")
-        return AdapterSession(LineSession(url, {"x-api-key": self.key}), self.reader())
-
-
-class AdapterSession:
-    """A connection to write, and a connection to read."""
-
-    def __init__(self, writer: LineSession, reader: ServiceSession) -> None:
-        self._sessions = writer, reader
-        self.write = writer.write
-        self.newest = reader.newest
-        self.window = reader.window
-
-    def close(self) -> None:
-        for session in self._sessions:
-            session.close()
+        return SplitSession(LineSession(url, {"x-api-key": self.key}), self.reader())

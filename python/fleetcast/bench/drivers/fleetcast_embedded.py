@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from fleetcast.bench.drivers.fleetcast_service import newest_of
 from fleetcast.bench.drivers.hosted import Hosted
 from fleetcast.bench.texts import json_body
 from fleetcast.bench.truth import WEEK_NS
@@ -64,13 +65,13 @@ class FleetcastSession:
             raise ValueError(message)
 
     def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
-        answer = json.loads(
-            self._plane.latest_json(measurement=measurement, as_of_ns=end_ns, freshness_ns=WEEK_NS)
+        return newest_of(
+            json.loads(
+                self._plane.latest_json(
+                    measurement=measurement, as_of_ns=end_ns, freshness_ns=WEEK_NS
+                )
+            )
         )
-        return {
-            each["entity_id"]: (parse_time(each["observed_at"]), each["fields"])
-            for each in answer["entities"]
-        }
 
     def window(
         self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int

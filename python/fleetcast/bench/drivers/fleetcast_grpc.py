@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleetcast.bench.drivers.fleetcast_service import RunningService, ServiceSession
+from fleetcast.bench.drivers.fleetcast_service import TIMEOUT_SECONDS, RunningService, SplitSession
 from fleetcast.bench.faults import DatabaseFault
 from fleetcast.client.transport import Channel, Verdict
 from fleetcast.engine import encode_protobuf
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleetcast.bench.rows import SentRow
-
-_TIMEOUT_SECONDS = 60.0
 
 
 class GrpcCalls(RunningService):
@@ -36,21 +34,18 @@ class GrpcCalls(RunningService):
         ]
         return b"".join(encode_protobuf(records))
 
-    def connect(self) -> GrpcSession:
+    def connect(self) -> SplitSession:
         authority = Path(self.ready["grpc_ca"]).read_bytes()
         target = self.ready["grpc"]
-        channel = Channel(target, self.key, authority, _TIMEOUT_SECONDS)
-        return GrpcSession(channel, self.reader())
+        channel = Channel(target, self.key, authority, TIMEOUT_SECONDS)
+        return SplitSession(GrpcWriter(channel), self.reader())
 
 
-class GrpcSession:
-    """A channel to write, and a connection to read."""
+class GrpcWriter:
+    """A channel to write."""
 
-    def __init__(self, channel: Channel, reader: ServiceSession) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._reader = reader
-        self.newest = reader.newest
-        self.window = reader.window
 
     def write(self, payload: bytes) -> None:
         outcome = self._channel.send(payload)
@@ -63,4 +58,3 @@ class GrpcSession:
 
     def close(self) -> None:
         self._channel.close()
-        self._reader.close()

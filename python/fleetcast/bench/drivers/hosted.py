@@ -16,14 +16,12 @@ import time
 from multiprocessing.connection import Client, Connection
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.driver import Fields, ProgramDriver, Samples
 from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.processes import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_STOP_SECONDS = 60.0
 
 
 class HostedSession:
@@ -62,12 +60,10 @@ class HostedSession:
         self._connection.close()
 
 
-class Hosted(Driver):
+class Hosted(ProgramDriver):
     """A database in a process that has no other work."""
 
     module: ClassVar[str]
-
-    _program: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -78,17 +74,14 @@ class Hosted(Driver):
         self._socket = f"{self._place.name}/socket"
         command = [sys.executable, "-m", "fleetcast.bench.host", self.module, str(self.folder)]
         with log.open("wb") as output:
-            self._program = subprocess.Popen(
+            self.program = subprocess.Popen(
                 [*command, self._socket], stdin=subprocess.PIPE, stderr=output
             )
-        assert self._program.stdin is not None  # noqa: S101 - a pipe was asked for
-        self._program.stdin.write(pickle.dumps(self.names))
-        self._program.stdin.flush()
-        wait_until(self._answers, self._program, log)
+        assert self.program.stdin is not None  # noqa: S101 - a pipe was asked for
+        self.program.stdin.write(pickle.dumps(self.names))
+        self.program.stdin.flush()
+        wait_until(self._answers, self.program, log)
         self._control = self.connect()
-
-    def process(self) -> int | None:
-        return self._program.pid if self._program else None
 
     def connect(self) -> HostedSession:
         return HostedSession(Client(self._socket, "AF_UNIX"))
@@ -100,21 +93,16 @@ class Hosted(Driver):
         spent: float = self._control.call("cpu_seconds")
         return spent
 
-    def kill(self) -> None:
-        super().kill()
-        self._end()
-
     def stop(self) -> None:
         with contextlib.suppress(OSError, EOFError, AttributeError):
             self._control.call("close_engine")
-        self._end()
+        self.end()
 
-    def _end(self) -> None:
-        if self._program is not None:
-            if self._program.stdin:
-                self._program.stdin.close()  # the process ends when its input ends
-            self._program.wait(_STOP_SECONDS)
-            self._program = None
+    def end(self) -> None:
+        if self.program is not None:
+            if self.program.stdin:
+                self.program.stdin.close()  # the process ends when its input ends
+            super().end()
             self._place.cleanup()
 
     def _answers(self) -> bool:

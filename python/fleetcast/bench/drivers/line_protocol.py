@@ -15,7 +15,7 @@ import subprocess
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
-from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.driver import Fields, ProgramDriver, Samples
 from fleetcast.bench.faults import DatabaseFault
 from fleetcast.bench.processes import bytes_below, wait_until
 from fleetcast.bench.texts import lines
@@ -32,13 +32,11 @@ _GOOD = {200, 202, 204}
 _TIMEOUT_SECONDS = 60.0
 
 
-class LineProtocol(Driver):
+class LineProtocol(ProgramDriver):
     """A server at a URL."""
 
     about = "line protocol over HTTP"
     reads: ClassVar[bool] = False
-
-    _program: subprocess.Popen[bytes] | None = None
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         super().__init__(folder, options)
@@ -55,20 +53,17 @@ class LineProtocol(Driver):
         if "command" in self.options:
             log = self.folder.with_suffix(".log")
             with log.open("ab") as output:
-                self._program = subprocess.Popen(
+                self.program = subprocess.Popen(
                     shlex.split(self.options["command"]),
                     cwd=self.folder,
                     stdout=output,
                     stderr=output,
                 )
-            wait_until(self._answers, self._program, log)
+            wait_until(self._answers, self.program, log)
 
     def _answers(self) -> bool:
         with socket.socket() as wire:
             return wire.connect_ex((self._url.hostname or "", self._url.port or 80)) == 0
-
-    def process(self) -> int | None:
-        return self._program.pid if self._program else None
 
     def connect(self) -> LineSession:
         headers = {}
@@ -82,18 +77,7 @@ class LineProtocol(Driver):
         """Does not change the server: the protocol has no request for this."""
 
     def stored_bytes(self) -> int | None:
-        return (bytes_below(self.folder) if self._program else 0) or None
-
-    def kill(self) -> None:
-        super().kill()
-        if self._program is not None:
-            self._program.wait()
-
-    def stop(self) -> None:
-        if self._program is not None:
-            self._program.terminate()
-            self._program.wait(_TIMEOUT_SECONDS)
-            self._program = None
+        return (bytes_below(self.folder) if self.program else 0) or None
 
 
 class LineSession:

@@ -14,7 +14,7 @@ import io
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.driver import Driver
 from fleetcast.bench.drivers import sql
 from fleetcast.bench.drivers.postgresql_server import PostgreSqlServer, programs
 from fleetcast.extras import naming_the_extra
@@ -32,6 +32,8 @@ class PostgreSql(Driver):
     """A PostgreSQL server that the measurement starts, or the server at `url`."""
 
     about = "PostgreSQL: its defaults, COPY, an index on (entity_id, time)"
+
+    size_of = "pg_total_relation_size"
 
     _server: PostgreSqlServer | None = None
 
@@ -71,8 +73,7 @@ class PostgreSql(Driver):
         """Returns the bytes of tables and indexes, without the log: settings decide its length."""
         session = self.connect()
         ((found,),) = session.ask(
-            "SELECT "
-            + " + ".join(f"pg_total_relation_size('{name}')" for name in self.names.fields)
+            "SELECT " + " + ".join(f"{self.size_of}('{name}')" for name in self.names.fields)
         )
         session.close()
         return int(found)
@@ -91,6 +92,7 @@ class TimescaleDb(PostgreSql):
     """PostgreSQL with tables in chunks of a day. TimescaleDB must be installed and preloaded."""
 
     about = "TimescaleDB: chunks of a day, COPY, an index on (entity_id, time)"
+    size_of = "hypertable_size"
 
     def prepare(self) -> list[str]:
         return ["CREATE EXTENSION IF NOT EXISTS timescaledb"] + [
@@ -98,15 +100,6 @@ class TimescaleDb(PostgreSql):
             " if_not_exists => true)"
             for name in self.names.fields
         ]
-
-    def stored_bytes(self) -> int | None:
-        """Returns the bytes as `PostgreSql` does."""
-        session = self.connect()
-        ((found,),) = session.ask(
-            "SELECT " + " + ".join(f"hypertable_size('{name}')" for name in self.names.fields)
-        )
-        session.close()
-        return int(found)
 
 
 def _address_of(url: str) -> Mapping[str, Any]:
@@ -128,12 +121,12 @@ def _answers(address: Mapping[str, Any]) -> bool:
     return False
 
 
-class PostgreSqlSession:
+class PostgreSqlSession(sql.SqlSession):
     """See `Session`."""
 
     def __init__(self, connection: Any, tables: sql.Tables) -> None:  # noqa: ANN401 - has no types
+        super().__init__(tables)
         self._connection = connection
-        self._tables = tables
         self._connection.autocommit = True
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> Any:  # noqa: ANN401 - rows
@@ -149,17 +142,6 @@ class PostgreSqlSession:
             copy = f"COPY {measurement} FROM STDIN WITH (FORMAT csv)"
             cursor.execute(copy, stream=io.BytesIO(text))
         cursor.execute("COMMIT")
-
-    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
-        rows = self.ask(self._tables.newest(measurement), sql.week(end_ns))
-        return self._tables.newest_of(measurement, rows)
-
-    def window(
-        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
-    ) -> Samples:
-        statement = self._tables.window(measurement, len(entities))
-        rows = self.ask(statement, [*entities, start_ns, end_ns])
-        return self._tables.samples_of(measurement, rows)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # the server may have ended

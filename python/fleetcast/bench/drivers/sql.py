@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.truth import WEEK_NS
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
     from fleetcast.bench.rows import RowNames, SentRow
 
 _BETWEEN = "time >= ? AND time < ?"
-
-
-def week(end_ns: int) -> list[int]:
-    """Returns the first time of the week, and the time after its last."""
-    return [end_ns - WEEK_NS, end_ns]
 
 
 class Tables:
@@ -78,7 +74,8 @@ class Tables:
     def newest(self, measurement: str) -> str:
         """Returns the statement for the newest row of every entity within a week.
 
-        `newest_of` reads its rows. Its values come from `week`.
+        `newest_of` reads its rows. Its values are the first time of the week and the time after its
+        last.
         """
         named = ", ".join(self._fields[measurement])
         numbered = "row_number() OVER (PARTITION BY entity_id ORDER BY time DESC) AS nth"
@@ -113,3 +110,26 @@ class Tables:
         """Returns the fields whose value is not null."""
         named = zip(self._names.fields[measurement], values, strict=True)
         return {name: value for name, value in named if value is not None}
+
+
+class SqlSession(ABC):
+    """Reads of tables; see `Session`."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    @abstractmethod
+    def ask(self, statement: str, values: Sequence[object] = ()) -> Iterable[Sequence[Any]]:
+        """Returns the rows of an answer."""
+
+    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
+        rows = self.ask(self._tables.newest(measurement), [end_ns - WEEK_NS, end_ns])
+        return self._tables.newest_of(measurement, rows)
+
+    def window(
+        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
+    ) -> Samples:
+        statement = self._tables.window(measurement, len(entities))
+        return self._tables.samples_of(
+            measurement, self.ask(statement, [*entities, start_ns, end_ns])
+        )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fleetcast.bench.drivers import sql
 from fleetcast.bench.drivers.hosted import Hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from fleetcast.bench.driver import Fields, Samples
     from fleetcast.bench.drivers.sql import Tables
     from fleetcast.bench.rows import RowNames, SentRow
 
@@ -57,14 +56,14 @@ class SqliteEngine:
         """Closes no file: each session closes its own connection."""
 
 
-class SqliteSession:
+class SqliteSession(sql.SqlSession):
     """See `Session`."""
 
     def __init__(
         self, connection: sqlite3.Connection, tables: Tables, writes: threading.Lock
     ) -> None:
+        super().__init__(tables)
         self._connection = connection
-        self._tables = tables
         self._writes = writes
 
     def write(self, batch: _Batch) -> None:
@@ -72,18 +71,8 @@ class SqliteSession:
             for measurement, rows in batch.items():
                 self._connection.executemany(self._tables.insert(measurement), rows)
 
-    def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
-        return self._tables.newest_of(
-            measurement,
-            self._connection.execute(self._tables.newest(measurement), sql.week(end_ns)),
-        )
-
-    def window(
-        self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
-    ) -> Samples:
-        statement = self._tables.window(measurement, len(entities))
-        rows = self._connection.execute(statement, [*entities, start_ns, end_ns])
-        return self._tables.samples_of(measurement, rows)
+    def ask(self, statement: str, values: Sequence[Any] = ()) -> Iterable[Sequence[Any]]:
+        return self._connection.execute(statement, values)
 
     def close(self) -> None:
         self._connection.close()
