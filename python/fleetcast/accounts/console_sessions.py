@@ -6,21 +6,15 @@ ends everywhere at once. The store has only a keyed hash of the text that the br
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import SESSION_PEPPER, ControlStoreUnavailable
-from fleetcast.accounts.tenants import unaudited
 from fleetcast.engine import ConsoleSession, OperatorToken, SecretText
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tenants import Audit
     from fleetcast.engine import RecordsTransaction
 
 LIFETIME_SECONDS = 12 * 3600
@@ -37,29 +31,17 @@ class OpenSession(NamedTuple):
     token: OperatorToken
 
 
-class ConsoleSessions:
-    """The console sessions of one installation. `clock` gives seconds since 1970."""
+class ConsoleSessions(AuditedRecords):
+    """The console sessions of one installation."""
 
-    def __init__(
-        self,
-        store: ControlStore,
-        clock: Callable[[], float] = time.time,
-        audit: Audit = unaudited,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._audit = audit
-
-    @cached_property
-    def _pepper(self) -> bytes:
-        return self._store.secret(SESSION_PEPPER)
+    PEPPER = SESSION_PEPPER
 
     def open(self, token: OperatorToken, address: str) -> tuple[OpenSession, str]:
         """Opens a session and returns it with its text, which is not stored.
 
         Removes the sessions that have ended. Raises `ControlStoreUnavailable`.
         """
-        now = int(self._clock())
+        now = self.now()
         text = SecretText("session")
         record = ConsoleSession(
             session_id=text.id,
@@ -125,7 +107,7 @@ class ConsoleSessions:
 
     def _living(self, view: RecordsTransaction, record: ConsoleSession) -> OpenSession | None:
         """Returns the session of a record, or `None` if the session or its token has ended."""
-        now = int(self._clock())
+        now = self.now()
         token = OperatorToken.get(view, record.token_id)
         if token is None or token.ended(now) or record.ended(now):
             return None
@@ -137,7 +119,7 @@ class ConsoleSessions:
         with suppress(ControlStoreUnavailable), self._store.write() as view:
             record = ConsoleSession.get(view, session_id)
             if record is not None:  # another request may have ended it just now
-                record.replace(used_at=int(self._clock())).put(view)
+                record.replace(used_at=self.now()).put(view)
 
     def _swept(self, view: RecordsTransaction, token: OperatorToken) -> list[ConsoleSession]:
         """Removes sessions that have ended.

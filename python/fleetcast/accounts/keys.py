@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import KEY_PEPPER
-from fleetcast.accounts.tenants import known_tenant, unaudited
+from fleetcast.accounts.tenants import known_tenant
 from fleetcast.config.checks import environment as environment_problem
 from fleetcast.engine import ApiKey, SecretText, routes
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tenants import Audit
     from fleetcast.engine import RecordsTransaction
 
 SCOPES = tuple(dict.fromkeys(scope for *_, scope, _, _ in routes(is_adapters=False) if scope))
@@ -30,26 +27,10 @@ class IssuedKey(NamedTuple):
     text: SecretText
 
 
-class Keys:
-    """The API keys of one data directory. `clock` gives seconds since 1970."""
+class Keys(AuditedRecords):
+    """The API keys of one data directory."""
 
-    def __init__(
-        self,
-        store: ControlStore,
-        clock: Callable[[], float] = time.time,
-        audit: Audit = unaudited,
-    ) -> None:
-        self._audit = audit
-        self._store = store
-        self._clock = clock
-
-    @cached_property
-    def _pepper(self) -> bytes:
-        return self._store.secret(KEY_PEPPER)
-
-    def now(self) -> int:
-        """Seconds since 1970, by the clock that ends keys."""
-        return int(self._clock())
+    PEPPER = KEY_PEPPER
 
     def create(
         self,

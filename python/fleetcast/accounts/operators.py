@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import OPERATOR_PEPPER
-from fleetcast.accounts.tenants import unaudited
 from fleetcast.engine import OperatorToken, SecretText
 from fleetcast.errors import OperatorError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fleetcast.accounts.store import ControlStore
-    from fleetcast.accounts.tenants import Audit
 
 TOKEN_SECONDS = 30 * 86_400
 """Lifetime of a token if the operator does not choose another."""
@@ -29,22 +21,10 @@ class IssuedToken(NamedTuple):
     text: SecretText
 
 
-class Operators:
-    """The operator tokens of one installation. `clock` gives seconds since 1970."""
+class Operators(AuditedRecords):
+    """The operator tokens of one installation."""
 
-    def __init__(
-        self,
-        store: ControlStore,
-        clock: Callable[[], float] = time.time,
-        audit: Audit = unaudited,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._audit = audit
-
-    @cached_property
-    def _pepper(self) -> bytes:
-        return self._store.secret(OPERATOR_PEPPER)
+    PEPPER = OPERATOR_PEPPER
 
     def create(self, *, name: str = "", lifetime_seconds: int = TOKEN_SECONDS) -> IssuedToken:
         """Issues a token. Raises `OperatorError`, `ControlStoreUnavailable`."""
@@ -55,7 +35,7 @@ class Operators:
             message = "a token lives for 1s at least"
             raise OperatorError(message)
         text = SecretText("token")
-        now = int(self._clock())
+        now = self.now()
         record = OperatorToken(
             token_id=text.id,
             name=name,
@@ -86,7 +66,7 @@ class Operators:
                 message = f"there is no operator token {token_id}"
                 raise OperatorError(message)
             if token.revoked_at is None:
-                token = token.replace(revoked_at=int(self._clock()))
+                token = token.replace(revoked_at=self.now())
                 token.put(view)
         self._note("operator token revoked", token)
         return token
@@ -107,7 +87,7 @@ class Operators:
         """Returns the token of an id; `None` if it has ended. Raises `ControlStoreUnavailable`."""
         with self._store.read() as view:
             token = OperatorToken.get(view, token_id)
-        return None if token is None or token.ended(int(self._clock())) else token
+        return None if token is None or token.ended(self.now()) else token
 
     def _good(self, given: SecretText) -> OperatorToken | None:
         token = self.active(given.id)

@@ -6,14 +6,16 @@ import re
 import time
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from fleetcast.accounts.audited import AuditedRecords, unaudited
 from fleetcast.engine import ApiKey, Tenant, UsageRecord
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fleetcast.accounts.audited import Audit
     from fleetcast.accounts.store import ControlStore
     from fleetcast.engine import Engine, RecordsTransaction
 
@@ -22,19 +24,8 @@ PLAN_DEFAULT = "pro"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
-class Audit(Protocol):
-    """Notes a change in the audit log."""
-
-    def __call__(self, event: str, **details: object) -> None:
-        """Callers never pass the text of a key."""
-
-
-def unaudited(event: str, **details: object) -> None:
-    """Does not note the change."""
-
-
-class Tenants:
-    """The tenants of one data directory. `clock` gives seconds since 1970."""
+class Tenants(AuditedRecords):
+    """The tenants of one data directory."""
 
     def __init__(
         self,
@@ -43,10 +34,8 @@ class Tenants:
         clock: Callable[[], float] = time.time,
         audit: Audit = unaudited,
     ) -> None:
-        self._audit = audit
-        self._store = store
+        super().__init__(store, clock, audit)
         self._engine = engine
-        self._clock = clock
 
     def create(
         self,
@@ -70,7 +59,7 @@ class Tenants:
             live_ingest=live_ingest,
             retention_seconds=retention_seconds,
             disabled=False,
-            created_at=int(self._clock()),
+            created_at=self.now(),
         )
         with self._store.write() as view:
             _refuse_known(view, name)
@@ -90,7 +79,7 @@ class Tenants:
         check_name(name)
         with self._store.read() as view:
             _refuse_known(view, name)
-        account_id, created_at = str(uuid.uuid4()), int(self._clock())
+        account_id, created_at = str(uuid.uuid4()), self.now()
         tenant = saved.replace(name=name, account_id=account_id, created_at=created_at)
         restore(account_id)
         with self._store.write() as view:

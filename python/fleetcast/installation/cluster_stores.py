@@ -25,7 +25,7 @@ from fleetcast.security.master_key import derive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleetcast.accounts.tenants import Audit
+    from fleetcast.accounts.audited import Audit
     from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory

@@ -16,7 +16,7 @@ from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
 from fleetcast.security.handover import KnownKeys
 
 if TYPE_CHECKING:
-    from fleetcast.accounts.tenants import Audit
+    from fleetcast.accounts.audited import Audit
     from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory

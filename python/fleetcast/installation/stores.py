@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.accounts import ControlStore, Usage
-    from fleetcast.accounts.tenants import Audit
+    from fleetcast.accounts.audited import Audit
     from fleetcast.accounts.usage import Counted
     from fleetcast.engine import Engine
     from fleetcast.forecast.serving.store import PredictionStore
