@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.metrics.counters import Counters, Histogram, label
@@ -83,10 +84,8 @@ class Requests:
         self.in_flight = counters.gauge(f"{self._prefix}_requests_in_flight")
         """Index of the gauge of requests under way."""
         self._over_share = label("fleetcast_refused_over_share_total", surface=surface)
-        self._totals: dict[tuple[str, str, object], int] = {}
-        self._seconds: dict[str, Histogram] = {}
-        self._codes: dict[str, int] = {}
-        self._accounts: dict[str, int] = {}
+        name = f"{self._prefix}_request_seconds"
+        self._durations = cache(lambda route: Histogram(counters, name, route=route))
 
     def began(self) -> None:
         """Notes that a request is being answered from now on."""
@@ -152,7 +151,7 @@ class Requests:
     ) -> list[int]:
         counts = [self._total(method, route, status)]
         if account_id is not None:
-            counts.append(self._usage(account_id))
+            counts.append(self._counters.counter(_USAGE + account_id))
         if code is not None:
             counts.append(self._refused(code))
             if refused_key is not None:
@@ -168,35 +167,12 @@ class Requests:
         """Index of the nanoseconds of CPU time that a tenant has caused on this surface."""
         return self._counters.counter(label("fleetcast_tenant_cpu_seconds_total", tenant=tenant))
 
-    def _durations(self, route: str) -> Histogram:
-        durations = self._seconds.get(route)
-        if durations is None:
-            name = f"{self._prefix}_request_seconds"
-            durations = self._seconds[route] = Histogram(self._counters, name, route=route)
-        return durations
-
     def _total(self, method: str, route: str, status: object) -> int:
-        key = (method, route, status)
-        total = self._totals.get(key)
-        if total is None:
-            name = label(
-                f"{self._prefix}_requests_total", method=method, route=route, status=status
-            )
-            total = self._totals[key] = self._counters.counter(name)
-        return total
+        name = f"{self._prefix}_requests_total"
+        return self._counters.counter(label(name, method=method, route=route, status=status))
 
     def _refused(self, code: str) -> int:
-        refused = self._codes.get(code)
-        if refused is None:
-            name = label(f"{self._prefix}_refused_total", code=code)
-            refused = self._codes[code] = self._counters.counter(name)
-        return refused
-
-    def _usage(self, account_id: str) -> int:
-        index = self._accounts.get(account_id)
-        if index is None:
-            index = self._accounts[account_id] = self._counters.counter(_USAGE + account_id)
-        return index
+        return self._counters.counter(label(f"{self._prefix}_refused_total", code=code))
 
 
 class Writes:
