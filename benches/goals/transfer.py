@@ -23,7 +23,7 @@ from fleetcast.config.sections import Limits
 from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
-from fleetcast.transfer.readers import JsonReader, ProtocolReader
+from fleetcast.transfer.readers import json_reader, protocol_reader
 from fleetcast.transfer.report import Report
 from fleetcast.transfer.table_export import export_parquet
 
@@ -163,7 +163,7 @@ def _readers(rows: list[dict]) -> dict[str, Callable[[], Reader]]:
         return None
 
     return {
-        "JSON lines": lambda: JsonReader(paths["jsonl"], ignore),
+        "JSON lines": lambda: json_reader(paths["jsonl"], ignore),
         "CSV": lambda: CsvReader(paths["csv"], ignore, options, lambda _: {}),
-        "line protocol": lambda: ProtocolReader(paths["lines"], ignore, "ns"),
+        "line protocol": lambda: protocol_reader(paths["lines"], ignore, "ns"),
     }

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
-from fleetcast.composition.forecasting import Forecasting
+from fleetcast.composition.forecasting import forecasting
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Engine, encode_records
 from fleetcast.forecast.serving.releases import Releases
@@ -41,8 +41,8 @@ def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store
     plane = engine.plane(acme.account_id, "acme")
     plane.write_json(encode_records(list(link_rows("a", 20))))
     counters = Counters.alone()
-    forecasting = Forecasting(store, lambda: Forecast(fresh_seconds=1), counters)
-    assert forecasting.answer(plane, acme.account_id, "snr", ["a"], None)["items"]
+    predictions = forecasting(store, lambda: Forecast(fresh_seconds=1), counters)
+    assert predictions().answer(plane, acme.account_id, "snr", ["a"], None)["items"]
     with store.write() as records:  # as if it had been an hour ago
         pending = list(records.under("pending", b""))
         hour_ago_ns = time.time_ns() - 3_600 * 10**9
@@ -62,7 +62,7 @@ from fleetcast.config.sections import Forecast
 from fleetcast.engine import Planes
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.metrics import Counters
-from fleetcast.composition.forecasting import Forecasting
+from fleetcast.composition.forecasting import forecasting
 
 library, key, taken = ctypes.CDLL(None), ctypes.c_uint(), []
 while not library.pthread_key_create(ctypes.byref(key), None):
@@ -74,8 +74,8 @@ for number in range(40):
     stores.create(str(number), bytes(32))
     planes.append(stores.open(str(number), bytes(32), f"tenant-{number}"))
 store = EmbeddedPredictions(Path(sys.argv[1]), bytes(32))
-forecasting = Forecasting(store, Forecast, Counters.alone())
-print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
+predictions = forecasting(store, Forecast, Counters.alone())
+print(predictions().answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
 """
 
 

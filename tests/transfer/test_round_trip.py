@@ -17,7 +17,7 @@ from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
 from fleetcast.transfer.parquet_reader import ParquetReader
-from fleetcast.transfer.readers import JsonReader
+from fleetcast.transfer.readers import json_reader
 from fleetcast.transfer.report import Rejection, Report
 from tests.engine import strategies
 from tests.engine.strategies import NOW_NS
@@ -70,7 +70,7 @@ def load(plane, form, path):
 
     importer = Importer(report, Limits(), reject, lambda: None)
     reader = {
-        "jsonl": lambda: JsonReader(str(path), advance),
+        "jsonl": lambda: json_reader(str(path), advance),
         "csv": lambda: CsvReader(str(path), advance, ColumnOptions(), lambda _: {}),
         "parquet": lambda: ParquetReader(str(path), advance, ColumnOptions()),
     }[form]()

@@ -14,7 +14,7 @@ from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
 from fleetcast.transfer.pieces import LINE_BYTES_MAX, PIECE_BYTES
-from fleetcast.transfer.readers import JsonReader, ProtocolReader
+from fleetcast.transfer.readers import json_reader, protocol_reader
 from fleetcast.transfer.report import Report
 
 OPTIONS = ColumnOptions(time_column="at", time_unit="s", measurement="link")
@@ -45,7 +45,7 @@ def as_csv(name, advance, options=OPTIONS):
 
 
 def as_lines(name, advance):
-    return ProtocolReader(name, advance, "s")
+    return protocol_reader(name, advance, "s")
 
 
 def notes(plane):
@@ -158,6 +158,6 @@ def test_lines_of_json_that_are_longer_than_a_piece_are_read(tmp_path):
         f'{{"measurement":"link","time":"2026-01-01","tags":{{}},"fields":{{"note":"{note}"}}}}\n'
     )
     plane = Plane.in_memory("acme")
-    report, rejected = load(plane, tmp_path / "f", line * 3 + "{\n" + line, JsonReader)
+    report, rejected = load(plane, tmp_path / "f", line * 3 + "{\n" + line, json_reader)
     assert (report.accepted, list(rejected)) == (4, [4])
     assert notes(plane) == [note] * 4

@@ -173,7 +173,7 @@ def _reader(
 ) -> Callable[[str, Callable[[int], object]], Reader]:
     """Returns the function that makes the reader of a file."""
     from fleetcast.transfer.csv_reader import CsvReader
-    from fleetcast.transfer.readers import JsonReader, ProtocolReader
+    from fleetcast.transfer.readers import json_reader, protocol_reader
 
     def known(measurement: str | None) -> dict[str, FieldKind]:
         found = plane.describe(measurement)["measurements"].values()
@@ -181,7 +181,7 @@ def _reader(
 
     match options["form"]:
         case "jsonl":
-            return JsonReader
+            return json_reader
         case "csv":
             return lambda name, advance: CsvReader(name, advance, columns, known)
         case "parquet":
@@ -189,7 +189,7 @@ def _reader(
 
             return lambda name, advance: ParquetReader(name, advance, columns)
         case _:
-            return lambda name, advance: ProtocolReader(name, advance, columns.time_unit or "ns")
+            return lambda name, advance: protocol_reader(name, advance, columns.time_unit or "ns")
 
 
 @contextmanager

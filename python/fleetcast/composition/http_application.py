@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.composition.forecasting import Forecasting
+from fleetcast.composition.forecasting import forecasting
 from fleetcast.composition.http_parts import HttpParts
 from fleetcast.composition.probes import http_probes
 from fleetcast.composition.serving_stores import serving_stores
@@ -36,9 +36,8 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     with serving_stores(stores, opening.settings, counters) as authenticator:
         usage = stores.usage(AccountRequests(counters.shared), opening.run)
-        predictions = stores.predictions
         forecast = Live(opening.settings, lambda settings: settings.forecast)
-        forecasting = Forecasting(predictions, forecast.current, counters)
+        predictions = forecasting(stores.predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
 
         def build(settings: Settings) -> HttpParts:
@@ -52,7 +51,7 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
                     engine=stores.engine,
                     probes=http_probes(stores),
                     counters=counters,
-                    predictor=forecasting,
+                    predictions=predictions,
                     simulate=simulate if simulates else None,
                     requests_total=usage.requests_total,
                     access_log=write_served,

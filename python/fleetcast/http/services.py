@@ -5,31 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fleetcast.surface.services import SurfaceServices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from fleetcast.config import Settings
     from fleetcast.engine import Plane, Service
+    from fleetcast.forecast.serving.predictions import Predictions
     from fleetcast.surface.services import Probe
-
-
-class Predictor(Protocol):
-    """Forecasts for `GET /predictions`."""
-
-    def answer(
-        self,
-        plane: Plane,
-        account_id: str,
-        family_name: str,
-        entity_ids: Sequence[str],
-        horizon_minutes: int | None,
-    ) -> dict[str, object]:
-        """Returns the body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
-
 
 Simulated = tuple[list[dict[str, object]], dict[str, object]]
 Simulate = Callable[["Plane", int, str | None], Simulated | None]
@@ -50,7 +36,7 @@ class HttpServices(SurfaceServices):
     """Decides about requests, by these settings."""
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency."""
-    predictor: Predictor | None = None
+    predictions: Callable[[], Predictions] | None = None
     """`None` if no family is predicted."""
     simulate: Simulate | None = None
     """`None` if topology shows only observed samples."""
@@ -62,4 +48,4 @@ class HttpServices(SurfaceServices):
     @property
     def families(self) -> tuple[str, ...]:
         """The families that are predicted."""
-        return () if self.predictor is None else self.settings.forecast.families
+        return () if self.predictions is None else self.settings.forecast.families

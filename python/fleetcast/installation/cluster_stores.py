@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
-    from fleetcast.installation.stores import Follower
 
 logger = structlog.get_logger(__name__)
 
@@ -73,7 +72,11 @@ class ClusterStores:
         return PredictionStore(records, models, clock=clock)
 
     def prepare(self) -> None:
-        """Raises `OperatorError` for another installation or master key, `StoreError`."""
+        """Seals the unsealed records of fleetcast 0.3.0, once, and checks the accounts.
+
+        Raises `OperatorError` for another installation or master key, `ControlStoreUnavailable`,
+        `StoreError`.
+        """
         environment = self._settings.service.environment
         try:
             self.cluster.check(environment, _master_key_check(self._master_key))
@@ -98,7 +101,7 @@ class ClusterStores:
         """Returns a function that notes changes as records."""
         return self._audit.record
 
-    def follower(self) -> Follower:
+    def follower(self) -> ClusterAudit:
         """Returns a follower that repeats the changes that no node has repeated."""
         return self._audit
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
-    from fleetcast.installation.stores import Follower
 
 
 class EmbeddedStores:
     """Stores in a data directory."""
 
     is_shared = False
+    """True if other nodes use the stores as well."""
 
     def __init__(self, directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
         self._directory = directory
@@ -46,7 +46,12 @@ class EmbeddedStores:
         return EmbeddedPredictions(self._directory.forecast, self._master_key)
 
     def prepare(self) -> None:
-        """Raises `OperatorError`, `ControlStoreUnavailable`, `StoreError`."""
+        """Seals the unsealed records of fleetcast 0.3.0, once, and checks the accounts.
+
+        Raises `OperatorError` if the stores were made with another master key. Raises
+        `ControlStoreUnavailable` if accounts are damaged or an older copy was put back, and
+        `StoreError`.
+        """
         self.control.verify_master_key()
         if not self.control.is_sealed():
             for account_id in self.control.unsealed_accounts():
@@ -64,7 +69,7 @@ class EmbeddedStores:
         """Returns a function that notes changes in a file."""
         return AuditLog(self._directory.audit_log).record
 
-    def follower(self) -> Follower:
+    def follower(self) -> AuditLogFollower:
         """Returns a follower that repeats new lines of the file."""
         return AuditLogFollower(self._directory.audit_log)
 

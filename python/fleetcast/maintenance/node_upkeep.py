@@ -22,7 +22,7 @@ _SWEEP_SECONDS = 60.0
 def node_upkeep(stores: Stores, counters: Counters) -> AbstractContextManager[None]:
     """Beats and sweeps until the end of the block, if many nodes share the stores.
 
-    Shows the state of the shared stores in the gauges that `Stores.gauges` names.
+    Shows the state of the shared stores in the gauges that `ClusterStores.gauges` names.
     """
 
     def show() -> None:

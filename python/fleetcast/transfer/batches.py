@@ -6,7 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from fleetcast.errors import Refused
 
@@ -39,51 +39,12 @@ class WriteOptions(TypedDict):
     tenant_names_bytes_max: int
 
 
-class RecordBatch(Protocol):
-    """Some records of a file, in order."""
-
-    first: int
-    """Index that the engine gives the first record."""
-
-    @property
-    def last(self) -> int:
-        """Line up to which these records take the file."""
-
-    def __len__(self) -> int:
-        """Number of records."""
-
-    def write(
-        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
-    ) -> WriteResult:
-        """Writes all records as one batch. Raises `Refused`, `Rejected`, `StoreError`."""
-
-    def pieces(self) -> Iterator[RecordBatch]:
-        """Yields batches that may each be written at once."""
-
-    def part(self, start: int, stop: int) -> RecordBatch:
-        """Returns records `start` to `stop`, exclusive. The last part ends with this batch."""
-
-    def without(self, indices: Collection[int]) -> RecordBatch:
-        """Returns the records except `indices`."""
-
-    def reason(self, index: int, fault: Mapping[str, Any]) -> str:
-        """Returns the reason to reject a record in which the engine found `fault`."""
-
-    def line(self, index: int) -> int:
-        """Returns the line on which a record begins."""
-
-    def text(self, index: int) -> str:
-        """Returns a record as the file has it."""
-
-    def has_fields(self, index: int) -> bool:
-        """Returns true if a record has fields. The time is then the reason to reject the record."""
-
-
 class Lines(ABC):
     """Records in lines of a text. The text is split only if the engine refuses it."""
 
     def __init__(self, piece: Piece, form: TextFormat) -> None:
         self.first = 0
+        """Index that the engine gives the first record."""
         self._piece = piece
         self._form = form
         self._records: list[bytes] | None = None
@@ -92,11 +53,11 @@ class Lines(ABC):
 
     @abstractmethod
     def has_fields(self, index: int) -> bool:
-        """See `RecordBatch`."""
+        """Returns true if a record has fields. The time is then the reason to reject the record."""
 
     @property
     def last(self) -> int:
-        """See `RecordBatch`."""
+        """Line up to which these records take the file."""
         return self._piece.last if self._last is None else self._last
 
     def __len__(self) -> int:
@@ -105,7 +66,10 @@ class Lines(ABC):
     def write(
         self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
     ) -> WriteResult:
-        """See `RecordBatch`. A text that ends within a record is cut before that record."""
+        """Writes all records as one batch. Raises `Refused`, `Rejected`, `StoreError`.
+
+        A text that ends within a record is cut before that record.
+        """
         if self._records is not None:
             body = b"\n".join(self._records)
             at = cursor and (cursor[0], (cursor[1] + self.last).to_bytes(8, "little"))
@@ -128,32 +92,32 @@ class Lines(ABC):
         return result
 
     def pieces(self) -> Iterator[Self]:
-        """See `RecordBatch`."""
+        """Yields batches that may each be written at once."""
         yield self
 
     def part(self, start: int, stop: int) -> Self:
-        """See `RecordBatch`."""
+        """Returns records `start` to `stop`, exclusive. The last part ends with this batch."""
         self._single()
         part = self._with(range(start, min(stop, len(self))))
         part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001 - same class
         return part
 
     def without(self, indices: Collection[int]) -> Self:
-        """See `RecordBatch`."""
+        """Returns the records except `indices`."""
         return self._with([index for index in range(len(self)) if index not in indices])
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - see `CsvRows`
-        """See `RecordBatch`."""
+        """Returns the reason to reject a record in which the engine found `fault`."""
         path = ".".join(str(part) for part in fault["loc"][2:])
         return f"{path}: {fault['msg']}" if path else fault["msg"]
 
     def line(self, index: int) -> int:
-        """See `RecordBatch`."""
+        """Returns the line on which a record begins."""
         self._single()
         return self._numbers[index]
 
     def text(self, index: int) -> str:
-        """See `RecordBatch`."""
+        """Returns a record as the file has it."""
         return self._single()[index].decode(errors="replace")
 
     def _single(self) -> list[bytes]:
@@ -176,11 +140,11 @@ class JsonLines(Lines):
     """Records as JSON objects, one on each line."""
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         return _NO_RECORD.get(fault["type"]) or super().reason(index, fault)
 
     def has_fields(self, index: int) -> bool:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         return bool(json.loads(self._single()[index]).get("fields"))
 
 
@@ -188,5 +152,5 @@ class ProtocolLines(Lines):
     """Records in InfluxDB's line protocol."""
 
     def has_fields(self, index: int) -> bool:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         return _FIELD.search(self._single()[index]) is not None

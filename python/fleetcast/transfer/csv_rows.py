@@ -60,7 +60,7 @@ class CsvRows(Lines):
         self._header = header
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         try:
             cells = TextFormat.cells(self._single()[index].decode())
         except UnicodeDecodeError:
@@ -70,7 +70,7 @@ class CsvRows(Lines):
         return self._header.reason(cells, fault) or super().reason(index, fault)
 
     def has_fields(self, index: int) -> bool:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         return self._header.has_fields(TextFormat.cells(self._single()[index].decode()) or [])
 
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from fleetcast.config.sections import Limits
     from fleetcast.engine import Plane, WriteResult
-    from fleetcast.transfer.batches import Cursor, RecordBatch
+    from fleetcast.transfer.batches import Cursor
     from fleetcast.transfer.report import Report
+    from fleetcast.transfer.tables import RecordBatch
 
 
 class Importer:

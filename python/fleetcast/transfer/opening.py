@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from io import SEEK_CUR
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from fleetcast.errors import OperatorError
 
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 STDIN = "-"
-
-
-class Readable(Protocol):
-    """Bytes that are read in order."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Returns at most `size` bytes, and no bytes at the end."""
-
-    def unread(self, size: int, /) -> bool:
-        """Makes `read` return the last `size` bytes again; returns false if it cannot."""
 
 
 def size_of(name: str) -> int:
@@ -45,13 +35,13 @@ def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
     if the compressed data are damaged.
     """
     if name == STDIN:
-        yield _Source(sys.stdin.buffer, advance)
+        yield Readable(sys.stdin.buffer, advance)
         return
     with Path(name).open("rb", buffering=0) as file:
-        counted = _Source(file, advance, file if file.seekable() else None)
+        counted = Readable(file, advance, file if file.seekable() else None)
         if name.endswith(".gz"):
             with sound(name), gzip.GzipFile(fileobj=cast("BinaryIO", counted)) as inside:
-                yield _Source(inside)
+                yield Readable(inside)
         elif name.endswith(".zst"):
             yield from _zstd(name, counted)
         else:
@@ -73,7 +63,7 @@ def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
     zstd = zstd_module()
     try:
         with sound(name), zstd.ZstdFile(counted) as inside:
-            yield _Source(inside)
+            yield Readable(inside)
     except zstd.ZstdError as error:
         raise _damaged(name) from error
 
@@ -96,7 +86,7 @@ def _damaged(name: object) -> OperatorError:
     )
 
 
-class _Source:
+class Readable:
     """A file that tells `advance` how much of it was read; `plain` is a file that can go back."""
 
     def __init__(
@@ -111,6 +101,7 @@ class _Source:
         self._again = 0
 
     def read(self, size: int = -1) -> bytes:
+        """Returns at most `size` bytes, and no bytes at the end."""
         part = self._file.read(size)
         if self._advance is not None:
             self._advance(max(len(part) - self._again, 0))
@@ -118,6 +109,7 @@ class _Source:
         return part
 
     def unread(self, size: int) -> bool:
+        """Makes `read` return the last `size` bytes again; returns false if it cannot."""
         if self._plain is None:
             return False
         self._plain.seek(-size, SEEK_CUR)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal
 
-    from fleetcast.transfer.batches import RecordBatch
+    from fleetcast.transfer.batches import Lines
     from fleetcast.transfer.pieces import Piece
+    from fleetcast.transfer.tables import RecordBatch
 
     Precision = Literal["ns", "us", "ms", "s"]
 
@@ -32,37 +33,34 @@ class Reader(Protocol):
         """Returns the records of a span."""
 
 
-class JsonReader:
-    """JSON lines."""
+class LineReader:
+    """Lines of a text, of which each is a record of the `form`."""
 
-    def __init__(self, name: str, advance: Callable[[int], object]) -> None:
+    def __init__(
+        self, name: str, advance: Callable[[int], object], form: TextFormat, batch: type[Lines]
+    ) -> None:
         self._name = name
         self._advance = advance
-        self._form = TextFormat.json()
+        self._form = form
+        self._batch = batch
 
     def spans(self) -> Iterator[Piece]:
         """See `Reader`."""
         with opened(self._name, self._advance) as file:
             yield from pieces(file)
 
-    def batch(self, span: Piece) -> RecordBatch:
+    def batch(self, span: Piece) -> Lines:
         """See `Reader`."""
-        return JsonLines(span, self._form)
+        return self._batch(span, self._form)
 
 
-class ProtocolReader:
-    """InfluxDB's line protocol, whose strings may contain ends of lines."""
+def json_reader(name: str, advance: Callable[[int], object]) -> LineReader:
+    """Reads JSON lines."""
+    return LineReader(name, advance, TextFormat.json(), JsonLines)
 
-    def __init__(self, name: str, advance: Callable[[int], object], precision: Precision) -> None:
-        self._name = name
-        self._advance = advance
-        self._form = TextFormat.lines(precision)
 
-    def spans(self) -> Iterator[Piece]:
-        """See `Reader`."""
-        with opened(self._name, self._advance) as file:
-            yield from pieces(file)
-
-    def batch(self, span: Piece) -> RecordBatch:
-        """See `Reader`."""
-        return ProtocolLines(span, self._form)
+def protocol_reader(
+    name: str, advance: Callable[[int], object], precision: Precision
+) -> LineReader:
+    """Reads InfluxDB's line protocol, whose strings may contain ends of lines."""
+    return LineReader(name, advance, TextFormat.lines(precision), ProtocolLines)

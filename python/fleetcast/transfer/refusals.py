@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fleetcast.errors import Refused, TenantFull
 
 if TYPE_CHECKING:
-    from fleetcast.transfer.batches import RecordBatch
+    from fleetcast.transfer.tables import RecordBatch
 
 _INVALID = {
     "tags": "tags: more than limits.tags_max, or one without a name",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import polars as pl
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from fleetcast.engine import Plane, WriteResult
-    from fleetcast.transfer.batches import Cursor, WriteOptions
+    from fleetcast.transfer.batches import Cursor, Lines, WriteOptions
     from fleetcast.transfer.mapping import Columns
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
@@ -54,7 +54,7 @@ class TableRows:
     def write(
         self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
     ) -> WriteResult:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         if self._faults or not len(self):
             raise Rejected(self._faults)
         frame, mapping = self.frame, None
@@ -88,7 +88,7 @@ class TableRows:
         return result
 
     def pieces(self) -> Iterator[TableRows]:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         for start in range(0, len(self), _ROWS_MAX):
             yield from self._whole(start, min(start + _ROWS_MAX, len(self)))
 
@@ -102,7 +102,7 @@ class TableRows:
             yield from self._whole(middle, stop)
 
     def part(self, start: int, stop: int) -> TableRows:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         stop = min(stop, len(self))
         faults = {
             index - start: fault for index, fault in self._faults.items() if start <= index < stop
@@ -112,35 +112,39 @@ class TableRows:
         return part
 
     def without(self, indices: Collection[int]) -> TableRows:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         kept = [index for index in range(len(self)) if index not in indices]
         rest = TableRows(self.frame[kept], [self._numbers[index] for index in kept], self._columns)
         rest.last = self.last
         return rest
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - as for lines
-        """See `RecordBatch`."""
+        """See `Lines`."""
         path = ".".join(str(part) for part in fault["loc"][2:])
         return f"{path}: {fault['msg']}" if path else str(fault["msg"])
 
     def line(self, index: int) -> int:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         return self._numbers[index]
 
     def text(self, index: int) -> str:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         row = self.frame.row(index, named=True)
         cells = {name: value for name, value in row.items() if value is not None}
         return json.dumps(cells, ensure_ascii=False, default=str)
 
     def has_fields(self, index: int) -> bool:
-        """See `RecordBatch`."""
+        """See `Lines`."""
         row = self.frame.row(index, named=True)
         return any(row[column] is not None for column in self._fields)
 
     @property
     def _fields(self) -> Iterable[str]:
         return self.frame.columns[3:] if self._columns is None else self._columns.fields
+
+
+RecordBatch: TypeAlias = "Lines | TableRows"
+"""Some records of a file, in order."""
 
 
 def _is_one_piece(frame: pl.DataFrame) -> bool:

@@ -7,7 +7,7 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from fleetcast.errors import OperatorError, RecordsUnavailable
 
@@ -16,19 +16,6 @@ if TYPE_CHECKING:
 
 MODELS = "models"
 """The space of records by SHA-256."""
-
-
-class Models(Protocol):
-    """Artefacts by the SHA-256 of their content, in hexadecimal."""
-
-    def read(self, sha256: str) -> bytes:
-        """The content of an artefact.
-
-        Raises `OSError` if it cannot be read, `OperatorError` if the content has another hash.
-        """
-
-    def keep(self, content: bytes) -> None:
-        """Keeps an artefact, whole or not at all, and replaces a damaged copy. Raises `OSError`."""
 
 
 class RecordModels:
@@ -97,3 +84,7 @@ class ModelFiles:
 
     def _path(self, sha256: str) -> Path:
         return self.folder / f"{sha256}.onnx"
+
+
+Models: TypeAlias = RecordModels | ModelFiles
+"""Artefacts by the SHA-256 of their content, in hexadecimal."""

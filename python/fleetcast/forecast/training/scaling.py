@@ -8,16 +8,14 @@ unit is the pool's mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.features import demand, snr
-from fleetcast.forecast.training.arrays import Value
 
 if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features import FeatureView
-    from fleetcast.forecast.training.arrays import Functions
 
 SNR_RESOLUTION_DB = 0.02
 """Below the resolution of modems: prevents a division by zero for a link that never moves."""
@@ -27,20 +25,20 @@ DEMAND_TINY_BYTES = 1e-6
 
 
 @dataclass(frozen=True)
-class Scaled(Generic[Value]):
+class Scaled:
     """`inputs` [rows, inputs] to the network; `offset` and `unit` [rows, 1 or horizons].
 
     `apart` [rows, 1] is 1 for pools that are idle at times, else 0. The lower bound of these pools
     is calibrated separately.
     """
 
-    inputs: Value
-    offset: Value
-    unit: Value
-    apart: Value
+    inputs: Any
+    offset: Any
+    unit: Any
+    apart: Any
 
 
-def scaled(family: Family, f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401 - both worlds
+def scaled(family: Family, f: Any, x: Any) -> Scaled:  # noqa: ANN401 - both worlds
     """Scaled features `x` [rows, features], arrays or expressions."""
     return _snr(f, x) if family is SNR else _demand(f, x)
 
@@ -49,7 +47,7 @@ def _columns(view: FeatureView, kind: str) -> list[int]:
     return [i for i, feature in enumerate(view.features) if feature.kind == kind]
 
 
-def _snr(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
+def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401
     view = snr.VIEW
     column = view.index
     horizons = SNR.horizons_minutes
@@ -84,7 +82,7 @@ def _snr(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
     return Scaled(f.joined(inputs), last, unit, f.missing(one))
 
 
-def _demand(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
+def _demand(f: Any, x: Any) -> Scaled:  # noqa: ANN401
     view = demand.VIEW
     mean, age = (f.take(x, [view.index(name)]) for name in ("mean_7d", "age"))
     floor = mean * DEMAND_FLOOR + DEMAND_TINY_BYTES

@@ -25,7 +25,7 @@ class PredictionsResource:
     def __init__(self, services: HttpServices) -> None:
         self._families = services.families
         self._link_ids_max = services.settings.limits.link_ids_max
-        self._predictor = services.predictor
+        self._predictions = services.predictions
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`, `PredictionStoreUnavailable`."""
@@ -38,8 +38,8 @@ class PredictionsResource:
                 raise refused("unknown_query_parameter", parameter=shown)
         entity_ids = self._entity_ids(query)
         family, horizon = self._values(query)
-        assert self._predictor is not None  # noqa: S101 - a family is enabled, so one exists
-        document = self._predictor.answer(
+        assert self._predictions is not None  # noqa: S101 - a family is enabled, so one exists
+        document = self._predictions().answer(
             state.plane, state.identity.tenant.account_id, family, entity_ids, horizon
         )
         response.data = encode(document)
