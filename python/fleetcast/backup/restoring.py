@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import KEY_PEPPER, ControlStore
 from fleetcast.backup.checking import answers_of
 from fleetcast.backup.listing import Listing
-from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE, resolve
 from fleetcast.config.sections import EMBEDDED
 from fleetcast.engine import Engine, open_secret
 from fleetcast.errors import OperatorError, StoreDamaged
 from fleetcast.installation.audit_log import AuditLog
+from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.installation.turning import settled
 from fleetcast.security.certificate import certificate_hosts, create_certificate, renew_certificate

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import KEY_PEPPER
 from fleetcast.accounts.keys import keys_by_tenant
 from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant
-from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.engine import SavedFile, Tenant, UsageRecord, seal_secret
 from fleetcast.errors import OperatorError, StoreError, StoreFull
+from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.installation.turning import settled
 from fleetcast.security.master_key import (

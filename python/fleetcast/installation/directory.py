@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from fleetcast.config import Override, Resolved, Settings
 
 
+class _Below:
+    """A path below the root of a data directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, directory: DataDirectory, _kind: type) -> Path:
+        return directory.below(self._name)
+
+
 @dataclass(frozen=True)
 class DataDirectory:
     """Paths of the parts of an installation.
@@ -24,89 +34,50 @@ class DataDirectory:
 
     root: Path
 
+    def below(self, name: str) -> Path:
+        """Returns the path of a part."""
+        return self.root / name
+
     @property
     def origin(self) -> Path:
         """The data directory itself, also for copies of its stores."""
         return self.root
 
-    @property
-    def control(self) -> Path:
-        """The control store."""
-        return self.root / "control"
+    control = _Below("control")
+    """The control store."""
 
     def accounts_revision(self, settings: Settings) -> Path:
         """File that shows if an older copy of the control store was put back."""
         return self.root / settings.security.accounts_revision_file
 
-    @property
-    def planes(self) -> Path:
-        """The tenants' data planes."""
-        return self.root / "planes"
-
-    @property
-    def forecast(self) -> Path:
-        """Models, and predictions made with them."""
-        return self.root / "forecast"
-
-    @property
-    def simulation(self) -> Path:
-        """Elements and stations of a simulated topology, if an operator put some there."""
-        return self.root / "simulation"
-
-    @property
-    def tls(self) -> Path:
-        """The self-signed certificate of the gRPC listener."""
-        return self.root / "tls"
-
-    @property
-    def adapters(self) -> Path:
-        """Names for records of other protocols, if an operator put some there."""
-        return self.root / "adapters.toml"
-
-    @property
-    def lock(self) -> Path:
-        """Lock that the one `serve` of this directory holds."""
-        return self.root / "serve.lock"
-
-    @property
-    def run(self) -> Path:
-        """Files of a running service, which are of no use after the service ends."""
-        return self.root / "run"
-
-    @property
-    def limiter(self) -> Path:
-        """Counts that the workers of a running service share."""
-        return self.run / "limiter"
-
-    @property
-    def adapter_limiter(self) -> Path:
-        """Counts as in `limiter`, of the requests to the adapters."""
-        return self.run / "adapters"
-
-    @property
-    def console_limiter(self) -> Path:
-        """Wrong operator tokens by address."""
-        return self.run / "console"
-
-    @property
-    def upkeep(self) -> Path:
-        """Notes of the accounts whose upkeep is under way."""
-        return self.run / "upkeep"
-
-    @property
-    def audit_log(self) -> Path:
-        """Changes that commands have made to accounts."""
-        return self.root / "audit.log"
-
-    @property
-    def cache(self) -> Path:
-        """Copies of data in an object store and a database."""
-        return self.root / "cache"
-
-    @property
-    def node(self) -> Path:
-        """Id of this node among the nodes of an installation."""
-        return self.root / "node"
+    planes = _Below("planes")
+    """The tenants' data planes."""
+    forecast = _Below("forecast")
+    """Models, and predictions made with them."""
+    simulation = _Below("simulation")
+    """Elements and stations of a simulated topology, if an operator put some there."""
+    tls = _Below("tls")
+    """The self-signed certificate of the gRPC listener."""
+    adapters = _Below("adapters.toml")
+    """Names for records of other protocols, if an operator put some there."""
+    lock = _Below("serve.lock")
+    """Lock that the one `serve` of this directory holds."""
+    run = _Below("run")
+    """Files of a running service, which are of no use after the service ends."""
+    limiter = _Below("run/limiter")
+    """Counts that the workers of a running service share."""
+    adapter_limiter = _Below("run/adapters")
+    """Counts as in `limiter`, of the requests to the adapters."""
+    console_limiter = _Below("run/console")
+    """Wrong operator tokens by address."""
+    upkeep = _Below("run/upkeep")
+    """Notes of the accounts whose upkeep is under way."""
+    audit_log = _Below("audit.log")
+    """Changes that commands have made to accounts."""
+    cache = _Below("cache")
+    """Copies of data in an object store and a database."""
+    node = _Below("node")
+    """Id of this node among the nodes of an installation."""
 
     def node_id(self) -> str:
         """Returns the id of this node. Raises `OperatorError` if the node has no id."""
@@ -116,15 +87,10 @@ class DataDirectory:
             message = f"{self.node}: {error.strerror}; make the node anew with fleetcast init"
             raise OperatorError(message) from error
 
-    @property
-    def unfinished_restore(self) -> Path:
-        """Lock of a restore into an empty directory, removed when the restore is done."""
-        return self.root / "restore.unfinished"
-
-    @property
-    def restoring(self) -> Path:
-        """Locks of restores of single tenants, each named by an account and removed when done."""
-        return self.root / "restoring"
+    unfinished_restore = _Below("restore.unfinished")
+    """Lock of a restore into an empty directory, removed when the restore is done."""
+    restoring = _Below("restoring")
+    """Locks of restores of single tenants, each named by an account and removed when done."""
 
     def require(self) -> None:
         """Raises `OperatorError` if `init` did not run, or if a restore did not end."""

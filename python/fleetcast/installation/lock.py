@@ -116,3 +116,22 @@ def _content(descriptor: int) -> tuple[int | None, dict[str, object]]:
         document = {}
     number = int(pid) if pid.isdigit() else None
     return number, document if isinstance(document, dict) else {}
+
+
+@contextmanager
+def held(path: Path, busy: str, *, shared: bool = False) -> Iterator[None]:
+    """Holds the lock of a folder, or of a file that is made and stays.
+
+    Raises `OperatorError` with `busy` if another process has the lock. The lock ends with the
+    process.
+    """
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OperatorError(busy) from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
 
 _SEGMENTS = "segments"
+_STORES = ("control", "planes", "forecast")
 _LOCKS = ("lock.mdb", "plane.mdb-lock", "plane.log-lock", "compaction.lock")
 """Files that say which processes of a machine have a store open. They are made again in a copy."""
 
@@ -56,21 +57,13 @@ class _Copies(DataDirectory):
     def origin(self) -> Path:
         return self.source.root
 
-    @property
-    def control(self) -> Path:
-        return self._copied(self.source.control)
+    def below(self, name: str) -> Path:
+        """Returns the path of a part, or of the copy of a store."""
+        return self._copied(self.source.below(name)) if name in _STORES else super().below(name)
 
     def accounts_revision(self, settings: Settings) -> Path:
         """Returns a file in the copy: a copy may be older, and must not note its revision."""
         return self.root / Path(settings.security.accounts_revision_file).name
-
-    @property
-    def planes(self) -> Path:
-        return self._copied(self.source.planes)
-
-    @property
-    def forecast(self) -> Path:
-        return self._copied(self.source.forecast)
 
     def _copied(self, store: Path) -> Path:
         copy = self.root / store.name

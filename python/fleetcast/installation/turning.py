@@ -6,7 +6,6 @@ removed last, so every process can open stored bytes at every moment of the turn
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
+from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.security.certificate import turn_authority
 from fleetcast.security.handover import UNSETTLED, Handover
@@ -60,7 +60,7 @@ def settled(directory: DataDirectory) -> Iterator[None]:
     Raises `OperatorError` if a turn is under way or broke off.
     """
     directory.require()
-    with _locked(directory.root, fcntl.LOCK_SH, "the master key is being changed: try again"):
+    with held(directory.root, "the master key is being changed: try again", shared=True):
         if Handover.read(directory.root) is not None:
             raise OperatorError(UNSETTLED)
         yield
@@ -83,7 +83,7 @@ def turn(directory: DataDirectory, environ: Mapping[str, str], file: Path | None
         raise OperatorError(message)
     root, security = directory.root, settings.security
     busy = "a backup, a restore, tls renew or another change of the master key is under way"
-    with _locked(root, fcntl.LOCK_EX, busy):
+    with held(root, busy):
         handover = Handover.read(root) or _begin(root, security, file)
         if file is not None and handover.file != str(file):
             message = f"a change to key {handover.new_id} is not complete: end it without --to"
@@ -172,17 +172,3 @@ def _sealed_anew(
     own = directory.root / installation.settings.security.master_key_file
     file = own if handover.file is None else Path(handover.file)
     return Turned(handover.old_id, handover.new_id, file, tenants, unreadable, is_complete)
-
-
-@contextmanager
-def _locked(root: Path, operation: int, busy: str) -> Iterator[None]:
-    """Locks the data directory. Raises `OperatorError` with `busy`."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OperatorError(busy) from None
-        yield
-    finally:
-        os.close(descriptor)
