@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fleetcast.admin.openapi import document
 from fleetcast.admin.processes import ProcessValues
 from fleetcast.admin.reference_page import STYLE_PATH, page, style
 from fleetcast.metrics import exposition
 from fleetcast.metrics.negotiation import accepted_type
-from fleetcast.surface.browser_policy import SECURITY_FIELDS
+from fleetcast.surface.answers import NO_STORE, Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,17 +22,9 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Limits
     from fleetcast.metrics import Totals
 
-_JSON = "application/json"
 _METHODS = ("GET", "HEAD")
 
 logger = logging.getLogger(__name__)
-
-
-class _Response(NamedTuple):
-    status: int
-    body: bytes
-    kind: str = _JSON
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class AdminApp:
@@ -52,35 +43,27 @@ class AdminApp:
         self._readiness = readiness
         self._limits = limits
         self._processes = ProcessValues()
-        self._paths: Mapping[str, Callable[[str], _Response]] = {
+        self._paths: Mapping[str, Callable[[str], Answer]] = {
             "/livez": lambda _accept: _json(200, {"status": "ok"}),
             "/readyz": lambda _accept: self._ready(),
             "/metrics": self._metrics,
             "/openapi.json": lambda _accept: self._described(),
             "/docs": lambda _accept: self._reference(),
-            STYLE_PATH: lambda _accept: _Response(200, style(), "text/css; charset=utf-8"),
+            STYLE_PATH: lambda _accept: Answer(200, (style(),), "text/css; charset=utf-8"),
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
         accept = environ.get("HTTP_ACCEPT", "")
         answer = self._answer(environ["PATH_INFO"], environ["REQUEST_METHOD"], accept)
-        fields = [
-            ("Content-Type", answer.kind),
-            ("Content-Length", str(len(answer.body))),
-            ("Cache-Control", "no-store"),
-            *SECURITY_FIELDS,
-            *answer.headers,
-        ]
-        start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", fields)
-        return [answer.body]
+        return answer.sent(start_response)
 
-    def _answer(self, path: str, method: str, accept: str) -> _Response:
+    def _answer(self, path: str, method: str, accept: str) -> Answer:
         handler = self._paths.get(path)
         if handler is None:
             return _json(404, {"error": "not_found"})
         if method not in _METHODS:
-            allow = (("Allow", ", ".join(_METHODS)),)
+            allow = ("Allow", ", ".join(_METHODS))
             return _json(405, {"error": "method_not_allowed"}, allow)
         try:
             return handler(accept)
@@ -88,28 +71,27 @@ class AdminApp:
             logger.exception("%s failed", path)
             return _json(500, {"error": "internal_error"})
 
-    def _ready(self) -> _Response:
+    def _ready(self) -> Answer:
         """200 while every surface serves, the stores answer and upkeep goes on."""
         ready, content = self._readiness.look()
         return _json(200 if ready else 503, content)
 
-    def _described(self) -> _Response:
+    def _described(self) -> Answer:
         """The description of the public API, with the limits in force."""
         described = document(self._limits())
-        return _Response(200, json.dumps(described, separators=(",", ":")).encode())
+        return Answer(200, (json.dumps(described, separators=(",", ":")).encode(),))
 
-    def _reference(self) -> _Response:
+    def _reference(self) -> Answer:
         """The same description for readers."""
-        return _Response(200, page(document(self._limits())).encode(), "text/html; charset=utf-8")
+        text = page(document(self._limits())).encode()
+        return Answer(200, (text,), "text/html; charset=utf-8")
 
-    def _metrics(self, accept: str) -> _Response:
+    def _metrics(self, accept: str) -> Answer:
         """All counters, and the values that come from the stores and the system."""
         values: dict[str, float] = {**self._totals.all(), **self._processes.read()}
         kind = accepted_type(accept)
-        return _Response(200, exposition(values, self._gauges.lines(), kind=kind).encode(), kind)
+        return Answer(200, (exposition(values, self._gauges.lines(), kind=kind).encode(),), kind)
 
 
-def _json(
-    status: int, content: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()
-) -> _Response:
-    return _Response(status, json.dumps(content).encode(), headers=headers)
+def _json(status: int, content: Mapping[str, object], *fields: tuple[str, str]) -> Answer:
+    return Answer(status, (json.dumps(content).encode(),), fields=(NO_STORE, *fields))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import ControlStoreUnavailable
-from fleetcast.console.answers import Answer, ConsoleRefused, document
+from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.pages import Pages
 from fleetcast.console.query import ConsoleQuery
 from fleetcast.console.views.backtests import backtests
@@ -23,6 +23,7 @@ from fleetcast.console.views.storage import storage, upcoming
 from fleetcast.console.views.tenants import tenants
 from fleetcast.console.views.tracks import tracks
 from fleetcast.errors import Refused
+from fleetcast.surface.answers import Answer, document
 from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ class ConsoleApp:
             logger.exception("the console failed")
             message = "This is a fault of the service; the log says more."
             answer = document({"error": "internal_error", "message": message}, 500)
-        start_response(answer.line, answer.head)
-        return [bytes(piece) for piece in answer.body]
+        return answer.sent(start_response)
 
     def _answer(self, request: _Request) -> Answer:
         path = request.path

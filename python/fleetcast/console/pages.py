@@ -11,7 +11,8 @@ import hashlib
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.console.answers import Answer, ConsoleRefused
+from fleetcast.console.answers import ConsoleRefused
+from fleetcast.surface.answers import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

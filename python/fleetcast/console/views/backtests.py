@@ -6,10 +6,10 @@ import json
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.tenant_planes import read_plane
 from fleetcast.console.views.forecasts import looking_back
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from fleetcast.console.query import ConsoleQuery

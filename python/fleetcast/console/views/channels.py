@@ -9,10 +9,10 @@ import json
 import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
 from fleetcast.durations import parse_duration
 from fleetcast.engine import INTERVALS
+from fleetcast.surface.answers import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

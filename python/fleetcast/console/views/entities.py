@@ -6,8 +6,8 @@ import math
 import time
 from typing import TYPE_CHECKING, TypedDict
 
-from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
+from fleetcast.surface.answers import Answer
 
 if TYPE_CHECKING:
     from fleetcast.console.query import ConsoleQuery

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.console.answers import Answer, ConsoleRefused, document
+from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.tenant_planes import read_plane
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.views.refusals import refused_of_late
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.console.answers import Answer, document
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from fleetcast.console.services import ConsoleServices

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fleetcast.console.answers import Answer, ConsoleRefused
+from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.tenant_planes import read_plane
+from fleetcast.surface.answers import Answer
 
 if TYPE_CHECKING:
     from fleetcast.console.services import ConsoleServices

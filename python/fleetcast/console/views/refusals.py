@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.history import STEP_SECONDS
 from fleetcast.engine import ApiKey
 from fleetcast.metrics import KEYED_REST
+from fleetcast.surface.answers import Answer, document
 from fleetcast.surface.error_codes import ERROR_CODES
 from fleetcast.surface.troubles import EXPLANATIONS
 

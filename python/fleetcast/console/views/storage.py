@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.tenant_planes import known_tenant, read_plane
 from fleetcast.console.views.tables import TablePage
 from fleetcast.metrics import sample
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from fleetcast.console.query import ConsoleQuery

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.views.tables import TablePage
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

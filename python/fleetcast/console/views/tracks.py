@@ -6,9 +6,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from fleetcast.console.answers import Answer, document
 from fleetcast.console.tenant_planes import read_plane
 from fleetcast.console.views.entities import LATITUDES, LONGITUDES
+from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
