@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fleetcast.composition.http_application import http_application
 from fleetcast.engine import key_fields
-from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.supervisor.http_serving import HttpListener, serve_http
-
-if TYPE_CHECKING:
-    from fleetcast.config import Settings
 
 
 def main() -> None:
@@ -19,18 +13,10 @@ def main() -> None:
         HttpListener(
             "http",
             http_application,
-            _limits,
+            lambda settings: settings.limits.body_bytes_max,
             lambda settings: (settings.http.workers, settings.http.threads),
             key_fields(is_adapters=False),
         )
-    )
-
-
-def _limits(settings: Settings) -> ConnectionLimits:
-    return ConnectionLimits(
-        body_bytes_max=settings.limits.body_bytes_max,
-        read_deadline_seconds=settings.http.read_deadline_seconds,
-        request_deadline_seconds=settings.http.request_deadline_seconds,
     )
 
 

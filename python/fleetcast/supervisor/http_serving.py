@@ -10,6 +10,7 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Serving
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Requests, Shared, Writes, engine_accounting, sample
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from fleetcast.composition.http_parts import HttpParts
     from fleetcast.config import Settings
-    from fleetcast.http.server.limits import ConnectionLimits
 
 
 class HttpListener(NamedTuple):
@@ -31,11 +31,21 @@ class HttpListener(NamedTuple):
     process: str
     """The name of the process in logs and metrics."""
     opened: Callable[[Opening], AbstractContextManager[Live[HttpParts]]]
-    limits: Callable[[Settings], ConnectionLimits]
+    body_bytes_max: Callable[[Settings], int]
     sizes: Callable[[Settings], tuple[int, int]]
     """Returns the number of workers, and of threads of each worker."""
     key_fields: Sequence[str]
     """Header fields that may hold a key. The first of them that a request has decides."""
+    takes_chunks: bool = False
+
+    def limits(self, settings: Settings) -> ConnectionLimits:
+        """Returns the limits of connections in force."""
+        return ConnectionLimits(
+            body_bytes_max=self.body_bytes_max(settings),
+            read_deadline_seconds=settings.http.read_deadline_seconds,
+            request_deadline_seconds=settings.http.request_deadline_seconds,
+            takes_chunks=self.takes_chunks,
+        )
 
 
 def serve_http(listener: HttpListener) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from datetime import timedelta
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from fleetcast.client import GatewayWriter
 from fleetcast.client.batches import bodies
+from fleetcast.client.connection import ApiError, RestingConnection
 from fleetcast.errors import OperatorError
 from fleetcast.extras import is_installed
 
@@ -44,11 +44,8 @@ class HttpSession:
     """Requests of a key to the service at `base_url`. An answer with any status is returned."""
 
     def __init__(self, base_url: str, key: str) -> None:
-        url = urlsplit(base_url)
-        self._connection = http.client.HTTPConnection(
-            url.hostname or "", url.port, timeout=_TIMEOUT_SECONDS
-        )
-        self._headers = {"x-api-key": key}
+        self._connection = RestingConnection(base_url, key, _TIMEOUT_SECONDS)
+        self.close = self._connection.close
 
     def get(self, path: str) -> Reply:
         """Asks for a path. Raises `OSError`, `OperatorError`."""
@@ -58,20 +55,16 @@ class HttpSession:
         """Writes one batch. Raises `OSError`, `OperatorError`."""
         return self._exchange("POST", "/telemetry", body)
 
-    def close(self) -> None:
-        """Ends the connection."""
-        self._connection.close()
-
     def _exchange(self, method: str, path: str, body: bytes | None) -> Reply:
-        headers = self._headers | ({"Content-Type": "application/json"} if body else {})
+        request = f"{method} {path}"
         try:
-            self._connection.request(method, path, body, headers)
-            response = self._connection.getresponse()
-            content = json.loads(response.read())
-        except (http.client.HTTPException, ValueError) as error:
-            message = f"{method} {path} did not answer in JSON"
-            raise OperatorError(message) from error
-        return Reply(f"{method} {path}", response.status, content)
+            answer = self._connection.exchange(method, path, body)
+        except ApiError as error:
+            if not isinstance(error.body, dict):
+                message = f"{request} did not answer in JSON"
+                raise OperatorError(message) from error
+            return Reply(request, error.status, error.body)
+        return Reply(request, HTTPStatus.OK if body is None else HTTPStatus.ACCEPTED, answer)
 
 
 class Gateway:

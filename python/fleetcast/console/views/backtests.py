@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.console.tenant_planes import read_plane
-from fleetcast.console.views.forecasts import looking_back
-from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.console.views.forecasts import looking_back, newest_points
+from fleetcast.forecast.families import FAMILIES
 from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Plane
     from fleetcast.forecast.serving.hindsight import HindsightScores
-
-_BYTES_MAX = 1 << 20
 
 
 class _Span(NamedTuple):
@@ -41,22 +37,12 @@ def backtests(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> An
     span = _SPANS[family.name]
 
     def read(plane: Plane) -> tuple[HindsightScores, int, int]:
-        page = json.loads(
-            plane.latest_page(
-                columns=[[family.target]],
-                measurement=family.measurement,
-                after_ns=time.time_ns() - family.window_minutes * MINUTE_NS,
-                sort="time",
-                descending=True,
-                entities_max=span.entities_max,
-                bytes_max=_BYTES_MAX,
-            )
-        )
-        ids = [point[1] for point in page["points"]]
+        points, total = newest_points(plane, family, span.entities_max)
+        ids = [point[1] for point in points]
         found = looking_back(
             services, lambda look: look.scores(plane, family, ids, span.minutes, span.every)
         )
-        return found, len(ids), page["total"]
+        return found, len(ids), total
 
     found, entities, total = read_plane(services, tenant, read)
     return document(

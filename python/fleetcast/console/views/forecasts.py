@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from typing import TYPE_CHECKING, TypeVar
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.tenant_planes import read_plane
 from fleetcast.errors import OperatorError
-from fleetcast.forecast.families import FAMILIES
+from fleetcast.forecast.families import FAMILIES, MINUTE_NS
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
+    from fleetcast.engine import Plane
+    from fleetcast.forecast.families import Family
     from fleetcast.forecast.serving.hindsight import Hindsight
 
 T = TypeVar("T")
 
 _SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
 _NS_PER_SECOND = 1_000_000_000
+_BYTES_MAX = 1 << 20
 
 logger = logging.getLogger(__name__)
 
@@ -78,3 +83,23 @@ def looking_back(services: ConsoleServices, look: Callable[[Hindsight], T | None
         message = "No model is released: `fleetcast forecast release promote` puts one in place."
         raise ConsoleRefused(404, "predictions_not_enabled", message)
     return found
+
+
+def newest_points(
+    plane: Plane, family: Family, entities_max: int, *more_columns: Sequence[str]
+) -> tuple[list[list[Any]], int]:
+    """Returns points of the entities that wrote last within the window of a model, and their count.
+
+    A point is as `Plane.latest_page` has it, with the number that is forecast in the first column.
+    """
+    body = plane.latest_page(
+        columns=[[family.target], *more_columns],
+        measurement=family.measurement,
+        after_ns=time.time_ns() - family.window_minutes * MINUTE_NS,
+        sort="time",
+        descending=True,
+        entities_max=entities_max,
+        bytes_max=_BYTES_MAX,
+    )
+    page = json.loads(body)
+    return page["points"], page["total"]

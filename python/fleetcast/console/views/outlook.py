@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.console.tenant_planes import read_plane
-from fleetcast.console.views.forecasts import looking_back
-from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
+from fleetcast.console.views.forecasts import looking_back, newest_points
+from fleetcast.forecast.families import DEMAND, SNR
 from fleetcast.surface.answers import Answer, document
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 _LINKS_MAX = 100
 _POOLS_MAX = 20
-_BYTES_MAX = 1 << 20
 _THRESHOLD_DB = 6.0
 _CAPACITIES = ["capacity_bytes", "capacity"]
 
@@ -54,17 +51,8 @@ def outlook(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Answ
 
 
 def _newest(plane: Plane, family: Family, entities_max: int) -> tuple[list[_Newest], int]:
-    body = plane.latest_page(
-        columns=[[family.target], _CAPACITIES],
-        measurement=family.measurement,
-        after_ns=time.time_ns() - family.window_minutes * MINUTE_NS,
-        sort="time",
-        descending=True,
-        entities_max=entities_max,
-        bytes_max=_BYTES_MAX,
-    )
-    page = json.loads(body)
-    return [_Newest(point[1], point[3], point[4]) for point in page["points"]], page["total"]
+    points, total = newest_points(plane, family, entities_max, _CAPACITIES)
+    return [_Newest(point[1], point[3], point[4]) for point in points], total
 
 
 def _ids(newest: list[_Newest]) -> list[str]:
