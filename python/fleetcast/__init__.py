@@ -5,55 +5,18 @@ them. A name is loaded when a program first asks for it. `GatewayWriter` needs t
 the other names need no other package. Example: `from fleetcast import Client`.
 """
 
+from ast import ImportFrom, parse
 from importlib import import_module
+from pkgutil import get_data
 
-_NAMES = {
-    "fleetcast.client": (
-        "ApiError",
-        "Client",
-        "GatewayWriter",
-        "Options",
-        "Record",
-        "RefusedBatch",
-        "SpoolFull",
-        "SpoolInUse",
-        "Tally",
-    ),
-    "fleetcast.engine": (
-        "AGGREGATIONS",
-        "INTERVALS",
-        "MEASUREMENTS",
-        "ArrowStream",
-        "Compacted",
-        "Deleted",
-        "Engine",
-        "Plane",
-        "RowBatch",
-        "RowStream",
-        "Stats",
-        "TextFormat",
-        "Verified",
-        "WriteResult",
-        "encode_protobuf",
-        "encode_records",
-        "field_of_column",
-        "format_time",
-        "parse_time",
-        "peek",
-    ),
-    "fleetcast.errors": (
-        "Refused",
-        "StoreDamaged",
-        "StoreError",
-        "StoreExists",
-        "StoreFull",
-        "StoreMissing",
-        "StoreUnavailable",
-        "StoreUnreachable",
-        "TenantFull",
-    ),
+_NAMES = parse(get_data(__name__, "__init__.pyi") or b"").body
+_HOMES = {
+    alias.name: str(each.module)
+    for each in _NAMES
+    if isinstance(each, ImportFrom)
+    for alias in each.names
 }
-_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+"""Names of the stub, which type checkers read, and their modules."""
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - every item is a str
 

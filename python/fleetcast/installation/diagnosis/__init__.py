@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fleetcast.config.name_mapping import read_names
 from fleetcast.errors import OperatorError, SettingsError
 from fleetcast.installation.diagnosis.files import check_files
-from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.diagnosis.finding import Finding as Finding
 from fleetcast.installation.diagnosis.machine import check_machine
 from fleetcast.installation.diagnosis.scrape import scraped
 from fleetcast.installation.diagnosis.secrets import check_secrets
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from fleetcast.installation.directory import DataDirectory
-
-__all__ = ["Finding", "diagnose"]
 
 
 def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Finding]:
