@@ -5,27 +5,16 @@ them. A name is loaded when a program first asks for it. `GatewayWriter` needs t
 the other names need no other package. Example: `from fleetcast import Client`.
 """
 
-from ast import ImportFrom, parse
 from importlib import import_module
-from pkgutil import get_data
-
-_NAMES = parse(get_data(__name__, "__init__.pyi") or b"").body
-_HOMES = {
-    alias.name: str(each.module)
-    for each in _NAMES
-    if isinstance(each, ImportFrom)
-    for alias in each.names
-}
-"""Names of the stub, which type checkers read, and their modules."""
-
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - every item is a str
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
         found: object = import_module("importlib.metadata").version(__name__)
-    elif name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
+    elif name == "__all__":
+        found = ["__version__", *_homes()]
+    elif home := _homes().get(name):
+        found = getattr(import_module(home), name)
     else:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
@@ -33,5 +22,13 @@ def __getattr__(name: str) -> object:
     return found
 
 
+def _homes() -> dict[str, str]:
+    """Returns the module of each name. The stub has them, for type checkers too."""
+    ast = import_module("ast")
+    stub = import_module("pkgutil").get_data(__name__, "__init__.pyi")
+    imports = (each for each in ast.parse(stub).body if isinstance(each, ast.ImportFrom))
+    return {alias.name: each.module for each in imports for alias in each.names}
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), "__version__", *_homes()})

@@ -7,6 +7,7 @@ of written data. Ages and delays are measured by the monotonic clock (O5).
 
 from __future__ import annotations
 
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.errors import StoreError
@@ -34,54 +35,37 @@ class Moment(NamedTuple):
     """Seconds since 1970, which can be compared with the times in stores."""
 
 
+@dataclass(slots=True)
 class Upkeep:
     """State of the upkeep of one store."""
 
-    __slots__ = (
-        "_due_at",
-        "_failures",
-        "_generation",
-        "_glance",
-        "_is_preferred",
-        "_lead_logged_at",
-        "_lead_noted_at",
-        "_log_bytes",
-        "_log_bytes_due",
-        "_log_since",
-        "_neglected_since",
-        "_retention_seconds",
-        "_retry_at",
-        "_state",
-        "failing_since",
-        "held",
-        "is_unread",
-        "lead_seconds",
-        "tenant_name",
-    )
+    _glance: Glance
+    tenant: InitVar[Tenant]
+    tenant_name: str = ""
+    failing_since: float | None = None
+    """Seconds of the monotonic clock."""
+    is_unread: bool = False
+    """True if the store had rows at the first look and no upkeep has opened the store since."""
+    lead_seconds: int = 0
+    held: int = 0
+    """Segments with expired rows that are kept because the clock is in doubt."""
+    _retention_seconds: int | None = None
+    _is_preferred: bool = True
+    _neglected_since: float | None = None
+    _failures: int = 0
+    _retry_at: float = 0.0
+    _state: State | None = None
+    _generation: int = 0
+    _log_bytes: int = 0
+    _log_bytes_due: int = _LOG_BYTES_DUE
+    _log_since: float | None = None
+    _due_at: float | None = None
+    _lead_logged_at: float | None = None
+    _lead_noted_at: float | None = 0.0
 
-    def __init__(self, glance: Glance, tenant: Tenant) -> None:
+    def __post_init__(self, tenant: Tenant) -> None:
         self.tenant_name = tenant.name
-        self.failing_since: float | None = None
-        """Seconds of the monotonic clock."""
-        self.is_unread = False
-        """True if the store had rows at the first look and no upkeep has opened the store since."""
-        self.lead_seconds = 0
-        self.held = 0
-        """Segments with expired rows that are kept because the clock is in doubt."""
-        self._glance = glance
         self._retention_seconds = tenant.retention_seconds
-        self._is_preferred = True
-        self._neglected_since: float | None = None
-        self._failures = 0
-        self._retry_at = 0.0
-        self._state: State | None = None
-        self._generation = 0
-        self._log_bytes = 0
-        self._log_bytes_due = _LOG_BYTES_DUE
-        self._log_since: float | None = None
-        self._due_at: float | None = None
-        self._lead_logged_at: float | None = None
-        self._lead_noted_at: float | None = 0.0
 
     def is_due(
         self, tenant: Tenant, at: Moment, after_seconds: float, *, prefers: bool = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
@@ -24,33 +24,21 @@ COLUMNS = ("time", "measurement", "tags")
 """The first columns of a scan, before those of the fields."""
 
 
-class RowSource(Protocol):
-    """A place from which stored rows are read."""
-
-    is_exact: bool
-    """True if `frames` yields no rows but those of the choice."""
-
-    def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
-        """Returns name and type of each field that rows of the choice may have."""
-
-    def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
-        """Yields at least the needed rows of the choice, with the columns of a scan."""
-
-
 class PlaneSource:
     """The rows of a plane."""
 
     is_exact = True
+    """True if `frames` yields no rows but those of the choice."""
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
 
     def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
-        """See `RowSource`."""
+        """Returns name and type of each field that rows of the choice may have."""
         return {*self._plane.fields(choice.measurement)}
 
     def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
-        """See `RowSource`."""
+        """Yields at least the needed rows of the choice, with the columns of a scan."""
         rows = self._plane.scan(
             choice.start_ns,
             choice.end_ns,
@@ -72,14 +60,14 @@ class ServiceSource:
         self._client = client
 
     def fields(self, choice: Choice) -> Iterable[tuple[str, FieldKind]]:
-        """See `RowSource`."""
+        """See `PlaneSource`."""
         measurements = _listed(choice.measurements)
         start, end = choice.start_ns, choice.end_ns
         rows = self._client.scan(start=start, end=end, measurements=measurements, limit=0)
         return columns_of(rows)
 
     def frames(self, choice: Choice, fields: list[str]) -> Iterator[pl.DataFrame]:
-        """See `RowSource`."""
+        """See `PlaneSource`."""
         if choice.measurements == set() or choice.entities == set():
             return
         yield self._client.scan(
@@ -91,6 +79,10 @@ class ServiceSource:
             every_row=True,
             limit=choice.rows_max,
         )
+
+
+RowSource: TypeAlias = PlaneSource | ServiceSource
+"""A place from which stored rows are read."""
 
 
 def columns_of(scanned: pl.DataFrame) -> dict[tuple[str, FieldKind], str]:
