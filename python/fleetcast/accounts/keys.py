@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, Unpack
 
 from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import KEY_PEPPER
@@ -27,28 +27,23 @@ class IssuedKey(NamedTuple):
     text: SecretText
 
 
+class KeyRequest(TypedDict):
+    """Rights and lifetime of a new key."""
+
+    scopes: Sequence[str]
+    environment: str
+    name: NotRequired[str]
+    lifetime_seconds: NotRequired[int | None]
+
+
 class Keys(AuditedRecords):
     """The API keys of one data directory."""
 
     PEPPER = KEY_PEPPER
 
-    def create(
-        self,
-        tenant: str,
-        *,
-        scopes: Sequence[str],
-        environment: str,
-        name: str = "",
-        lifetime_seconds: int | None = None,
-    ) -> IssuedKey:
-        """Issues a key for `environment`. Raises `OperatorError`, `ControlStoreUnavailable`."""
-        issued = self.prepare(
-            tenant,
-            scopes=scopes,
-            environment=environment,
-            name=name,
-            lifetime_seconds=lifetime_seconds,
-        )
+    def create(self, tenant: str, **request: Unpack[KeyRequest]) -> IssuedKey:
+        """Issues a key for an environment. Raises `OperatorError`, `ControlStoreUnavailable`."""
+        issued = self.prepare(tenant, **request)
         self.add(issued)
         return issued
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import falcon
-
 from fleetcast.adapters.arrow import ScanResource
 from fleetcast.adapters.influx import (
     HealthResource,
@@ -24,36 +22,27 @@ from fleetcast.adapters.questions import (
     RemoteReadResource,
 )
 from fleetcast.adapters.routes import ERRORS
-from fleetcast.http.admission import Admission
-from fleetcast.http.error_handling import handle_errors, put_json
-from fleetcast.http.headers import CONTENT_TYPE
-from fleetcast.http.middleware import Middleware
+from fleetcast.http.app import app_of
+from fleetcast.http.error_handling import put_json
 from fleetcast.http.routes import ADAPTER_ROUTES
 from fleetcast.http.writing import Writing
-from fleetcast.surface.planes import TenantPlanes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import falcon
+
     from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.app import App
     from fleetcast.http.routes import Route
     from fleetcast.http.services import HttpServices
-
-    App = falcon.App[falcon.Request, falcon.Response]
 
 PROCESS = "adapters"
 
 
 def create_app(services: HttpServices) -> App:
     """Makes the WSGI application from the services that a worker has opened."""
-    middleware = Middleware(services, Admission(services, ADAPTER_ROUTES), PROCESS)
-    app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
-    resources = _resources(services)
-    for path in ADAPTER_ROUTES:
-        app.add_route(path, resources[path])
-    backend = services.settings.store.backend
-    handle_errors(app, middleware, TenantPlanes(services), backend, _put_body)
-    return app
+    return app_of(services, PROCESS, ADAPTER_ROUTES, _resources(services), _put_body)
 
 
 def _resources(services: HttpServices) -> Mapping[str, object]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fleetcast.engine import GrpcNotice, SecretText
 from fleetcast.log_lines import Served
 from fleetcast.logs import audit_refusal
-from fleetcast.metrics import Requests, Writes
+from fleetcast.metrics import Writes
+from fleetcast.surface.accounting import Accounting
 
 if TYPE_CHECKING:
     from fleetcast.engine import EndedCall, GrpcFront
@@ -25,9 +26,8 @@ class EndedCalls:
 
     def __init__(self, services: GrpcServices, front: GrpcFront) -> None:
         self._front = front
-        self._requests = Requests(services.counters, "grpc")
+        self._accounting = Accounting("grpc", services.counters, services.access_log)
         self._writes = Writes(services.counters, "grpc")
-        self._log = services.access_log
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="grpc-ended", daemon=True)
         self._thread.start()
@@ -57,16 +57,7 @@ class EndedCalls:
             logger.log(level, event.event, extra={"problem": event.problem})
             return
         account, tenant, key_id = event.identity or (None, None, None)
-        self._requests.ended(
-            "grpc",
-            event.route,
-            event.status,
-            event.seconds,
-            code=event.error,
-            account_id=account,
-            refused_key=event.identity and event.identity[1:],
-        )
-        self._log(
+        self._accounting.count(
             Served(
                 event.request_id,
                 "grpc",
@@ -80,7 +71,8 @@ class EndedCalls:
                 bytes_in=event.bytes_in,
                 bytes_out=event.bytes_out,
                 process="grpc",
-            )
+            ),
+            account,
         )
         self._tell(event, tenant)
 
@@ -100,4 +92,4 @@ class EndedCalls:
         if event.bound is not None and tenant is not None:
             self._writes.tenant_full(tenant, event.bound)
         if event.is_over_share:
-            self._requests.over_share()
+            self._accounting.over_share()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.errors import RecordsUnavailable
-from fleetcast.http.routes import ROUTES
 from fleetcast.logs import audit_refusal
 from fleetcast.metrics import label
 
@@ -31,11 +30,7 @@ class Admission:
     `routes` are the paths of the listener.
     """
 
-    def __init__(
-        self,
-        services: HttpServices,
-        routes: Mapping[str, Route] = ROUTES,
-    ) -> None:
+    def __init__(self, services: HttpServices, routes: Mapping[str, Route]) -> None:
         self._service = services.service
         self._routes = routes
         self._counters = services.counters

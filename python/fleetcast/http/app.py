@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import falcon
 
 from fleetcast.http.admission import Admission
-from fleetcast.http.error_handling import handle_errors
+from fleetcast.http.error_handling import handle_errors, put_json
 from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
 from fleetcast.http.resources.account import AccountResource
@@ -20,8 +20,10 @@ from fleetcast.http.writing import Writing
 from fleetcast.surface.planes import TenantPlanes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.routes import Route
     from fleetcast.http.services import HttpServices
 
     App = falcon.App[falcon.Request, falcon.Response]
@@ -29,12 +31,23 @@ if TYPE_CHECKING:
 
 def create_app(services: HttpServices) -> App:
     """Returns the WSGI application over the parts that a worker has opened."""
-    middleware = Middleware(services, Admission(services))
+    return app_of(services, "http", ROUTES, _resources(services), put_json)
+
+
+def app_of(
+    services: HttpServices,
+    process: str,
+    routes: Mapping[str, Route],
+    resources: Mapping[str, object],
+    put_body: Callable[[falcon.Response, Route, ErrorResponse], None],
+) -> App:
+    """Returns the WSGI application of a listener. `put_body` writes the body of an error."""
+    middleware = Middleware(services, Admission(services, routes), process)
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
-    resources = _resources(services)
-    for path in ROUTES:
+    for path in routes:
         app.add_route(path, resources[path])
-    handle_errors(app, middleware, TenantPlanes(services), services.settings.store.backend)
+    backend = services.settings.store.backend
+    handle_errors(app, middleware, TenantPlanes(services), backend, put_body)
     return app
 
 

@@ -31,7 +31,7 @@ def handle_errors(
     middleware: Middleware,
     planes: TenantPlanes,
     backend: str,
-    put_body: Callable[[falcon.Response, Route, ErrorResponse], None] = put_json,
+    put_body: Callable[[falcon.Response, Route, ErrorResponse], None],
 ) -> None:
     """Registers a handler that turns every exception into a response.
 

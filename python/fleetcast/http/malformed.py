@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.log_lines import Served
+from fleetcast.log_lines import Served, write_served
 from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fleetcast.http.server.whole_answer import WholeAnswer
     from fleetcast.metrics import Counters
 
@@ -18,11 +16,9 @@ if TYPE_CHECKING:
 class MalformedRequests:
     """Counts and logs malformed requests; `process` names the process in the access log."""
 
-    def __init__(
-        self, counters: Counters, access_log: Callable[[Served], None], process: str = "http"
-    ) -> None:
+    def __init__(self, counters: Counters, process: str) -> None:
         self._process = process
-        self._accounting = Accounting("http", counters, access_log)
+        self._accounting = Accounting("http", counters, write_served)
 
     def note(self, address: str, answer: WholeAnswer) -> None:
         """Counts and logs the answer to a peer at `address`."""

@@ -30,7 +30,7 @@ class Middleware:
     `process` names the process in the access log.
     """
 
-    def __init__(self, services: HttpServices, admission: Admission, process: str = "http") -> None:
+    def __init__(self, services: HttpServices, admission: Admission, process: str) -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
         self._admit = admission.admit
         self._process = process

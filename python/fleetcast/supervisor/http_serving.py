@@ -12,7 +12,6 @@ from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.backend import stores_of
-from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Requests, Shared, Writes, engine_accounting, sample
 from fleetcast.supervisor.child import begin, gunicorn_settings, report_alive
 
@@ -67,7 +66,7 @@ def serve_http(listener: HttpListener) -> None:
             counters=counters,
             run=configuration.run,
         )
-        server.malformed = MalformedRequests(counters, write_served, listener.process).note
+        server.malformed = MalformedRequests(counters, listener.process).note
         with listener.opened(opening) as served:
             server.data_path = _serving(served, counters.shared, listener.process)
             counters.put(ready, 1)

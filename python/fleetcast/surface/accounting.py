@@ -34,8 +34,12 @@ class Accounting:
 
     def end(self, served: Served, account_id: str | None) -> None:
         """Counts and logs a request that has its answer, for its account if that is known."""
-        tenant, key_id = served.tenant, served.key_id
         self._requests.left()
+        self.count(served, account_id)
+
+    def count(self, served: Served, account_id: str | None) -> None:
+        """Counts and logs a request as `end` does. Another part has counted it as under way."""
+        tenant, key_id = served.tenant, served.key_id
         self._requests.ended(
             served.method,
             served.route,
@@ -46,6 +50,10 @@ class Accounting:
             refused_key=None if tenant is None or key_id is None else (tenant, key_id),
         )
         self._log(served)
+
+    def over_share(self) -> None:
+        """Counts a refusal because a tenant, or an address, held its share already."""
+        self._requests.over_share()
 
     def refuse(self, served: Served) -> None:
         """Counts and logs a message that was refused before it was a request."""
