@@ -222,38 +222,29 @@ class WriteResult:
 
     def answer(self) -> bytes:
         """The body of the answer to a write over HTTP."""
-    @property
-    def write_id(self) -> str:
-        """UUIDv7 of the write."""
-    @property
-    def accepted_count(self) -> int:
-        """Records that were stored."""
-    @property
-    def rejected_indices(self) -> list[int]:
-        """Indices of rejected records, ascending and zero-based; empty if there are none.
+    write_id: Final[str]
+    """UUIDv7 of the write."""
+    accepted_count: Final[int]
+    """Records that were stored."""
+    rejected_indices: Final[list[int]]
+    """Indices of rejected records, ascending and zero-based; empty if there are none.
 
-        The service rejects a record alone if it is older than the year 2000 or has no fields.
-        """
-    @property
-    def dropped(self) -> list[tuple[int, str, str, str]]:
-        """The first hundred rejected records of another protocol: number of the line or value from
-        1, code, place in the record such as `fields.x`, and a sentence.
-        """
-    @property
-    def line_count(self) -> int:
-        """Lines of a text that was written; 0 for a body without lines."""
-    @property
-    def clamped_count(self) -> int:
-        """Accepted records whose time lay in the future and was set to the ingest instant."""
-    @property
-    def no_entity_count(self) -> int:
-        """Accepted records without `entity_id`, which only a scan shows."""
-    @property
-    def other_measurement_count(self) -> int:
-        """Other accepted records, of measurements that the service does not serve."""
-    @property
-    def commit_seconds(self) -> float:
-        """Seconds until the batch was durable, waits for commits of other batches included."""
+    The service rejects a record alone if it is older than the year 2000 or has no fields.
+    """
+    dropped: Final[list[tuple[int, str, str, str]]]
+    """The first hundred rejected records of another protocol: number of the line or value from
+    1, code, place in the record such as `fields.x`, and a sentence.
+    """
+    line_count: Final[int]
+    """Lines of a text that was written; 0 for a body without lines."""
+    clamped_count: Final[int]
+    """Accepted records whose time lay in the future and was set to the ingest instant."""
+    no_entity_count: Final[int]
+    """Accepted records without `entity_id`, which only a scan shows."""
+    other_measurement_count: Final[int]
+    """Other accepted records, of measurements that the service does not serve."""
+    commit_seconds: Final[float]
+    """Seconds until the batch was durable, waits for commits of other batches included."""
 
 class _RecordBounds(TypedDict, total=False):
     """Bounds on a record and on the whole store, see `Plane.write_json`."""
@@ -335,182 +326,134 @@ class TextFormat:
 class Stats:
     """Counts of a store: its rows, values and series, and its bytes on disk."""
 
-    @property
-    def rows(self) -> int:
-        """Records stored."""
-    @property
-    def values(self) -> int:
-        """Field values stored."""
-    @property
-    def batches(self) -> int:
-        """Accepted batches with at least one stored record."""
-    @property
-    def rejected(self) -> int:
-        """Records rejected per record since the store was made."""
-    @property
-    def series(self) -> int:
-        """Distinct (measurement, tag set)."""
-    @property
-    def log_bytes(self) -> int:
-        """Bytes of the sealed blocks in the log."""
-    @property
-    def stored_rows(self) -> int:
-        """Records stored now, without the records that retention removed from disk."""
-    @property
-    def stored_values(self) -> int:
-        """Field values stored now."""
-    @property
-    def segments(self) -> int:
-        """Segments that the log was compacted into."""
-    @property
-    def generation(self) -> int:
-        """Number of times that the list of segments was replaced, by compactions and deletes."""
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes on disk: the sum of the four counts below."""
-    @property
-    def log_file_bytes(self) -> int:
-        """Bytes of the log's files, including reserved space."""
-    @property
-    def segment_bytes(self) -> int:
-        """Bytes of the segments."""
-    @property
-    def names_bytes(self) -> int:
-        """Bytes of names, of the list of segments and of small entries in tables."""
-    @property
-    def free_bytes(self) -> int:
-        """Unused bytes of the file of the tables."""
+    rows: Final[int]
+    """Records stored."""
+    values: Final[int]
+    """Field values stored."""
+    batches: Final[int]
+    """Accepted batches with at least one stored record."""
+    rejected: Final[int]
+    """Records rejected per record since the store was made."""
+    series: Final[int]
+    """Distinct (measurement, tag set)."""
+    log_bytes: Final[int]
+    """Bytes of the sealed blocks in the log."""
+    stored_rows: Final[int]
+    """Records stored now, without the records that retention removed from disk."""
+    stored_values: Final[int]
+    """Field values stored now."""
+    segments: Final[int]
+    """Segments that the log was compacted into."""
+    generation: Final[int]
+    """Number of times that the list of segments was replaced, by compactions and deletes."""
+    stored_bytes: Final[int]
+    """Bytes on disk: the sum of the four counts below."""
+    log_file_bytes: Final[int]
+    """Bytes of the log's files, including reserved space."""
+    segment_bytes: Final[int]
+    """Bytes of the segments."""
+    names_bytes: Final[int]
+    """Bytes of names, of the list of segments and of small entries in tables."""
+    free_bytes: Final[int]
+    """Unused bytes of the file of the tables."""
 
 @final
 class Compacted:
     """Result of a compaction."""
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of the log that are now in segments."""
-    @property
-    def merged(self) -> int:
-        """Segments that were merged into others."""
-    @property
-    def expired(self) -> int:
-        """Segments that retention removed, whole or by days."""
-    @property
-    def held(self) -> int:
-        """Segments that retention would remove, whole or by days, if the clock were trusted."""
-    @property
-    def purged(self) -> int:
-        """Segments from which deleted rows were removed."""
-    @property
-    def bytes_written(self) -> int:
-        """Bytes written into segments."""
+    blocks: Final[int]
+    """Blocks of the log that are now in segments."""
+    merged: Final[int]
+    """Segments that were merged into others."""
+    expired: Final[int]
+    """Segments that retention removed, whole or by days."""
+    held: Final[int]
+    """Segments that retention would remove, whole or by days, if the clock were trusted."""
+    purged: Final[int]
+    """Segments from which deleted rows were removed."""
+    bytes_written: Final[int]
+    """Bytes written into segments."""
 
 @final
 class Deleted:
     """Counts of the rows that a delete hides."""
 
-    @property
-    def rows(self) -> int:
-        """Rows that the delete hides."""
-    @property
-    def entities(self) -> int:
-        """Entities of these rows; the same id in two measurements counts twice."""
-    @property
-    def measurements(self) -> list[str]:
-        """Measurements of these rows, ascending."""
-    @property
-    def first_ns(self) -> int | None:
-        """Time of the first of these rows in nanoseconds since 1970; `None` without rows."""
-    @property
-    def last_ns(self) -> int | None:
-        """Time of the last of these rows, in the same form."""
-    @property
-    def hours(self) -> int:
-        """Kept hours that the delete hides. Their rows have expired."""
+    rows: Final[int]
+    """Rows that the delete hides."""
+    entities: Final[int]
+    """Entities of these rows; the same id in two measurements counts twice."""
+    measurements: Final[list[str]]
+    """Measurements of these rows, ascending."""
+    first_ns: Final[int | None]
+    """Time of the first of these rows in nanoseconds since 1970; `None` without rows."""
+    last_ns: Final[int | None]
+    """Time of the last of these rows, in the same form."""
+    hours: Final[int]
+    """Kept hours that the delete hides. Their rows have expired."""
 
 @final
 class KeptHours:
     """Hours that outlive their rows."""
 
-    @property
-    def seconds(self) -> int | None:
-        """How long hours are kept, in seconds; `None` if they go with their rows."""
-    @property
-    def hours(self) -> int:
-        """Hours that are kept; an hour of an entity counts once."""
-    @property
-    def bytes(self) -> int:
-        """Bytes of their segments."""
-    @property
-    def first_ns(self) -> int | None:
-        """Start of the first hour in nanoseconds since 1970; `None` without hours."""
-    @property
-    def last_ns(self) -> int | None:
-        """Start of the last hour, in the same form."""
+    seconds: Final[int | None]
+    """How long hours are kept, in seconds; `None` if they go with their rows."""
+    hours: Final[int]
+    """Hours that are kept; an hour of an entity counts once."""
+    bytes: Final[int]
+    """Bytes of their segments."""
+    first_ns: Final[int | None]
+    """Start of the first hour in nanoseconds since 1970; `None` without hours."""
+    last_ns: Final[int | None]
+    """Start of the last hour, in the same form."""
 
 @final
 class Upcoming:
     """Work left for `Plane.compact`, and its due time if no batch is written until then."""
 
-    @property
-    def retention_seconds(self) -> int | None:
-        """How long rows are kept, in seconds; `None` for ever."""
-    @property
-    def generation(self) -> int:
-        """Times that the list of segments was replaced."""
-    @property
-    def log_bytes_due(self) -> int:
-        """Size of the log, in bytes, at which it is compacted at once."""
-    @property
-    def log_since_ns(self) -> int | None:
-        """Ingest instant of the log's oldest block; `None` if the log is empty."""
-    @property
-    def due_ns(self) -> int | None:
-        """When the next work is due: a day to merge, rows past retention, or deleted rows to
-        remove.
-        """
+    retention_seconds: Final[int | None]
+    """How long rows are kept, in seconds; `None` for ever."""
+    generation: Final[int]
+    """Times that the list of segments was replaced."""
+    log_bytes_due: Final[int]
+    """Size of the log, in bytes, at which it is compacted at once."""
+    log_since_ns: Final[int | None]
+    """Ingest instant of the log's oldest block; `None` if the log is empty."""
+    due_ns: Final[int | None]
+    """When the next work is due: a day to merge, rows past retention, or deleted rows to
+    remove.
+    """
 
 @final
 class Verified:
     """Result of a check of a whole store."""
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of the log."""
-    @property
-    def segments(self) -> int:
-        """Segments, without the checkpoint."""
-    @property
-    def rows(self) -> int:
-        """Records in the log and the segments."""
-    @property
-    def values(self) -> int:
-        """Field values in the log and the segments."""
-    @property
-    def damages(self) -> list[str]:
-        """A line for each damage; empty if the store is sound."""
+    blocks: Final[int]
+    """Blocks of the log."""
+    segments: Final[int]
+    """Segments, without the checkpoint."""
+    rows: Final[int]
+    """Records in the log and the segments."""
+    values: Final[int]
+    """Field values in the log and the segments."""
+    damages: Final[list[str]]
+    """A line for each damage; empty if the store is sound."""
 
 @final
 class Saved:
     """A store as `Plane.save` saved it."""
 
-    @property
-    def files(self) -> list[tuple[str, int, bytes]]:
-        """Name in the folder, length and SHA-256 of each file, also of files of earlier backups."""
-    @property
-    def bytes_written(self) -> int:
-        """Bytes of files that this backup wrote."""
-    @property
-    def bytes_linked(self) -> int:
-        """Bytes of segments that were linked into the backup instead of copied."""
-    @property
-    def rows(self) -> int:
-        """Records in the backup."""
-    @property
-    def values(self) -> int:
-        """Field values in the backup."""
-    @property
-    def content(self) -> bytes:
-        """Hash (32 bytes) over everything that decides answers."""
+    files: Final[list[tuple[str, int, bytes]]]
+    """Name in the folder, length and SHA-256 of each file, also of files of earlier backups."""
+    bytes_written: Final[int]
+    """Bytes of files that this backup wrote."""
+    bytes_linked: Final[int]
+    """Bytes of segments that were linked into the backup instead of copied."""
+    rows: Final[int]
+    """Records in the backup."""
+    values: Final[int]
+    """Field values in the backup."""
+    content: Final[bytes]
+    """Hash (32 bytes) over everything that decides answers."""
 
 @final
 class ArrowStream:
@@ -614,30 +557,22 @@ class Authenticator:
 class Decision:
     """The decision about one request."""
 
-    @property
-    def address(self) -> str:
-        """Address of the client, in the form that limits use."""
-    @property
-    def path(self) -> str | None:
-        """The path of the route; `None` if no route matches."""
-    @property
-    def identity(self) -> Identity | None:
-        """The identity, after it was found."""
-    @property
-    def plane(self) -> Plane | None:
-        """The store of the account, after it was opened."""
-    @property
-    def events(self) -> list[str]:
-        """Events for the audit log."""
-    @property
-    def key_id(self) -> str | None:
-        """Id in the key that the events are about, if the key has a valid form."""
-    @property
-    def is_over_share(self) -> bool:
-        """True if the request is beyond the share of its account."""
-    @property
-    def fault(self) -> str | None:
-        """Why the store of the account cannot be opened, for the log."""
+    address: Final[str]
+    """Address of the client, in the form that limits use."""
+    path: Final[str | None]
+    """The path of the route; `None` if no route matches."""
+    identity: Final[Identity | None]
+    """The identity, after it was found."""
+    plane: Final[Plane | None]
+    """The store of the account, after it was opened."""
+    events: Final[list[str]]
+    """Events for the audit log."""
+    key_id: Final[str | None]
+    """Id in the key that the events are about, if the key has a valid form."""
+    is_over_share: Final[bool]
+    """True if the request is beyond the share of its account."""
+    fault: Final[str | None]
+    """Why the store of the account cannot be opened, for the log."""
     def check(self) -> Literal["serve", "options", "await body"]:
         """Returns the next step. Raises `Refused`, `RecordsUnavailable`, `StoreUnreachable`."""
 
@@ -775,50 +710,35 @@ class GrpcFront:
 class EndedCall:
     """A call that has ended, other than a write that was stored."""
 
-    @property
-    def request_id(self) -> str: ...
-    @property
-    def route(self) -> str:
-        """`Service/Method`, with the last part of the service's name."""
-    @property
-    def status(self) -> str:
-        """Name of the status."""
-    @property
-    def error(self) -> str | None:
-        """The error code, if the call was refused."""
-    @property
-    def identity(self) -> tuple[str, str, str] | None:
-        """Account, name of the tenant and id of the key, if the key is known."""
-    @property
-    def client(self) -> str:
-        """Address and port, as gRPC spells them."""
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def bytes_in(self) -> int: ...
-    @property
-    def bytes_out(self) -> int: ...
-    @property
-    def bad_key(self) -> str | None:
-        """The text of an invalid key. The audit log records only its id."""
-    @property
-    def fault(self) -> str | None:
-        """A fault of the machine, for the log."""
-    @property
-    def bound(self) -> str | None:
-        """The setting that the tenant's names would have exceeded."""
-    @property
-    def is_over_share(self) -> bool:
-        """True if the account, or the address, already held its share."""
+    request_id: Final[str]
+    route: Final[str]
+    """`Service/Method`, with the last part of the service's name."""
+    status: Final[str]
+    """Name of the status."""
+    error: Final[str | None]
+    """The error code, if the call was refused."""
+    identity: Final[tuple[str, str, str] | None]
+    """Account, name of the tenant and id of the key, if the key is known."""
+    client: Final[str]
+    """Address and port, as gRPC spells them."""
+    seconds: Final[float]
+    bytes_in: Final[int]
+    bytes_out: Final[int]
+    bad_key: Final[str | None]
+    """The text of an invalid key. The audit log records only its id."""
+    fault: Final[str | None]
+    """A fault of the machine, for the log."""
+    bound: Final[str | None]
+    """The setting that the tenant's names would have exceeded."""
+    is_over_share: Final[bool]
+    """True if the account, or the address, already held its share."""
 
 @final
 class GrpcNotice:
     """An event of the gRPC listener."""
 
-    @property
-    def event(self) -> str: ...
-    @property
-    def problem(self) -> str | None: ...
+    event: Final[str]
+    problem: Final[str | None]
 
 @final
 class Front:
@@ -847,9 +767,8 @@ class Front:
         version of the settings in force. With `serving` the front decides about requests, and
         serves reads and writes of telemetry. Raises `OSError`.
         """
-    @property
-    def threads_max(self) -> int:
-        """Threads that should wait for requests: twice the threads of one tenant."""
+    threads_max: Final[int]
+    """Threads that should wait for requests: twice the threads of one tenant."""
     def watch(self, pipe: int, /) -> None:
         """Ends a turn early when `pipe` has bytes to read, and reads them away. The pipe must not
         block.
@@ -892,12 +811,10 @@ class FrontRequest:
     All members except `malformed` raise `RuntimeError` after the request has its answer.
     """
 
-    @property
-    def malformed(self) -> str | None:
-        """The error code of a head that the parser refuses, else `None`."""
-    @property
-    def peer_address(self) -> str:
-        """Address of the peer, without the port; empty if the peer has no address."""
+    malformed: Final[str | None]
+    """The error code of a head that the parser refuses, else `None`."""
+    peer_address: Final[str]
+    """Address of the peer, without the port; empty if the peer has no address."""
     def environ(self) -> dict[str, Any]:
         """Returns the WSGI environment of a request with a whole head. Call it once before each run
         of the application, as the body moves into the environment.
@@ -1762,9 +1679,8 @@ class Records:
 
         Raises `RecordsUnavailable`, which names the fault.
         """
-    @property
-    def place(self) -> str:
-        """The folder, or "PostgreSQL"."""
+    place: Final[str]
+    """The folder, or "PostgreSQL"."""
     def begin(self, *, write: bool) -> RecordsTransaction:
         """Begins a transaction for a `with` block.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 
 import fleetcast
 from tests.package.public import NAMES
@@ -22,9 +23,12 @@ def of_the_stub() -> dict[str, str]:
             continue
         found[node.name] = ast.get_docstring(node)
         members = node.body if isinstance(node, ast.ClassDef) else []
-        for member in members:
+        for member, after in itertools.zip_longest(members, members[1:]):
             if isinstance(member, ast.FunctionDef):
                 found[f"{node.name}.{member.name}"] = ast.get_docstring(member)
+            match member, after:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    found[f"{node.name}.{name}"] = inspect.cleandoc(text)
     return {name: text for name, text in found.items() if text}
 
 

@@ -6,7 +6,8 @@ const QUOTES: &str = "\"\"\"";
 /// Columns before a member of a class.
 const MEMBER_INDENT: usize = 4;
 
-/// Returns the docstrings of all classes, functions and methods, without their indentation.
+/// Returns the docstrings of classes, functions and their members, without their indentation. A
+/// member is a method or a `Final` attribute.
 pub(crate) fn docstrings(stub: &str) -> HashMap<String, String> {
     let mut found = HashMap::new();
     let mut class = None;
@@ -17,10 +18,10 @@ pub(crate) fn docstrings(stub: &str) -> HashMap<String, String> {
         let indent = line.len() - text.len();
         if let Some(first) = text.strip_prefix(QUOTES) {
             let docstring = rest_of_docstring(first, indent, &mut lines);
-            // Later texts below the same name document attributes, which Python does not show.
+            // Later texts below the same name document other attributes, which Python does not show.
             found.extend(undocumented.take().map(|name| (name, docstring)));
         } else if let Some((kind, name)) = header(text) {
-            if indent == 0 {
+            if indent == 0 && kind != "attribute" {
                 class = (kind == "class").then_some(name);
                 undocumented = Some(name.to_owned());
             } else if let (MEMBER_INDENT, Some(class)) = (indent, class) {
@@ -31,8 +32,11 @@ pub(crate) fn docstrings(stub: &str) -> HashMap<String, String> {
     found
 }
 
-/// Returns the keyword and the name of a line that begins a class or a function.
+/// Returns the kind and the name of a line that begins a class, a function or a `Final` attribute.
 fn header(text: &str) -> Option<(&str, &str)> {
+    if let Some((name, _)) = text.split_once(": Final[") {
+        return Some(("attribute", name));
+    }
     let (kind, rest) = text.split_once(' ').filter(|(word, _)| matches!(*word, "class" | "def"))?;
     let end = rest.find(['(', ':']).unwrap_or(rest.len());
     Some((kind, &rest[..end]))
@@ -77,6 +81,10 @@ class Plane:
 
     bound: str
     """Not shown either."""
+    rows: Final[int]
+    """Number of
+    rows.
+    """
     def scan(
         self, start: int
     ) -> str:
@@ -89,6 +97,7 @@ def parse(text: str) -> int:
 "#;
         let expected = [
             ("Plane", "A store.\n\nExample:\n    plane.scan(0, 1)"),
+            ("Plane.rows", "Number of\nrows."),
             ("Plane.scan", "Rows."),
             ("parse", "A time."),
         ];
