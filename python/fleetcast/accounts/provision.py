@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
@@ -24,10 +24,6 @@ class Provisioned:
     tenants: list[dict[str, object]] = field(default_factory=list)
     keys: list[dict[str, object]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-    def document(self) -> dict[str, object]:
-        """The result as a JSON document."""
-        return asdict(self)
 
 
 class Provisioner:

@@ -7,6 +7,7 @@ import random
 import statistics
 import time
 from bisect import bisect_right
+from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
             session = driver.connect()
             result["reads"] = _reads(session, truth, workload)
             say("is compared with the truth")
-            result["answers"] = truth.compare(session).document()
+            result["answers"] = asdict(truth.compare(session))
             result["queries"], wrong = _queries(session, truth, workload)
             result["answers"]["queries_wrong"] = wrong
             session.close()

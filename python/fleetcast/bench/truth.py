@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleetcast.bench.rows import NS_PER_SECOND
@@ -27,10 +27,6 @@ class Difference:
     """Rows that were never written."""
     wrong: int = 0
     newest_wrong: int = 0
-
-    def document(self) -> dict[str, int]:
-        """Returns the counts as the report has them."""
-        return asdict(self)
 
 
 class Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -123,7 +124,7 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
     if isinstance(stopped, OperatorError) and not report.accepted + report.rejected:
         raise stopped
     verb = "could be imported" if options["check"] else "imported"
-    document = {"tenant": record.name, "checked": options["check"], **_document(report)}
+    document = {"tenant": record.name, "checked": options["check"], **asdict(report)}
     run.answer(document | {"write_id": resume.state.write_id}, _text(report, verb))
     for warning in _warnings(report):
         click.echo(f"fleetcast: {warning}", err=True)
@@ -220,18 +221,6 @@ def _run(
         except (KeyboardInterrupt, OSError, OperatorError, StoreError) as error:
             return error
     return None
-
-
-def _document(report: Report) -> dict[str, object]:
-    return {
-        "accepted": report.accepted,
-        "rejected": report.rejected,
-        "no_entity": report.no_entity,
-        "other_measurement": report.other_measurement,
-        "clamped": report.clamped,
-        "reasons": report.reasons,
-        "rejections": report.rejections,
-    }
 
 
 def _text(report: Report, verb: str) -> str:

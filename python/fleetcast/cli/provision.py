@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -30,4 +31,4 @@ def provision(run: Run, file: Path) -> None:
     for row in result.keys:
         shown = row.get("key_file") or row.get("key") or ""
         lines.append(f"key {row['name']} of {row['tenant']}: {row['action']} {shown}".rstrip())
-    run.answer(result.document(), "\n".join(lines))
+    run.answer(asdict(result), "\n".join(lines))
