@@ -21,39 +21,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast._core import (
-    InvalidKey,
-    RecordsUnavailable,
-    Refused,
-    StoreDamaged,
-    StoreError,
-    StoreExists,
-    StoreFull,
-    StoreMissing,
-    StoreUnavailable,
-    StoreUnreachable,
-    TenantFull,
+    InvalidKey as InvalidKey,
+    RecordsUnavailable as RecordsUnavailable,
+    Refused as Refused,
+    StoreDamaged as StoreDamaged,
+    StoreError as StoreError,
+    StoreExists as StoreExists,
+    StoreFull as StoreFull,
+    StoreMissing as StoreMissing,
+    StoreUnavailable as StoreUnavailable,
+    StoreUnreachable as StoreUnreachable,
+    TenantFull as TenantFull,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-__all__ = [
-    "InvalidKey",
-    "OperatorError",
-    "RecordsUnavailable",
-    "Refused",
-    "SettingsError",
-    "StoreDamaged",
-    "StoreError",
-    "StoreExists",
-    "StoreFull",
-    "StoreMissing",
-    "StoreUnavailable",
-    "StoreUnreachable",
-    "TenantFull",
-    "reason",
-    "refused",
-]
 
 
 class OperatorError(Exception):

@@ -10,24 +10,15 @@ Example: a record with 900 requests, 40 of them of this run, and 45 in memory ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fleetcast.engine import UsageRecord
 
 if TYPE_CHECKING:
     from fleetcast.accounts.store import ControlStore
+    from fleetcast.metrics import AccountRequests
 
 _NOTHING = UsageRecord(requests=0, run="", counted=0)
-
-
-class Counted(Protocol):
-    """Requests of the present run."""
-
-    def of(self, account_id: str) -> int:
-        """Requests of one account."""
-
-    def all(self) -> dict[str, int]:
-        """Requests of all accounts that have sent a request."""
 
 
 class Usage:
@@ -37,7 +28,7 @@ class Usage:
     """
 
     def __init__(
-        self, store: ControlStore, counted: Counted, run: str, node: str | None = None
+        self, store: ControlStore, counted: AccountRequests, run: str, node: str | None = None
     ) -> None:
         self._store = store
         self._counted = counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.console.answers import ConsoleRefused
@@ -44,30 +44,6 @@ _OWN_SITES = ("", "same-origin", "none")  # of Sec-Fetch-Site, which old browser
 logger = logging.getLogger(__name__)
 
 
-class _Request(NamedTuple):
-    method: str
-    path: str
-    query: str
-    address: str
-    cookies: str
-    authorization: str
-    if_none_match: str
-    site: str
-
-    @staticmethod
-    def of(environ: WSGIEnvironment) -> _Request:
-        return _Request(
-            environ["REQUEST_METHOD"],
-            environ["PATH_INFO"],
-            environ.get("QUERY_STRING", ""),
-            environ.get("REMOTE_ADDR", ""),
-            environ.get("HTTP_COOKIE", ""),
-            environ.get("HTTP_AUTHORIZATION", ""),
-            environ.get("HTTP_IF_NONE_MATCH", ""),
-            environ.get("HTTP_SEC_FETCH_SITE", ""),
-        )
-
-
 class ConsoleApp:
     """Serves the page to everyone, and its data to operators who have signed in."""
 
@@ -95,9 +71,8 @@ class ConsoleApp:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answers one request."""
-        request = _Request.of(environ)
         try:
-            answer = self._answer(request)
+            answer = self._answer(environ)
         except ConsoleRefused as refusal:
             answer = refusal.answer
         except Refused as refusal:
@@ -112,58 +87,65 @@ class ConsoleApp:
             answer = document({"error": "internal_error", "message": message}, 500)
         return answer.sent(start_response)
 
-    def _answer(self, request: _Request) -> Answer:
-        path = request.path
+    def _answer(self, environ: WSGIEnvironment) -> Answer:
+        path = environ["PATH_INFO"]
         if path.startswith(_API):
-            return self._api(request, path.removeprefix(_API))
-        if request.method not in _READ:
+            return self._api(environ, path.removeprefix(_API))
+        if environ["REQUEST_METHOD"] not in _READ:
             raise _not_allowed(*_READ)
+        known = environ.get("HTTP_IF_NONE_MATCH", "")
         if path == "/":  # a permanent answer would outlive the service in the browser
             return Answer(302, fields=(("Location", f"{MOUNTED_AT}/"),))
         if path == MOUNTED_AT:
             return Answer(308, fields=(("Location", f"{MOUNTED_AT}/"),))
         if path == f"{MOUNTED_AT}/":
-            return self._pages.page(request.if_none_match)
+            return self._pages.page(known)
         if path.startswith(_STATIC):
-            return self._pages.file(path.removeprefix(_STATIC), request.if_none_match)
+            return self._pages.file(path.removeprefix(_STATIC), known)
         raise _not_found()
 
-    def _api(self, request: _Request, name: str) -> Answer:
-        if request.site not in _OWN_SITES:
+    def _api(self, environ: WSGIEnvironment, name: str) -> Answer:
+        if environ.get("HTTP_SEC_FETCH_SITE", "") not in _OWN_SITES:
             message = "Only the console's own page may ask this."
             raise ConsoleRefused(403, "cross_site", message)
         if name == _SESSION:
-            return self._session(request)
-        if request.method not in _READ:
+            return self._session(environ)
+        if environ["REQUEST_METHOD"] not in _READ:
             raise _not_allowed(*_READ)
-        self._signed_in(request)
-        query = ConsoleQuery(request.query)
+        self._signed_in(environ)
+        query_string = environ.get("QUERY_STRING", "")
+        query = ConsoleQuery(query_string)
         if name in self._views:
             return self._views[name](query)
         tenant, _, view = name.removeprefix(_TENANTS).partition("/")
         if name.startswith(_TENANTS) and view in self._tenant_views:
             return self._tenant_views[view](tenant, query)
         if name.startswith(_TENANTS) and view.startswith(API):
-            return self._question(tenant, view, request.query)
+            return self._question(tenant, view, query_string)
         raise _not_found()
 
-    def _session(self, request: _Request) -> Answer:
-        if request.method in _READ:
-            return document(_described(self._signed_in(request)))
-        if request.method == "POST":
-            session, cookie = self._sessions.open(request.authorization, request.address)
-            self._sessions.end(request.cookies)  # this browser's session before
+    def _session(self, environ: WSGIEnvironment) -> Answer:
+        if environ["REQUEST_METHOD"] in _READ:
+            return document(_described(self._signed_in(environ)))
+        if environ["REQUEST_METHOD"] == "POST":
+            authorization = environ.get("HTTP_AUTHORIZATION", "")
+            session, cookie = self._sessions.open(authorization, environ.get("REMOTE_ADDR", ""))
+            self._sessions.end(_cookies(environ))  # this browser's session before
             return document(_described(session), 200, ("Set-Cookie", cookie))
-        if request.method == "DELETE":
-            return document({}, 200, ("Set-Cookie", self._sessions.end(request.cookies)))
+        if environ["REQUEST_METHOD"] == "DELETE":
+            return document({}, 200, ("Set-Cookie", self._sessions.end(_cookies(environ))))
         raise _not_allowed(*_READ, "POST", "DELETE")
 
-    def _signed_in(self, request: _Request) -> OpenSession:
-        session = self._sessions.find(request.cookies)
+    def _signed_in(self, environ: WSGIEnvironment) -> OpenSession:
+        session = self._sessions.find(_cookies(environ))
         if session is None:
             message = "Sign in with a token of `fleetcast operator token`."
             raise ConsoleRefused(401, "signed_out", message)
         return session
+
+
+def _cookies(environ: WSGIEnvironment) -> str:
+    return str(environ.get("HTTP_COOKIE", ""))
 
 
 def _described(session: OpenSession) -> dict[str, object]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleetcast.accounts.audited import Audit
-    from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.metrics import AccountRequests
 
 logger = structlog.get_logger(__name__)
 
@@ -93,7 +93,7 @@ class ClusterStores:
             self.control.take_over()
         self.control.check()
 
-    def usage(self, counted: Counted, run: str) -> Usage:
+    def usage(self, counted: AccountRequests, run: str) -> Usage:
         """Returns the requests of accounts on all nodes; `counted` has the requests of this run."""
         return Usage(self._usage, counted, run, self._directory.node_id())
 

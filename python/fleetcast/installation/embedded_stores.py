@@ -17,9 +17,9 @@ from fleetcast.security.handover import KnownKeys
 
 if TYPE_CHECKING:
     from fleetcast.accounts.audited import Audit
-    from fleetcast.accounts.usage import Counted
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.metrics import AccountRequests
 
 
 class EmbeddedStores:
@@ -61,7 +61,7 @@ class EmbeddedStores:
             self.control.take_over()
         self.control.check()
 
-    def usage(self, counted: Counted, run: str) -> Usage:
+    def usage(self, counted: AccountRequests, run: str) -> Usage:
         """Returns the requests of accounts; `counted` has the requests of this run."""
         return Usage(self.control, counted, run)
 

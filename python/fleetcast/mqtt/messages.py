@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.client.checks import check_record
 from fleetcast.client.times import time_ns, time_text
 from fleetcast.engine import BATCH_RECORDS_MAX, FIELDS_MAX, TAGS_MAX
-from fleetcast.mqtt.topics import Template, split_measurement
+from fleetcast.mqtt.topics import Template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,8 @@ def _record(
     if not given["fields"]:
         message = "fields: there are none"
         raise MessageFault(message)
-    measurement, tags = split_measurement(named)
+    tags = dict(named)
+    measurement = tags.pop("measurement", None)
     own = given.get("tags", {})
     if not isinstance(own, dict):
         message = "tags: should be an object"

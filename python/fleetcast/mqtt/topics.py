@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 _LEVEL = re.compile(r"\{(\w+)\}")
-_MEASUREMENT = "measurement"
 
 
 class Template:
@@ -56,9 +55,3 @@ class Template:
             elif expected not in {"+", "#", level}:
                 return None
         return found
-
-
-def split_measurement(named: dict[str, str]) -> tuple[str | None, dict[str, str]]:
-    """Splits the values of a topic into the measurement, if the topic names it, and the tags."""
-    tags = dict(named)
-    return tags.pop(_MEASUREMENT, None), tags
