@@ -246,7 +246,7 @@ class WriteResult:
     commit_seconds: Final[float]
     """Seconds until the batch was durable, waits for commits of other batches included."""
 
-class _RecordBounds(TypedDict, total=False):
+class RecordBounds(TypedDict, total=False):
     """Bounds on a record and on the whole store, see `Plane.write_json`."""
 
     tags_max: int
@@ -255,7 +255,7 @@ class _RecordBounds(TypedDict, total=False):
     tenant_series_max: int
     tenant_names_bytes_max: int
 
-class _BatchBounds(_RecordBounds, total=False):
+class _BatchBounds(RecordBounds, total=False):
     """Further bounds on a batch, and on batches that wait with it."""
 
     batch_records_max: int
@@ -1113,7 +1113,7 @@ class Plane:
         end: int | None = None,
         cursor: tuple[bytes, int | bytes] | None = None,
         now_ns: Time | None = None,
-        **bounds: Unpack[_RecordBounds],
+        **bounds: Unpack[RecordBounds],
     ) -> WriteResult:
         """Writes the records of a text, or of its bytes before `end`, like `write_json` writes an
         array.
@@ -1130,7 +1130,7 @@ class Plane:
         cursor: bytes | None = None,
         first_row: int = 0,
         now_ns: Time | None = None,
-        **bounds: Unpack[_RecordBounds],
+        **bounds: Unpack[RecordBounds],
     ) -> list[WriteResult]:
         """Writes rows of any object with `__arrow_c_stream__`, such as a frame of polars. Returns
         the result of each piece.
@@ -1161,7 +1161,7 @@ class Plane:
         cursor: bytes | None = None,
         first_row: int = 0,
         now_ns: Time | None = None,
-        **bounds: Unpack[_RecordBounds],
+        **bounds: Unpack[RecordBounds],
     ) -> ArrowWrites:
         """Writes like `write_arrow`, each piece when the caller asks for its result.
 

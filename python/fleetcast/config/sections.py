@@ -192,7 +192,7 @@ class Limits:
     """
 
     @property
-    def of_batch(self) -> dict[str, int]:
+    def of_batch(self) -> engine.RecordBounds:
         """Bounds on the content of a batch that all transports share, as a plane takes them."""
         return {
             "tags_max": self.tags_max,

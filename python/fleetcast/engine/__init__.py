@@ -92,7 +92,11 @@ from fleetcast.engine.saved import (
 )
 
 if TYPE_CHECKING:
-    from fleetcast._core import EntitySort as EntitySort, FieldKind as FieldKind
+    from fleetcast._core import (
+        EntitySort as EntitySort,
+        FieldKind as FieldKind,
+        RecordBounds as RecordBounds,
+    )
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """An interval of `INTERVALS`."""

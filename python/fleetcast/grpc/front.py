@@ -29,7 +29,7 @@ class Listener(NamedTuple):
 class WriteRules(NamedTuple):
     """Everything that a write needs to know of the settings in force."""
 
-    write_limits: dict[str, int | None]
+    write_limits: dict[str, object]
     held_bytes_max: int
     """Bytes of messages under way. Each account gets a share of this number."""
 

@@ -54,7 +54,7 @@ class ListenerRules(NamedTuple):
     lockouts: LimiterFile
     """Counts bad keys."""
     body_bytes_max: int
-    write_limits: dict[str, int | None]
+    write_limits: dict[str, object]
     errors: Mapping[str, ErrorRow] | None = None
     """Codes whose refusals the engine answers. Answers for other protocols differ."""
     simulates: bool = False

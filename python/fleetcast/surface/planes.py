@@ -48,7 +48,7 @@ class TenantPlanes:
             self._engine.release(tenant.account_id, plane)
 
 
-def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:
+def write_limits(settings: Settings, records_max: int) -> dict[str, object]:
     """Bounds that a plane takes with a batch, by the plane's names for them."""
     return {
         "batch_records_max": records_max,

@@ -6,14 +6,14 @@ import json
 import re
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from fleetcast.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from fleetcast.engine import Plane, TextFormat, WriteResult
+    from fleetcast.engine import Plane, RecordBounds, TextFormat, WriteResult
     from fleetcast.transfer.pieces import Piece
 
 
@@ -27,16 +27,6 @@ Cursor = tuple[bytes, int]
 
 class Rejected(Exception):
     """Raised for records that may not be sent. `args` has the reasons by index."""
-
-
-class WriteOptions(TypedDict):
-    """Options that all writes of a plane share."""
-
-    tags_max: int
-    fields_max: int
-    tenant_fields_max: int
-    tenant_series_max: int
-    tenant_names_bytes_max: int
 
 
 class Lines(ABC):
@@ -64,7 +54,7 @@ class Lines(ABC):
         return len(self._single())
 
     def write(
-        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
+        self, plane: Plane, cursor: Cursor | None, **options: Unpack[RecordBounds]
     ) -> WriteResult:
         """Writes all records as one batch. Raises `Refused`, `Rejected`, `StoreError`.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.errors import Refused
 from fleetcast.transfer import refusals
-from fleetcast.transfer.batches import Rejected, WriteOptions
+from fleetcast.transfer.batches import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ class Importer:
         """
         while True:
             try:
-                result = batch.write(plane, self._cursor(), **self._options())
+                result = batch.write(plane, self._cursor(), **self._limits.of_batch)
             except Rejected as rejected:
                 faults = rejected.args[0]
             except Refused as refusal:
@@ -72,16 +72,6 @@ class Importer:
             batch = batch.without(faults.keys())
             if len(batch) == 0:
                 return
-
-    def _options(self) -> WriteOptions:
-        limits = self._limits
-        return WriteOptions(
-            tags_max=limits.tags_max,
-            fields_max=limits.fields_max,
-            tenant_fields_max=limits.tenant_fields_max,
-            tenant_series_max=limits.tenant_series_max,
-            tenant_names_bytes_max=limits.tenant_names_bytes_max,
-        )
 
     def _accept(self, batch: RecordBatch, result: WriteResult) -> None:
         report = self._report

@@ -15,8 +15,8 @@ from fleetcast.transfer.mapping import ColumnOptions
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from fleetcast.engine import Plane, WriteResult
-    from fleetcast.transfer.batches import Cursor, Lines, WriteOptions
+    from fleetcast.engine import Plane, RecordBounds, WriteResult
+    from fleetcast.transfer.batches import Cursor, Lines
     from fleetcast.transfer.mapping import Columns
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
@@ -52,7 +52,7 @@ class TableRows:
         return self.frame.height
 
     def write(
-        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
+        self, plane: Plane, cursor: Cursor | None, **options: Unpack[RecordBounds]
     ) -> WriteResult:
         """See `Lines`."""
         if self._faults or not len(self):
@@ -77,11 +77,7 @@ class TableRows:
                 mapping=mapping,
                 cursor=key,
                 first_row=self.first,
-                tags_max=options["tags_max"],
-                fields_max=options["fields_max"],
-                tenant_fields_max=options["tenant_fields_max"],
-                tenant_series_max=options["tenant_series_max"],
-                tenant_names_bytes_max=options["tenant_names_bytes_max"],
+                **options,
             )
         except ValueError as error:
             raise OperatorError(str(error)) from None
