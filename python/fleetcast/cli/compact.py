@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Run, patiently, table, tenant_names, with_run
-from fleetcast.cli.progress import progress
-from fleetcast.errors import StoreError
+from fleetcast.cli.progress import bytes_of, progress
 
 if TYPE_CHECKING:
     from fleetcast.engine import Glance
@@ -46,7 +45,7 @@ def compact(run: Run, names: tuple[str, ...], *, trust_clock: bool) -> int:
         tenants = installation.tenants
         chosen = [tenants.get(name) for name in names] or tenants.all()
         glances = {tenant.name: engine.glance(tenant.account_id) for tenant in chosen}
-        logs = {name: _log_bytes(glance) for name, glance in glances.items()}
+        logs = {name: bytes_of(glance, "log_bytes") for name, glance in glances.items()}
         with progress("compacting", sum(logs.values())) as bar:
             for tenant in chosen:
                 plane = engine.plane(tenant.account_id, tenant.name)
@@ -69,13 +68,5 @@ def compact(run: Run, names: tuple[str, ...], *, trust_clock: bool) -> int:
     return 1 if any(row["busy"] for row in rows) else 0
 
 
-def _log_bytes(glance: Glance) -> int:
-    """Returns the bytes that are not in segments yet; 0 if the store cannot be read."""
-    try:
-        return glance.counts().log_bytes
-    except StoreError:
-        return 0
-
-
 def _compacted(before: int, glance: Glance) -> int:
-    return before - _log_bytes(glance)
+    return before - bytes_of(glance, "log_bytes")

@@ -37,13 +37,14 @@ def token(run: Run, name: str, expires: int) -> None:
     running = seen(run.data.lock)  # the service may run with another address than the settings name
     is_known = running.held and "admin" in running.note
     url = running.note["admin"] if is_known else address != "off" and f"http://{address}"
-    text = str(issued.text)
-    lines = [text, f"(token id {issued.record.token_id}, good until {_until(issued.record)})"]
+    document = {"token": str(issued.text), **_document(issued.record)}
+    good = f"(token id {document['token_id']}, good until {document['expires_at']})"
+    lines = [str(issued.text), good]
     if not url:
         lines.append("The console is on the private listener, which admin.address has off.")
     else:
         lines.append(f"Open {url}/console/ and give it there.")
-    run.answer({"token": text, **_document(issued.record)}, "\n".join(lines))
+    run.answer(document, "\n".join(lines))
 
 
 @operator.command("list")
@@ -103,7 +104,3 @@ def _document(record: OperatorToken) -> dict[str, object]:
         "expires_at": instant(record.expires_at),
         "revoked_at": instant(record.revoked_at),
     }
-
-
-def _until(record: OperatorToken) -> str:
-    return str(instant(record.expires_at))

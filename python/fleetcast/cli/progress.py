@@ -9,12 +9,16 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
+from fleetcast.errors import StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from fleetcast.engine import Glance
 
 R = TypeVar("R")
 
@@ -102,4 +106,12 @@ def _bytes_read() -> int:
     try:
         return int(Path("/proc/self/io").read_text().split()[1])
     except OSError:
+        return 0
+
+
+def bytes_of(glance: Glance, kind: Literal["log_bytes", "segment_bytes"]) -> int:
+    """Returns the bytes of a store's log or segments; 0 if the store cannot be read."""
+    try:
+        return int(getattr(glance.counts(), kind))
+    except StoreError:
         return 0

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fleetcast.cli.common import Run, table, tenant_names, with_run
-from fleetcast.cli.progress import progress, reads
+from fleetcast.cli.progress import bytes_of, progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.security.handover import UNSETTLED, Handover
-
-if TYPE_CHECKING:
-    from fleetcast.engine import Glance
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
 _FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
@@ -54,7 +50,10 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
         engine = installation.engine
         tenants = installation.tenants
         chosen = [tenants.get(name) for name in names] or tenants.all()
-        sizes = {tenant.name: _size(engine.glance(tenant.account_id)) for tenant in chosen}
+        sizes = {
+            tenant.name: bytes_of(engine.glance(tenant.account_id), "segment_bytes")
+            for tenant in chosen
+        }
         with progress("verifying", _READS * sum(sizes.values())) as bar:
             for tenant in chosen:
                 counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
@@ -83,11 +82,3 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged, *notes])
     run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts, "notes": notes}, text)
     return 1 if damaged else 0
-
-
-def _size(glance: Glance) -> int:
-    """Returns the bytes of the segments, nearly all that a check reads; 0 if they are unknown."""
-    try:
-        return glance.counts().segment_bytes
-    except StoreError:
-        return 0

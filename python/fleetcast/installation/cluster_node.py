@@ -69,7 +69,10 @@ class ClusterNode:
         nodes = self._cluster.nodes()
         self._alive = [node for node, _, _, silent in nodes if silent < ALIVE_SECONDS]
         ahead, _ = self._look()
-        if abs(ahead) > _CLOCK_WARNING_SECONDS and self._is_warning_due():
+        now = time.monotonic()
+        is_warning_due = now - self._warned_at >= _WARNING_SECONDS
+        if abs(ahead) > _CLOCK_WARNING_SECONDS and is_warning_due:
+            self._warned_at = now
             logger.warning("the clock differs from the database's", ahead_seconds=round(ahead, 3))
 
     def check(self) -> None:
@@ -113,10 +116,3 @@ class ClusterNode:
         """Returns a name of the id's file that is unique over machines and their starts."""
         status = self._directory.node.stat()
         return f"{_BOOT.read_text().strip()}/{status.st_dev}/{status.st_ino}"
-
-    def _is_warning_due(self) -> bool:
-        now = time.monotonic()
-        is_due = now - self._warned_at >= _WARNING_SECONDS
-        if is_due:
-            self._warned_at = now
-        return is_due

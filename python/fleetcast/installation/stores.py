@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from fleetcast.installation.audit_log import AuditLogFollower
-    from fleetcast.installation.cluster_audit import ClusterAudit
     from fleetcast.installation.cluster_stores import ClusterStores
     from fleetcast.installation.embedded_stores import EmbeddedStores
 
 Stores: TypeAlias = "EmbeddedStores | ClusterStores"
-Follower: TypeAlias = "AuditLogFollower | ClusterAudit"
-"""Repeats changes of accounts, which commands have made, in the log."""

@@ -16,7 +16,6 @@ from fleetcast.supervisor.listening import bound_address, listen
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
-    from pathlib import Path
 
     from fleetcast.config import Settings
     from fleetcast.config.address import Address
@@ -108,7 +107,7 @@ def child_table(
         "event": "ready",
         "http": _url(http),
         "grpc": None if grpc is None else str(bound_address(grpc)),
-        "grpc_ca": _text(authority),
+        "grpc_ca": None if authority is None else str(authority),
         "admin": None if admin is None else _url(admin),
     }
     if adapters is not None:
@@ -124,7 +123,3 @@ def _warn_if_open(admin: Address) -> None:
 
 def _url(listener: socket.socket) -> str:
     return f"http://{bound_address(listener)}"
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.lock import HeldLock
-    from fleetcast.installation.stores import Follower, Stores
+    from fleetcast.installation.stores import Stores
 
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
 _FOLLOW_SECONDS, _FOLLOW_PATIENCE_SECONDS = 1.0, 10.0
@@ -84,7 +84,7 @@ def serve(
         )
         _finish_with(stores, configuration)
         counters = Counters(Shared(configuration.counters_fd))
-        stack.enter_context(_repeating_audit_lines(stores.follower()))
+        stack.enter_context(_repeating_audit_lines(stores))
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)
@@ -101,14 +101,14 @@ def serve(
             _stop(processes, signals)
 
 
-def _repeating_audit_lines(follower: Follower) -> AbstractContextManager[None]:
+def _repeating_audit_lines(stores: Stores) -> AbstractContextManager[None]:
     """Repeats in this log the audit lines that commands wrote, and once more at the end.
 
     A thread does so, because a disk that hangs must not delay the restart of children.
     """
     return repeating(
         "audit",
-        follower.follow,
+        stores.follower().follow,
         _FOLLOW_SECONDS,
         "audit lines are not repeated",
         at_end=True,

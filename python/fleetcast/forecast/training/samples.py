@@ -12,7 +12,7 @@ from fleetcast.forecast.baselines import baselines
 from fleetcast.forecast.features import features, observed, without_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -83,10 +83,6 @@ def sampled(
                 other.same_time[use],
             )
         )
-    return _joined(parts)
-
-
-def _joined(parts: Sequence[Samples]) -> Samples:
     return Samples(
         *(
             np.concatenate([getattr(part, name.name) for part in parts])
