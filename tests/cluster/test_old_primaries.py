@@ -5,7 +5,9 @@ No node believes them: neither by a session that was open before, nor by another
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -196,6 +198,25 @@ def test_sessions_wait_for_a_standby_whatever_a_reload_says(writers, undo):
         for each in standbys:
             engine("thaw", each)
     until(lambda: writers.write(writers.handles[0]))
+
+
+def test_a_commit_without_a_copy_is_not_acknowledged_after_two_reloads(writers, undo):
+    primary = engine("primary")
+    undo.callback(reload, "RESET synchronous_standby_names")
+    for each in (each for each in servers() if each != primary):
+        undo.callback(engine, "thaw", each)
+        engine("freeze", each)
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(writers.write, writers.handles[0])
+        pid = int(until(lambda: engine("sql", WAITING)))
+        undo.callback(os.kill, pid, signal.SIGCONT)
+        # The session sleeps while the standbys are taken away, and given back.
+        os.kill(pid, signal.SIGSTOP)
+        reload("SET synchronous_standby_names = ''")
+        engine("sql", "SELECT pg_logical_emit_message(true, '', '')")  # which waits until then
+        reload("RESET synchronous_standby_names")
+        os.kill(pid, signal.SIGCONT)
+        assert not writing.result()
 
 
 def test_a_wait_for_a_standby_that_is_cut_short_acknowledges_nothing(writers, undo):

@@ -25,9 +25,9 @@ use futures_util::future::{join, poll_fn};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::error::Severity;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{FromSql, PgLsn, ToSql};
 use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 
 use crate::address::{DatabaseAddress, Durability};
@@ -48,10 +48,25 @@ const FACTS: &str = "SELECT set_config('synchronous_commit', 'on', false), pg_is
     current_setting('synchronous_standby_names') <> '', \
     (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
-/// Asked behind each statement. A reload can take the standbys away from a commit that waits.
+/// Asked behind each statement. A reload can take the standbys away from a commit that waits. A
+/// second reload can give them back before this question, and commits do not wait before the
+/// server's checkpointer has heard of that. So the second column tells of a reload.
 const KEEPS_PROMISES: &str = "SELECT current_setting('fsync') = 'on' \
     AND current_setting('full_page_writes') = 'on' \
-    AND ($1::bool OR current_setting('synchronous_standby_names') <> '')";
+    AND ($1::bool OR current_setting('synchronous_standby_names') <> ''), \
+    NOT $1 AND pg_conf_load_time() > clock_timestamp() - interval '1 minute'";
+
+/// Position up to which the primary's own disk has the write-ahead log, commits of this session
+/// included.
+const WRITTEN: &str = "SELECT pg_current_wal_flush_lsn()";
+
+/// A role that may not see replication gets no proof.
+const COPIED: &str = "SELECT EXISTS (SELECT FROM pg_stat_replication \
+    WHERE sync_state IN ('sync', 'quorum') AND flush_lsn >= $1) \
+    OR NOT pg_has_role('pg_read_all_stats', 'USAGE')";
+
+/// Pause between two questions about a copy, which takes a standby a few milliseconds.
+const COPY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A transaction that changes no data and waits for the standbys like any other.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrier')";
@@ -66,6 +81,8 @@ pub(crate) struct Session {
     is_managed: bool,
     /// True if a wait for standbys was cut short since the last check.
     is_cut_short: Arc<AtomicBool>,
+    /// True if the last answer came soon after a reload of the server's settings.
+    is_reloaded: AtomicBool,
     /// True if the session did not answer in time, or on a server that breaks a promise.
     is_given_up: AtomicBool,
     statements: Mutex<HashMap<&'static str, Statement>>,
@@ -128,13 +145,13 @@ impl Session {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StatementFailure> {
         let rows = self.query(what, sql, parameters).await;
-        self.is_replicated(rows)
+        self.replicated(what, rows).await
     }
 
     /// Runs a text of several statements, or a statement that cannot be prepared.
     pub(crate) async fn run(&self, what: &'static str, sql: &str) -> Result<(), StatementFailure> {
         let done = self.in_good_standing(what, self.client.batch_execute(sql)).await;
-        self.is_replicated(done)
+        self.replicated(what, done).await
     }
 
     /// Returns the answer to `statement`, unless the server breaks a promise after it or was
@@ -148,8 +165,9 @@ impl Session {
         let parameters: [&(dyn ToSql + Sync); 1] = [&self.is_managed];
         let (answer, check) = join(statement, self.client.query_one(&check, &parameters)).await;
         let answer = answer.map_err(|error| failure::of(what, &error))?;
-        let keeps_promises: bool = check.map_err(|error| failure::of(what, &error))?.get(0);
-        if !keeps_promises {
+        let check = check.map_err(|error| failure::of(what, &error))?;
+        self.is_reloaded.store(check.get(1), Ordering::Release);
+        if !check.get::<_, bool>(0) {
             self.give_up();
             return Err(StatementFailure::Lost(
                 "its settings do not keep acknowledged rows".to_owned(),
@@ -161,19 +179,38 @@ impl Session {
         Ok(answer)
     }
 
-    /// Turns a success with a warning into a loss: an administrator can cut a wait for standbys
-    /// short, and the server then reports success with a warning.
-    fn is_replicated<R>(
+    /// Returns the outcome of a change once a standby has it. Turns a success with a warning into a
+    /// loss: an administrator can cut a wait for standbys short, and the server then reports success
+    /// with a warning. Soon after a reload, the wait itself proves nothing, so the standbys are asked.
+    async fn replicated<R>(
         &self,
+        what: &'static str,
         outcome: Result<R, StatementFailure>,
     ) -> Result<R, StatementFailure> {
         let is_cut_short = self.is_cut_short.swap(false, Ordering::AcqRel);
-        match outcome {
-            Ok(_) if is_cut_short => {
-                Err(StatementFailure::Lost("a wait for standbys was cut short".to_owned()))
-            }
-            other => other,
+        let outcome = outcome?;
+        if is_cut_short {
+            return Err(StatementFailure::Lost("a wait for standbys was cut short".to_owned()));
         }
+        if self.is_reloaded.load(Ordering::Acquire) {
+            let written: PgLsn = self.value(what, WRITTEN, &[]).await?;
+            while !self.value::<bool>(what, COPIED, &[&written]).await? {
+                sleep(COPY_PAUSE).await;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the value of a statement that gives a single value.
+    async fn value<V: for<'r> FromSql<'r>>(
+        &self,
+        what: &'static str,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<V, StatementFailure> {
+        let statement = self.prepared(what, sql).await?;
+        let asked = self.client.query_one(&statement, parameters);
+        self.in_good_standing(what, asked).await.map(|row| row.get(0))
     }
 
     async fn prepared(
@@ -306,6 +343,7 @@ async fn answering(
         timeline: 0,
         is_managed: false,
         is_cut_short,
+        is_reloaded: AtomicBool::new(false),
         is_given_up: AtomicBool::new(false),
         statements: Mutex::default(),
     };

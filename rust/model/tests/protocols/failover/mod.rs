@@ -54,8 +54,8 @@ enum Flaw {
     NewIds,
     /// `ShownState::continues` is not asked.
     NoWatermark,
-    /// A reload is undone within one statement, which no check can see.
-    ReloadWithinStatement,
+    /// After a reload, the wait for a standby is taken for a proof.
+    ReloadIgnored,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,6 +74,8 @@ enum Action {
     Freeze,
     Restart,
     Reload,
+    Hear,
+    Forget,
     Promote,
     Rejoin(usize),
     Pass,
@@ -101,7 +103,8 @@ impl Model for Failover {
             actions.extend([Action::Watch(process), Action::Close(process)]);
             actions.extend((0..state.servers.len()).map(|server| Action::Open { process, server }));
         }
-        actions.extend([Action::Freeze, Action::Restart, Action::Reload, Action::Promote]);
+        actions.extend([Action::Freeze, Action::Restart, Action::Promote]);
+        actions.extend([Action::Reload, Action::Hear, Action::Forget]);
         actions.extend([Action::Rejoin(OLD), Action::Rejoin(THIRD), Action::Pass]);
     }
 
@@ -125,6 +128,8 @@ impl Model for Failover {
             Action::Freeze => self.freeze(next),
             Action::Restart => self.restart(next),
             Action::Reload => self.reload(next),
+            Action::Hear => Self::hear(next),
+            Action::Forget => Self::forget(next),
             Action::Promote => self.promote(next),
             Action::Rejoin(server) => self.rejoin(next, server),
             Action::Pass => Self::pass(next),

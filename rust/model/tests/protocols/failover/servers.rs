@@ -43,7 +43,7 @@ impl Failover {
     fn append(&self, server: &mut Server, batch: Batch, process: Option<usize>) -> Option<Step> {
         // A commit holds the lock of the head's row until a standby has it.
         server.commit.is_none().then_some(())?;
-        if !server.has_settings {
+        if !server.settings.are_good {
             // The statement asks for the standbys itself.
             return Some(Step::Done(Outcome::Refused));
         }
@@ -72,7 +72,7 @@ impl Failover {
     pub(super) fn commit(state: &mut Installation, at: usize) -> Option<()> {
         let server = &mut state.servers[at];
         let commit = server.commit?;
-        if server.is_frozen || (server.has_settings && !commit.is_copied) {
+        if server.is_frozen || (server.settings.are_heard && !commit.is_copied) {
             return None;
         }
         (server.log, server.commit) = (server.written(), None);
@@ -84,12 +84,25 @@ impl Failover {
 
     /// The server answers `KEEPS_PROMISES`, which was sent behind the statement.
     pub(super) fn check(&self, state: &mut Installation, process: usize) -> Option<()> {
-        let own = &mut state.processes[process];
-        let server = &state.servers[own.session?];
+        let own = state.processes[process];
+        let at = own.session?;
+        let server = &state.servers[at];
         let Step::Done(outcome) = own.step else { return None };
-        let keeps_promises = server.has_settings || self.flaw == Some(Flaw::SettingsAtConnectOnly);
-        own.step = Step::Answered { outcome, keeps_promises };
-        (!server.is_frozen).then_some(())
+        let keeps_promises =
+            server.settings.are_good || self.flaw == Some(Flaw::SettingsAtConnectOnly);
+        let is_checked =
+            !matches!(self.flaw, Some(Flaw::SettingsAtConnectOnly | Flaw::ReloadIgnored));
+        let is_asked = keeps_promises && server.settings.is_reloaded && is_checked;
+        if outcome == Outcome::Stored && is_asked {
+            // `Session::replicated` asks the standbys.
+            let has_copy = |other: &Server| {
+                other.role == Role::Standby { of: at } && other.log.starts_with(server.log)
+            };
+            state.servers.iter().any(has_copy).then_some(())?;
+        }
+        (!server.is_frozen).then_some(())?;
+        state.processes[process].step = Step::Answered { outcome, keeps_promises };
+        Some(())
     }
 
     /// Freezes the old primary, or wakes it up.
@@ -111,18 +124,29 @@ impl Failover {
         Some(())
     }
 
-    /// A reload takes the standbys away, or gives them back. A reload that is undone within one
-    /// statement is left out: `KEEPS_PROMISES` cannot see it.
+    /// A reload takes the standbys away, or gives them back, perhaps within one statement.
     pub(super) fn reload(&self, state: &mut Installation) -> Option<()> {
         (state.servers[OLD].timeline() > 0).then_some(())?;
-        if state.servers[OLD].has_settings {
+        if state.servers[OLD].settings.are_good {
             self.begin(state, Fault::Reload)?;
-        } else if self.flaw != Some(Flaw::ReloadWithinStatement) {
-            let mut steps = state.processes.iter().map(|process| process.step);
-            steps.all(|step| matches!(step, Step::Ready)).then_some(())?;
         }
-        state.servers[OLD].has_settings ^= true;
+        let settings = &mut state.servers[OLD].settings;
+        (settings.are_good, settings.is_reloaded) = (!settings.are_good, true);
         Some(())
+    }
+
+    /// A minute has passed since the last reload. No statement takes as long.
+    pub(super) fn forget(state: &mut Installation) -> Option<()> {
+        let is_done = state.processes.iter().all(|process| process.step == Step::Ready);
+        let settings = &mut state.servers[OLD].settings;
+        let is_heard = settings.are_heard == settings.are_good;
+        (settings.is_reloaded && is_heard && is_done).then(|| settings.is_reloaded = false)
+    }
+
+    /// The checkpointer hears of a reload.
+    pub(super) fn hear(state: &mut Installation) -> Option<()> {
+        let settings = &mut state.servers[OLD].settings;
+        (settings.are_heard != settings.are_good).then(|| settings.are_heard = settings.are_good)
     }
 
     /// The cluster manager promotes the standby that has most, if the primary lives or not.

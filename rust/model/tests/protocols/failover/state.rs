@@ -38,12 +38,23 @@ pub(super) struct Commit {
     pub(super) is_copied: bool,
 }
 
+/// Settings of a server, which a reload changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Settings {
+    /// True if `synchronous_standby_names` is set, and the settings beside it are on.
+    pub(super) are_good: bool,
+    /// The same as the checkpointer knows it, which hears of a reload before sessions or after them.
+    /// If false, commits wait for no standby.
+    pub(super) are_heard: bool,
+    /// True within a minute after a reload.
+    pub(super) is_reloaded: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Server {
     pub(super) role: Role,
     pub(super) is_frozen: bool,
-    /// True if `synchronous_standby_names` is set, and the settings beside it are on.
-    pub(super) has_settings: bool,
+    pub(super) settings: Settings,
     /// The log, as a reader sees it here.
     pub(super) log: Log,
     pub(super) commit: Option<Commit>,
@@ -53,8 +64,14 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(role: Role, log: Log) -> Self {
-        let (is_frozen, has_settings) = (false, true);
-        Self { role, is_frozen, has_settings, log, commit: None, abandoned: Batches::default() }
+        Self {
+            role,
+            is_frozen: false,
+            settings: Settings { are_good: true, are_heard: true, is_reloaded: false },
+            log,
+            commit: None,
+            abandoned: Batches::default(),
+        }
     }
 
     /// Returns the timeline of a primary, or 0 of a standby: `HostFacts::ask`.

@@ -11,7 +11,7 @@ impl Failover {
         let (server, own) = (&state.servers[at], &state.processes[process]);
         let timeline = server.timeline();
         let is_wanted = own.session.is_none() && own.jobs < self.jobs[process].len();
-        let is_good = !server.is_frozen && timeline > 0 && server.has_settings;
+        let is_good = !server.is_frozen && timeline > 0 && server.settings.are_good;
         if !is_wanted || !is_good || timeline < own.seen {
             return None;
         }

@@ -42,6 +42,7 @@ fn each_check_that_is_left_out_is_missed() {
         (Flaw::TimelineAtConnectOnly, READS, CRASHES, 0, STALE),
         (Flaw::SettingsAtConnectOnly, WRITES, RELOADS, 0, LOST),
         (Flaw::NoBarrier, WRITES, CRASHES, 0, TAKEN_BACK),
+        (Flaw::ReloadIgnored, WRITES, RELOADS, 0, LOST),
         (Flaw::DuplicateIsProof, FEW, RELOADS, 1, LOST),
         (Flaw::NewIds, FEW, CRASHES, 1, TWICE),
         (Flaw::NoWatermark, READS, CRASHES, 0, FORK),
@@ -50,14 +51,6 @@ fn each_check_that_is_left_out_is_missed() {
         let flawed = Failover { flaw: Some(flaw), ..model(jobs, kinds, cuts) };
         assert!(breaks(flawed, promise), "{flaw:?} breaks no promise: {promise}");
     }
-}
-
-/// The server answers `KEEPS_PROMISES` by the settings of that instant. If a reload takes the
-/// standbys away and another one gives them back before it, an acknowledged batch has no copy.
-#[test]
-fn two_reloads_within_one_statement_are_not_noticed() {
-    let flaw = Some(Flaw::ReloadWithinStatement);
-    assert!(breaks(Failover { flaw, ..model(WRITES, RELOADS, 0) }, LOST));
 }
 
 /// A batch that is sent again may get the place on the new primary that it had on the old one. Its
