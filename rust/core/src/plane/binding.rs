@@ -11,10 +11,10 @@ pub(super) fn bind(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> R
     if unwrap(master_key, plane, &key_file).is_ok() {
         return Ok(false);
     }
-    let (plane_id, data_key) = unwrap_unbound(master_key, &key_file)?;
-    bind_names(&*store, &Sealer::new(&data_key, plane_id))?;
+    let (plane_id, data_keys) = unwrap_unbound(master_key, &key_file)?;
+    bind_names(&*store, &Sealer::of(&data_keys, plane_id))?;
     // Replace the key last: until then the plane cannot be opened, and it can be bound again.
-    planes.replace_key(plane, &wrap(master_key, plane, &plane_id, &data_key)?)?;
+    planes.replace_key(plane, &wrap(master_key, plane, &plane_id, &data_keys)?)?;
     Ok(true)
 }
 

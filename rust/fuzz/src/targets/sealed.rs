@@ -50,7 +50,10 @@ fn open(bytes: &[u8]) {
 }
 
 fn key_files() -> Vec<Vec<u8>> {
-    vec![wrap(&MASTER_KEY, NAME, &PLANE, &DataKey::from_bytes(&[1; 32])).expect("random bytes")]
+    vec![
+        wrap(&MASTER_KEY, NAME, &PLANE, &DataKey::from_bytes(&[1; 32]).into())
+            .expect("random bytes"),
+    ]
 }
 
 fn read_key_file(bytes: &[u8]) {

@@ -31,9 +31,9 @@ pub(in crate::plane) fn restore(
     let key_file = read_whole(folder, find(files, ".key")?)?;
     let bound = unwrap(master_key, saved_as, &key_file);
     let is_bound = bound.is_ok();
-    let (plane_id, data_key) = bound.or_else(|_| unwrap_unbound(master_key, &key_file))?;
-    let sealer = Sealer::new(&data_key, plane_id);
-    let wrapped_key = wrap(new_master_key, plane, &plane_id, &data_key)?;
+    let (plane_id, data_keys) = bound.or_else(|_| unwrap_unbound(master_key, &key_file))?;
+    let sealer = Sealer::of(&data_keys, plane_id);
+    let wrapped_key = wrap(new_master_key, plane, &plane_id, &data_keys)?;
     planes.create(plane, &wrapped_key, &mut |store| {
         load_store(store, &sealer, folder, files, content, link)?;
         if is_bound { Ok(()) } else { bind_names(store, &sealer) }

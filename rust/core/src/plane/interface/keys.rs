@@ -7,7 +7,7 @@ use crate::storage::store::Planes;
 
 /// Turns of the master key (`docs/security.md`, "Keys").
 impl Plane {
-    /// Wraps the data key of `plane` of `planes` under the newest master key. Returns false if that
+    /// Wraps the data keys of `plane` of `planes` under the newest master key. Returns false if that
     /// was done before. Processes that have the plane open keep it open.
     ///
     /// Example: with `[new, old]` as keys, the first call returns true and a second call false.
@@ -20,11 +20,11 @@ impl Plane {
         if seal::unwrap(&newest, plane, &key_file).is_ok() {
             return Ok(false);
         }
-        let (plane_id, data_key) = {
+        let (plane_id, data_keys) = {
             let open = |key: &[u8; 32]| seal::unwrap(key, plane, &key_file);
             keys.open(|| Ok(key_file.clone()), open)?
         };
-        planes.replace_key(plane, &seal::wrap(&newest, plane, &plane_id, &data_key)?)?;
+        planes.replace_key(plane, &seal::wrap(&newest, plane, &plane_id, &data_keys)?)?;
         Ok(true)
     }
 
@@ -34,8 +34,8 @@ impl Plane {
     pub fn is_of_key_file(&self, planes: &dyn Planes, plane: &str, keys: &MasterKeys) -> bool {
         let key_file = || planes.wrapped_key(plane);
         let found = keys.open(key_file, |key| seal::unwrap(key, plane, &key_file()?));
-        found.is_ok_and(|(plane_id, data_key)| {
-            Sealer::new(&data_key, plane_id).name_hash(b"") == self.sealed.sealer.name_hash(b"")
+        found.is_ok_and(|(plane_id, data_keys)| {
+            Sealer::of(&data_keys, plane_id).name_hash(b"") == self.sealed.sealer.name_hash(b"")
         })
     }
 }

@@ -33,8 +33,8 @@ pub(super) struct SealedStore {
 
 /// Makes an empty plane with a new data key, which `master_key` wraps.
 pub(super) fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<()> {
-    let data_key = DataKey::random()?;
-    let wrapped = seal::wrap(master_key, plane, &random_plane_id()?, &data_key)?;
+    let data_keys = DataKey::random()?.into();
+    let wrapped = seal::wrap(master_key, plane, &random_plane_id()?, &data_keys)?;
     planes.create(plane, &wrapped, &mut |_| Ok(()))
 }
 
@@ -45,8 +45,8 @@ pub(super) fn open(
     master_key: &[u8; 32],
 ) -> Result<(Box<dyn Store>, Sealer)> {
     let (wrapped_key, store) = planes.open_with_key(plane)?;
-    let (plane_id, data_key) = seal::unwrap(master_key, plane, &wrapped_key)?;
-    Ok((store, Sealer::new(&data_key, plane_id)))
+    let (plane_id, data_keys) = seal::unwrap(master_key, plane, &wrapped_key)?;
+    Ok((store, Sealer::of(&data_keys, plane_id)))
 }
 
 /// Returns the names of a page.

@@ -8,6 +8,7 @@ use super::random::fill_random;
 use crate::model::error::Result;
 
 /// Key that seals a tenant's bytes. Dropping it erases it from memory.
+#[derive(Clone, PartialEq, Eq)]
 pub struct DataKey(pub(super) Zeroizing<[u8; 32]>);
 
 impl DataKey {

@@ -4,7 +4,9 @@ use std::fmt;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::{hkdf, hmac};
+use zeroize::Zeroizing;
 
+use super::data_keys::{DataKeys, KeySlot};
 use super::key::DataKey;
 use super::random::{PLANE_ID_LEN, fill_random};
 use super::secret::Secret;
@@ -14,7 +16,8 @@ use crate::model::error::{Error, Result};
 /// Bytes that a sealed blob has in addition to its content.
 pub const SEAL_OVERHEAD: usize = HEAD_LEN + TAG_LEN;
 
-const VERSION: u8 = 1;
+/// Version of what the key in slot 0 seals. The key in slot 1 has the version after it.
+const FIRST_VERSION: u8 = 1;
 const HEAD_LEN: usize = 2 + ID_LEN;
 
 /// Kind of content of a blob. The kind is authenticated, so a blob of one kind cannot pass for
@@ -55,11 +58,19 @@ pub fn blob_id(sealed: &[u8]) -> Option<&[u8]> {
     sealed.get(2..HEAD_LEN)
 }
 
+/// Returns the slot of the key that sealed a blob. Returns `None` if the bytes are not a sealed blob.
+#[must_use]
+pub fn blob_slot(sealed: &[u8]) -> Option<KeySlot> {
+    sealed.first()?.checked_sub(FIRST_VERSION)
+}
+
 /// Seals and opens blobs of one plane. Dropping it erases its keys from memory.
 pub struct Sealer {
     plane_id: [u8; PLANE_ID_LEN],
-    /// The data key, ready for deriving keys.
-    root: Secret<hkdf::Prk>,
+    /// The data keys, ready for deriving keys.
+    roots: Vec<(KeySlot, Secret<hkdf::Prk>)>,
+    sealing: KeySlot,
+    old: Option<KeySlot>,
     name_key: Secret<hmac::Key>,
 }
 
@@ -67,10 +78,27 @@ impl Sealer {
     /// Makes a sealer for the plane with this id and key.
     #[must_use]
     pub fn new(data_key: &DataKey, plane_id: [u8; PLANE_ID_LEN]) -> Self {
-        let salt = [b"fleetcast plane v1".as_slice(), &plane_id].concat();
-        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(&*data_key.0);
-        let name_key = derive(&root, &[b"name hash"], hmac::HMAC_SHA256);
-        Self { plane_id, root: Secret::new(root), name_key: Secret::new(name_key) }
+        Self::of(&data_key.clone().into(), plane_id)
+    }
+
+    /// Makes a sealer for the plane with this id and these keys.
+    #[must_use]
+    pub fn of(keys: &DataKeys, plane_id: [u8; PLANE_ID_LEN]) -> Self {
+        let roots = keys.keys.iter().map(|(slot, key)| (*slot, root_of(key, &plane_id)));
+        let name_key = hmac::Key::new(hmac::HMAC_SHA256, &*name_key_of(keys, &plane_id));
+        Self {
+            plane_id,
+            roots: roots.collect(),
+            sealing: keys.sealing(),
+            old: keys.old(),
+            name_key: Secret::new(name_key),
+        }
+    }
+
+    /// Returns the slot of the key that only opens what it sealed, if there is such a key.
+    #[must_use]
+    pub fn old(&self) -> Option<KeySlot> {
+        self.old
     }
 
     /// Seals `plain`. The result has [`SEAL_OVERHEAD`] bytes more. Example: 100 bytes are sealed in
@@ -100,16 +128,13 @@ impl Sealer {
         let mut id = [0; ID_LEN];
         fill_random(&mut id)?;
         let mut sealed = Vec::with_capacity(plain.len() + SEAL_OVERHEAD);
-        sealed.extend_from_slice(&[VERSION, kind as u8]);
+        let version = FIRST_VERSION + self.sealing;
+        sealed.extend_from_slice(&[version, kind as u8]);
         sealed.extend_from_slice(&id);
         sealed.extend_from_slice(plain);
-        let tag = self
-            .blob_key(&id)
-            .seal_in_place_separate_tag(
-                nonce(),
-                self.context(kind, &id, place),
-                &mut sealed[HEAD_LEN..],
-            )
+        let context = self.context(version, kind, &id, place);
+        let tag = blob_key(self.sealing_root(), &id)
+            .seal_in_place_separate_tag(nonce(), context, &mut sealed[HEAD_LEN..])
             .expect("blobs are shorter than 64 GiB");
         sealed.extend_from_slice(tag.as_ref());
         Ok(sealed)
@@ -143,12 +168,13 @@ impl Sealer {
         let ([version, kind_code], rest) = sealed.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG_LEN>()?;
-        if *version != VERSION || *kind_code != kind as u8 {
+        if *kind_code != kind as u8 {
             return None;
         }
+        let root = self.root(version.checked_sub(FIRST_VERSION)?)?;
         let mut plain = ciphertext.to_vec();
-        let context = self.context(kind, id, place);
-        self.blob_key(id)
+        let context = self.context(*version, kind, id, place);
+        blob_key(root, id)
             .open_in_place_separate_tag(nonce(), context, Tag::from(*tag), &mut plain, 0..)
             .ok()?;
         Some(plain)
@@ -167,24 +193,45 @@ impl Sealer {
         hash
     }
 
-    /// Returns the sealer for the parts of the segment with this id.
+    /// Returns the sealer for the parts of a new segment with this id.
     #[must_use]
     pub fn segment(&self, id: &[u8; ID_LEN]) -> SegmentSealer {
-        let key = derive::<_, UnboundKey>(&self.root, &[b"segment", id], &AES_256_GCM);
-        let mut context = [VERSION; 1 + PLANE_ID_LEN + ID_LEN];
-        context[1..=PLANE_ID_LEN].copy_from_slice(&self.plane_id);
-        context[1 + PLANE_ID_LEN..].copy_from_slice(id);
-        SegmentSealer { key: Secret::new(LessSafeKey::new(key)), context }
+        self.segment_under(self.sealing_root(), self.sealing, id)
     }
 
-    fn blob_key(&self, id: &[u8; ID_LEN]) -> LessSafeKey {
-        LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
+    /// Returns the sealer for the parts of the segment with this id, which the key in `slot` sealed.
+    /// Returns `None` if the plane has no key in this slot.
+    #[must_use]
+    pub fn segment_of(&self, slot: KeySlot, id: &[u8; ID_LEN]) -> Option<SegmentSealer> {
+        Some(self.segment_under(self.root(slot)?, slot, id))
+    }
+
+    fn segment_under(&self, root: &hkdf::Prk, slot: KeySlot, id: &[u8; ID_LEN]) -> SegmentSealer {
+        let key = derive::<_, UnboundKey>(root, &[b"segment", id], &AES_256_GCM);
+        let mut context = [FIRST_VERSION + slot; 1 + PLANE_ID_LEN + ID_LEN];
+        context[1..=PLANE_ID_LEN].copy_from_slice(&self.plane_id);
+        context[1 + PLANE_ID_LEN..].copy_from_slice(id);
+        SegmentSealer { key: Secret::new(LessSafeKey::new(key)), slot, context }
+    }
+
+    fn root(&self, slot: KeySlot) -> Option<&hkdf::Prk> {
+        self.roots.iter().find(|(other, _)| *other == slot).map(|(_, root)| &**root)
+    }
+
+    fn sealing_root(&self) -> &hkdf::Prk {
+        self.root(self.sealing).expect("one of the keys seals")
     }
 
     /// Returns the bytes authenticated together with the ciphertext: version, kind, plane, blob and
     /// place.
-    fn context(&self, kind: BlobKind, id: &[u8; ID_LEN], place: &[u8]) -> Aad<Vec<u8>> {
-        Aad::from([[VERSION, kind as u8].as_slice(), &self.plane_id, id, place].concat())
+    fn context(
+        &self,
+        version: u8,
+        kind: BlobKind,
+        id: &[u8; ID_LEN],
+        place: &[u8],
+    ) -> Aad<Vec<u8>> {
+        Aad::from([[version, kind as u8].as_slice(), &self.plane_id, id, place].concat())
     }
 }
 
@@ -192,6 +239,39 @@ impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sealer").field("plane_id", &self.plane_id).finish_non_exhaustive()
     }
+}
+
+fn root_of(key: &DataKey, plane_id: &[u8; PLANE_ID_LEN]) -> Secret<hkdf::Prk> {
+    let salt = [b"fleetcast plane v1".as_slice(), plane_id].concat();
+    Secret::new(hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(&*key.0))
+}
+
+/// Returns the key of the hashes of names, which stays the same when the data key turns.
+fn name_key_of(keys: &DataKeys, plane_id: &[u8; PLANE_ID_LEN]) -> Zeroizing<[u8; 32]> {
+    match (&keys.name_key, &*keys.keys) {
+        (Some(key), _) => key.0.clone(),
+        (None, [(_, first), ..]) => {
+            let mut key = Zeroizing::new([0; 32]);
+            let root = root_of(first, plane_id);
+            let output = root.expand(&[b"name hash"], hkdf::HKDF_SHA256);
+            output.and_then(|output| output.fill(&mut *key)).expect("one block of HKDF output");
+            key
+        }
+        (None, []) => unreachable!("a plane has a key"),
+    }
+}
+
+/// Returns the keys with a new key, which does not seal yet.
+///
+/// # Errors
+/// Returns [`Error::Io`] if the system has no random bytes.
+pub fn with_new_key(keys: DataKeys, plane_id: &[u8; PLANE_ID_LEN]) -> Result<DataKeys> {
+    let name_key = name_key_of(&keys, plane_id);
+    keys.with_new(&name_key)
+}
+
+fn blob_key(root: &hkdf::Prk, id: &[u8; ID_LEN]) -> LessSafeKey {
+    LessSafeKey::new(derive::<_, UnboundKey>(root, &[b"blob", id], &AES_256_GCM))
 }
 
 /// The nonce is constant: each key is derived for one blob and seals no other blob.

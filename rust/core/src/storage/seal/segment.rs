@@ -2,6 +2,7 @@
 
 use ring::aead::{Aad, LessSafeKey, Nonce};
 
+use super::data_keys::KeySlot;
 use super::random::PLANE_ID_LEN;
 use super::secret::Secret;
 use crate::model::error::{Error, Result};
@@ -14,11 +15,18 @@ pub(super) const TAG_LEN: usize = 16;
 /// Seals and opens the numbered parts of one segment. No other segment has the same key.
 pub struct SegmentSealer {
     pub(super) key: Secret<LessSafeKey>,
+    pub(super) slot: KeySlot,
     /// Bytes that are authenticated together with the ciphertext: version, plane and segment.
     pub(super) context: [u8; 1 + PLANE_ID_LEN + ID_LEN],
 }
 
 impl SegmentSealer {
+    /// Returns the slot of the data key.
+    #[must_use]
+    pub fn slot(&self) -> KeySlot {
+        self.slot
+    }
+
     /// Seals `plain` as the part `number`. A segment must have no other part with this number,
     /// because the nonce is made from it.
     ///

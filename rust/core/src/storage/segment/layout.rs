@@ -1,10 +1,13 @@
 //! Head, footer and part numbers of a segment's file (`docs/format.md`, "Segment").
 
 use crate::model::error::Error;
+use crate::storage::seal::KeySlot;
 use crate::storage::store::SegmentId;
 
 const MAGIC: &[u8; 8] = b"fleetseg";
-const VERSION: u8 = 1;
+/// Version of a segment that the data key in slot 0 sealed. The key in slot 1 has the version after
+/// it.
+const FIRST_VERSION: u8 = 1;
 pub(super) const HEAD_LEN: usize = 8 + 1 + 16;
 /// Bytes of the length and the checksum of the index.
 pub(super) const TAIL_LEN: usize = 4 + 4;
@@ -31,8 +34,14 @@ impl SegmentPart {
     }
 }
 
-pub(super) fn head_of(id: &SegmentId) -> Vec<u8> {
-    [MAGIC.as_slice(), &[VERSION], id].concat()
+pub(super) fn head_of(id: &SegmentId, slot: KeySlot) -> Vec<u8> {
+    [MAGIC.as_slice(), &[FIRST_VERSION + slot], id].concat()
+}
+
+/// Returns the slot of the data key that sealed the segment with this head.
+pub(super) fn slot_of(head: &[u8], id: &SegmentId) -> Option<KeySlot> {
+    let slot = head.get(MAGIC.len())?.checked_sub(FIRST_VERSION).filter(|slot| *slot < u8::MAX)?;
+    (head == head_of(id, slot)).then_some(slot)
 }
 
 /// Returns the checksum of the head, the sealed index and the length of the index.

@@ -2,13 +2,17 @@
 
 use super::index::{self, BlockEntry};
 use super::layout::{
-    CORRUPT, HEAD_LEN, INDEX_PART, SegmentPart, TAIL_LEN, footer_checksum, head_of,
+    CORRUPT, HEAD_LEN, INDEX_PART, SegmentPart, TAIL_LEN, footer_checksum, slot_of,
 };
 use crate::codec::decode_block;
 use crate::model::batch::Block;
-use crate::model::error::Result;
-use crate::storage::seal::{Sealer, SegmentSealer};
+use crate::model::error::{Error, Result};
+use crate::storage::seal::{KeySlot, Sealer, SegmentSealer};
 use crate::storage::store::{SegmentId, Store};
+
+/// A segment that was sealed with a key that its plane does not have.
+const UNKNOWN_KEY: Error =
+    Error::Corrupt { what: "a segment under a key that is not in the key file" };
 
 /// A segment whose index was read.
 pub struct Segment {
@@ -33,12 +37,21 @@ impl Segment {
         let head = store.read_segment(id, 0, HEAD_LEN)?;
         let index_len = usize::try_from(index_len).map_err(|_| CORRUPT)?;
         let index = store.read_segment(id, index_at, index_len)?;
-        if checksum != footer_checksum(&head, &index) || head != head_of(id) {
+        if checksum != footer_checksum(&head, &index) {
             return Err(CORRUPT);
         }
-        let sealer = sealer.segment(id);
+        let slot = slot_of(&head, id).ok_or(CORRUPT)?;
+        let sealer = sealer.segment_of(slot, id).ok_or(UNKNOWN_KEY)?;
         let blocks = index::decode(&sealer.open(INDEX_PART, index)?, index_at)?;
         Ok(Self { id: *id, sealer, blocks })
+    }
+
+    /// Returns the slot of the data key that sealed the segment `id`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::open`].
+    pub fn slot(store: &dyn Store, id: &SegmentId) -> Result<KeySlot> {
+        slot_of(&store.read_segment(id, 0, HEAD_LEN)?, id).ok_or(CORRUPT)
     }
 
     /// Returns the entries of the blocks, in the order of their rows.

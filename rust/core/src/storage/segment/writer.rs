@@ -108,10 +108,11 @@ impl<'a> SegmentWriter<'a> {
         let mut id = SegmentId::default();
         fill_random(&mut id)?;
         let mut file = create(&id)?;
-        file.append(&head_of(&id))?;
+        let sealer = sealer.segment(&id);
+        file.append(&head_of(&id, sealer.slot()))?;
         Ok(Self {
             file,
-            sealer: sealer.segment(&id),
+            sealer,
             representatives,
             ingest_ns,
             effort,
@@ -198,7 +199,7 @@ impl<'a> SegmentWriter<'a> {
     pub fn finish(mut self) -> Result<SegmentSummary> {
         self.end_measurement()?;
         let index = self.sealer.seal(INDEX_PART, index::encode(&self.blocks));
-        let checksum = footer_checksum(&head_of(&self.written.id), &index);
+        let checksum = footer_checksum(&head_of(&self.written.id, self.sealer.slot()), &index);
         let footer = [index.as_slice(), &index_len(&index), &checksum].concat();
         self.append(&footer)?;
         self.file.finish()?;
