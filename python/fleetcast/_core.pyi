@@ -1382,10 +1382,25 @@ class Plane:
         """
     def stats(self) -> Stats:
         """Counts the contents of the store and its bytes on disk. Raises `StoreError`."""
+    def rekey(self) -> bool:
+        """Gives the store a new data key, which seals all new bytes of every process at once.
+
+        Compaction seals the older bytes anew, and drops the old key when no bytes are left under
+        it. A further call before that makes no third key. Returns false while another process
+        compacts. Raises `StoreError`, and `ValueError` if the data key of this store cannot change.
+        """
+    def old_key_bytes(self) -> int | None:
+        """Returns the bytes of segments and log that are still under an old data key.
+
+        `None` if there is no old key. Raises `StoreError`.
+        """
     def seal(self, plain: bytes) -> bytes:
         """Seals bytes under the plane's data key. They are unreadable once the key is destroyed."""
-    def unseal(self, sealed: bytes) -> bytes:
-        """Bytes that `seal` sealed. Raises `StoreDamaged` for anything else."""
+    def unseal(self, sealed: bytes) -> bytes | None:
+        """Bytes that `seal` sealed. `None` if the data key of that time was dropped.
+
+        Raises `StoreDamaged` for anything else.
+        """
     def name_hash(self, name: bytes) -> bytes:
         """Returns a keyed hash (16 bytes) of a name, as the key of a lookup if the name must not be
         stored.

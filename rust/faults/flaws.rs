@@ -333,8 +333,8 @@ pub(crate) const FLAWS: [Flaw; 48] = [
         name: "RemovedLast",
         edits: &[edit(
             COMPACTOR,
-            "if !⟦self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)?⟧ {",
-            "{ self.remove(manifest.ids().filter(|id| !named.contains(id)))?; self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? }",
+            "let is_replaced = ⟦store.replace_manifest(manifest.generation, &sealed, next.compacted)?⟧;",
+            "{ self.remove(manifest.ids().filter(|id| !named.contains(id)))?; store.replace_manifest(manifest.generation, &sealed, next.compacted)? }",
         )],
     },
     // The key of a plane is written last.

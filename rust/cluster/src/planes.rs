@@ -22,7 +22,7 @@ const NAME: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NULL \
     AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING 1";
 const REPLACE_KEY: &str = "\
-    UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
+    UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key = $3 RETURNING 1";
 const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
 /// One of these numbers changes with every change of rows, names or segments.
 const STATES: &str = "SELECT plane, last, generation, pages FROM plane JOIN head USING (plane)";
@@ -100,10 +100,10 @@ impl Planes for ClusterPlanes {
         Ok((self.wrapped_key(plane)?, Box::new(self.store(Id::of_plane(plane)?))))
     }
 
-    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
+    fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool> {
         let id = Id::of_plane(plane)?;
-        let named = self.cluster.change(MAKING, REPLACE_KEY, &[&id, &wrapped_key])?;
-        if named.is_empty() { Err(Error::Missing(format!("the plane {plane}"))) } else { Ok(()) }
+        let named = self.cluster.change(MAKING, REPLACE_KEY, &[&id, &wrapped_key, &before])?;
+        if named.is_empty() { self.wrapped_key(plane).map(|_| false) } else { Ok(true) }
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

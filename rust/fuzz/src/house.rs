@@ -234,7 +234,8 @@ impl Planes for MemoryPlanes {
         wrapped_key: &[u8],
         _: &mut dyn FnMut(&dyn Store) -> Result<()>,
     ) -> Result<()> {
-        self.replace_key(plane, wrapped_key)
+        self.keys().insert(plane.to_owned(), wrapped_key.to_vec());
+        Ok(())
     }
 
     fn wrapped_key(&self, plane: &str) -> Result<Vec<u8>> {
@@ -245,9 +246,12 @@ impl Planes for MemoryPlanes {
         Ok(Box::new(MemoryStore::default()))
     }
 
-    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
-        self.keys().insert(plane.to_owned(), wrapped_key.to_vec());
-        Ok(())
+    fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool> {
+        let is_same = self.wrapped_key(plane)? == before;
+        if is_same {
+            self.keys().insert(plane.to_owned(), wrapped_key.to_vec());
+        }
+        Ok(is_same)
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

@@ -66,7 +66,10 @@ impl Planes {
         let keys = master_key.keys()?;
         self.detached(py, |planes| {
             let open = |key: &[u8; 32]| plane::Plane::open(planes, plane, key, tenant_key);
-            keys.open(|| planes.wrapped_key(plane), open)
+            let opened = keys.open(|| planes.wrapped_key(plane), open)?;
+            let file = plane::KeyFile::new(Arc::clone(&self.planes), plane, keys.clone());
+            opened.follow_key_file(file);
+            Ok(opened)
         })
         .map(Plane::from)
     }

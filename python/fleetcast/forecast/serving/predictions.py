@@ -106,7 +106,7 @@ class Predictions:
         for entity, record in held:
             if record is not None and self._clock.age_ns(record) < valid_ns:
                 value = Value.unseal(plane, content(record))
-                if value.issued_at_ns > until_ns and value.is_of(entity, rollout):
+                if value and value.issued_at_ns > until_ns and value.is_of(entity, rollout):
                     recent[entity.entity_id] = value
         return rollout, recent
 

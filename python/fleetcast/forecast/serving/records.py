@@ -132,9 +132,13 @@ class Value:
         return plane.seal(encode(vars(self)))
 
     @classmethod
-    def unseal(cls, plane: Plane, sealed: bytes) -> Value:
-        """Opens a sealed value. Raises `StoreError`, `StoreDamaged` for another tenant's bytes."""
-        return cls(**json.loads(plane.unseal(sealed)))
+    def unseal(cls, plane: Plane, sealed: bytes) -> Value | None:
+        """Opens a sealed value; `None` if its data key was dropped.
+
+        Raises `StoreError`, `StoreDamaged` for another tenant's bytes.
+        """
+        plain = plane.unseal(sealed)
+        return None if plain is None else cls(**json.loads(plain))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +166,10 @@ class Pending:
         return count + plane.seal(encode(vars(self)))
 
     @classmethod
-    def unseal(cls, plane: Plane, value: bytes) -> Pending:
-        """Opens a sealed value. Raises `StoreError`."""
-        return cls(**json.loads(plane.unseal(value[_COUNT_BYTES:])))
+    def unseal(cls, plane: Plane, value: bytes) -> Pending | None:
+        """Opens a sealed value; `None` if its data key was dropped. Raises `StoreError`."""
+        plain = plane.unseal(value[_COUNT_BYTES:])
+        return None if plain is None else cls(**json.loads(plain))
 
     @staticmethod
     def count(value: bytes) -> int:

@@ -84,6 +84,9 @@ class Scoring:
             if plane is None:
                 return  # the tenant is gone
             pending = Pending.unseal(plane, value)
+            if pending is None:  # its data key was dropped
+                self._unscored(key, Pending.count(value), "failure")
+                return
             entity_ids = list(pending.quantiles)
             truths = truths_of(
                 plane, family, entity_ids, pending.issued_at_ns, pending.horizon_minutes

@@ -75,11 +75,16 @@ class SeriesStates:
         }
         with self._store.read() as records:
             records.load("series", list(wanted.values()))
-            held = {place: records.get("series", key) for place, key in wanted.items()}
-        for place, record in held.items():
-            if record is not None:
-                states[place] = decoded([self._plane.unseal(content(record))])[0]
-        missing = [place for place, record in held.items() if record is None]
+            records_of = {place: records.get("series", key) for place, key in wanted.items()}
+        # A state whose data key was dropped counts as missing.
+        held = {
+            place: record and self._plane.unseal(content(record))
+            for place, record in records_of.items()
+        }
+        for place, state in held.items():
+            if state is not None:
+                states[place] = decoded([state])[0]
+        missing = [place for place, state in held.items() if state is None]
         entity_ids = [self._entities[mine[place]].entity_id for place in missing]
         days_ns = [starts[place] * STEP_NS for place in missing]
         for some, rows in history_of(self._plane, self._family, entity_ids, days_ns):

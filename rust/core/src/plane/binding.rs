@@ -14,8 +14,7 @@ pub(super) fn bind(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> R
     let (plane_id, data_keys) = unwrap_unbound(master_key, &key_file)?;
     bind_names(&*store, &Sealer::of(&data_keys, plane_id))?;
     // Replace the key last: until then the plane cannot be opened, and it can be bound again.
-    planes.replace_key(plane, &wrap(master_key, plane, &plane_id, &data_keys)?)?;
-    Ok(true)
+    planes.replace_key(plane, &key_file, &wrap(master_key, plane, &plane_id, &data_keys)?)
 }
 
 /// Seals the pages of names in a store for their places, unless they are sealed so already.

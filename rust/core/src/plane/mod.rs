@@ -59,6 +59,7 @@ pub use self::reader::describe::{DistinctTexts, MeasurementContents};
 pub use self::reader::labelled::LabelReadError;
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::{KeptHoursStats, Stats};
+pub use self::sealed::KeyFile;
 pub use self::verify::VerificationReport;
 pub use self::writer::{Acknowledgement, AdaptedBody, PendingBatch, WriteReport};
 pub use crate::storage::tombstone::Extent;

@@ -239,27 +239,22 @@ impl Manifest {
         });
     }
 
-    /// Replaces `entries`, which follow each other, by `merged`, or removes them if `merged` is
-    /// `None`.
+    /// Replaces `entries`, which are segments that follow each other or such segments of hours, by
+    /// `merged`. Removes them if `merged` is `None`.
     pub fn replace(&mut self, entries: &[SegmentEntry], merged: Option<SegmentEntry>) {
-        replace(&mut self.segments, entries, merged);
+        for segments in [&mut self.segments, &mut self.hours.segments] {
+            let is_first =
+                |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
+            if let Some(at) = segments.iter().position(is_first) {
+                segments.splice(at..at + entries.len(), merged);
+            }
+        }
     }
 
     /// Adds a segment after the other segments of its day.
     pub fn insert(&mut self, entry: SegmentEntry) {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
         self.segments.insert(at, entry);
-    }
-}
-
-fn replace(
-    segments: &mut Vec<SegmentEntry>,
-    entries: &[SegmentEntry],
-    merged: Option<SegmentEntry>,
-) {
-    let is_first = |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
-    if let Some(at) = segments.iter().position(is_first) {
-        segments.splice(at..at + entries.len(), merged);
     }
 }
 

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use super::disk::Fate;
 use super::*;
 
-const OPERATIONS: [Step; 8] = [
+const OPERATIONS: [Step; 9] = [
     Step::Write,
     Step::Hold,
     Step::Wait,
@@ -16,6 +16,7 @@ const OPERATIONS: [Step; 8] = [
     Step::Flush,
     Step::Compact,
     Step::Delete,
+    Step::Rekey,
     Step::Reopen,
 ];
 const LENGTH_MAX: usize = 3;

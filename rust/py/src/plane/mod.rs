@@ -507,11 +507,19 @@ impl Plane {
         self.detached(py, plane::Plane::stats).map(Stats::from)
     }
 
+    fn rekey(&self, py: Python<'_>) -> PyResult<bool> {
+        self.detached(py, |plane| plane.rekey().map(|done| done.is_some()))
+    }
+
+    fn old_key_bytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.detached(py, plane::Plane::old_key_bytes)
+    }
+
     fn seal(&self, py: Python<'_>, plain: &[u8]) -> PyResult<Vec<u8>> {
         self.detached(py, |plane| plane.seal(plain))
     }
 
-    fn unseal(&self, py: Python<'_>, sealed: &[u8]) -> PyResult<Vec<u8>> {
+    fn unseal(&self, py: Python<'_>, sealed: &[u8]) -> PyResult<Option<Vec<u8>>> {
         self.detached(py, |plane| plane.unseal(sealed))
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::plane::Plane;
+use fleetcast_core::plane::{KeyFile, Plane};
 use fleetcast_core::storage::seal::MasterKeys;
 use fleetcast_core::storage::store::Planes;
 
@@ -122,12 +122,16 @@ impl OpenPlanes {
         if let Some(plane) = slot.standing()? {
             return Ok(plane); // another thread has opened it in the meantime
         }
-        let is_same = |plane: &Plane| plane.is_of_key_file(&*self.planes, account_id, &self.keys);
-        if let Some(plane) = slot.rewrapped(is_same)? {
+        if let Some(plane) = slot.rewrapped(Plane::takes_key_file)? {
             return Ok(plane);
         }
         self.note(turn.close());
-        let open = |key: &[u8; 32]| Plane::open(&*self.planes, account_id, key, tenant_key);
+        let open = |key: &[u8; 32]| {
+            let plane = Plane::open(&*self.planes, account_id, key, tenant_key)?;
+            let (planes, keys) = (Arc::clone(&self.planes), self.keys.clone());
+            plane.follow_key_file(KeyFile::new(planes, account_id, keys));
+            Ok(plane)
+        };
         let key_file = || self.planes.wrapped_key(account_id);
         turn.open(self.keys.changes(), || self.keys.open(key_file, open))
     }
@@ -151,6 +155,8 @@ impl OpenPlanes {
     /// Closes planes that were idle for a while, planes that were deleted, and planes above the
     /// bound. Returns the errors of flushes before planes were closed, here or in [`Self::open`].
     ///
+    /// A plane that stays open takes the keys of a key file that was replaced.
+    ///
     /// An old master key leaves memory here, once only the new key is in force. A tenant's deletion
     /// destroys its key. Every process that has the plane open closes it here, which frees the key
     /// in memory and the space of the files. For planes in a database, `known` returns the existing
@@ -167,6 +173,8 @@ impl OpenPlanes {
                 self.rest(&account_id, &slot);
             } else if slot.state().used_at.elapsed() >= self.idle {
                 self.rest(&account_id, &slot);
+            } else {
+                slot.follow_key_file();
             }
         }
         self.close_least_used();

@@ -101,19 +101,19 @@ impl PlaneSlot {
         Ok(Some(seen.plane))
     }
 
-    /// Returns the plane if it is open and only its key file was replaced, by a file with the same
-    /// data key: the master key has turned. `is_same` compares the keys.
+    /// Returns the plane if it is open and only its key file was replaced, by a file of the same
+    /// plane: the master key or a data key has turned. `takes` compares the keys and takes them.
     ///
     /// # Errors
     /// Returns the errors of [`Self::standing`].
     pub(super) fn rewrapped(
         &self,
-        is_same: impl FnOnce(&Plane) -> bool,
+        takes: impl FnOnce(&Plane) -> bool,
     ) -> Result<Option<Arc<OpenPlane>>> {
         let Some(seen) = self.state().opened.clone() else { return Ok(None) };
         let files = self.folder.as_ref().map(Folder::files).transpose()?;
         let is_kept = files.zip(seen.files).is_some_and(|(files, seen)| files.keep_plane(&seen));
-        if !is_kept || !seen.plane.for_a_call().is_ok_and(|plane| is_same(&plane)) {
+        if !is_kept || !seen.plane.for_a_call().is_ok_and(|plane| takes(&plane)) {
             return Ok(None);
         }
         if let Some(opened) = &mut self.state().opened
@@ -122,6 +122,16 @@ impl PlaneSlot {
             opened.files = files;
         }
         Ok(Some(seen.plane))
+    }
+
+    /// Takes the keys of a key file that was replaced, although no request comes. A failure shows
+    /// with the next request.
+    pub(super) fn follow_key_file(&self) {
+        let Some(seen) = self.state().opened.clone() else { return };
+        let files = self.folder.as_ref().map(Folder::files).and_then(Result::ok);
+        if files.zip(seen.files).is_some_and(|(files, seen)| !files.carry(&seen)) {
+            let _ = self.rewrapped(Plane::takes_key_file);
+        }
     }
 
     /// Waits until no other thread opens or closes the plane.

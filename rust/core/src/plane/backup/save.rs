@@ -17,7 +17,7 @@ use super::state::BackupState;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed;
 use crate::storage::manifest::Manifest;
-use crate::storage::seal::Sealer;
+use crate::storage::seal::{Sealer, unwrap};
 use crate::storage::store::{Planes, SegmentId, Store, StoreSnapshot, encode_names};
 
 /// Result of saving a plane.
@@ -44,15 +44,22 @@ pub(in crate::plane) fn save(
     number: u64,
     before: &[SavedFile],
 ) -> Result<Option<SaveReport>> {
-    let (store, sealer) = sealed::open(planes, plane, master_key)?;
-    let key = planes.wrapped_key(plane)?;
-    save_store(&*store, &sealer, &key, folder, number, before)
+    let (store, _) = sealed::open(planes, plane, master_key)?;
+    let key = || {
+        let key = planes.wrapped_key(plane)?;
+        let (plane_id, keys) = unwrap(master_key, plane, &key)?;
+        Ok((key, Sealer::of(&keys, plane_id)))
+    };
+    save_store(&*store, &key, folder, number, before)
 }
+
+/// Returns the key file and its sealer. It is asked for after each snapshot: a key that turned
+/// meanwhile may have sealed the manifest.
+type SavedKey<'k> = &'k dyn Fn() -> Result<(Vec<u8>, Sealer)>;
 
 pub(super) fn save_store(
     store: &dyn Store,
-    sealer: &Sealer,
-    key: &[u8],
+    key: SavedKey<'_>,
     folder: &Path,
     number: u64,
     before: &[SavedFile],
@@ -73,9 +80,10 @@ pub(super) fn save_store(
     };
     // Copy most bytes before the lock keeps the compactor from its work.
     let _pin = store.pin_segments()?;
-    saving.segments(&manifest_of(&store.snapshot()?, sealer)?)?;
+    let snapshot = store.snapshot()?;
+    saving.segments(&manifest_of(&snapshot, &key()?.1)?)?;
     let Some(_lock) = store.lock_compaction()? else { return Ok(None) };
-    saving.rest(sealer, key).map(Some)
+    saving.rest(key).map(Some)
 }
 
 /// How a segment came into the backup.
@@ -102,15 +110,16 @@ struct Backup<'a> {
 
 impl Backup<'_> {
     /// Saves everything that the compactor must not change in the meantime.
-    fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<SaveReport> {
+    fn rest(mut self, key: SavedKey<'_>) -> Result<SaveReport> {
         let mut state = BackupState::new(self.store.snapshot()?);
-        let manifest = manifest_of(&state.snapshot, sealer)?;
+        let manifest = manifest_of(&state.snapshot, &key()?.1)?;
         self.segments(&manifest)?;
         let before = self.state_before()?;
         self.names(&before, &mut state)?;
         self.log(&before, &mut state)?;
         self.small("state", &state.encode())?;
-        self.small("key", key)?;
+        // Read last: a new key may have sealed what was copied. An old key is not dropped meanwhile.
+        self.small("key", &key()?.0)?;
         let segments: Option<Vec<_>> =
             segments_of(&manifest).map(|(id, _)| self.segments.remove(&id)).collect();
         let segments = segments.ok_or(Error::Stale)?;

@@ -7,7 +7,7 @@ use super::files::{SavedFile, remove};
 use super::restore::load_store;
 use super::save::{SaveReport, save_store};
 use crate::model::batch::FieldType;
-use crate::model::error::Error;
+use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::{BlobKind, DataKey, Sealer};
 use crate::storage::store::{
@@ -15,6 +15,11 @@ use crate::storage::store::{
 };
 
 const KEY: &[u8] = b"a wrapped key";
+
+#[expect(clippy::unnecessary_wraps, reason = "as a key file is read, which may fail")]
+fn key() -> Result<(Vec<u8>, Sealer)> {
+    Ok((KEY.to_vec(), sealer()))
+}
 
 fn sealer() -> Sealer {
     Sealer::new(&DataKey::from_bytes(&[1; 32]), [7; 16])
@@ -76,7 +81,7 @@ fn content_of(store: &dyn Store) -> [u8; 32] {
 
 /// Saves the store, loads new stores of each kind from it, and expects them to be equal.
 fn save(store: &dyn Store, folder: &Path, number: u64, before: &[SavedFile]) -> SaveReport {
-    let saved = save_store(store, &sealer(), KEY, folder, number, before).unwrap().unwrap();
+    let saved = save_store(store, &key, folder, number, before).unwrap().unwrap();
     assert_eq!(saved.content, content_of(store));
     let load = |into: &dyn Store, link| {
         load_store(into, &sealer(), folder, &saved.files, &saved.content, link).unwrap();
@@ -162,7 +167,7 @@ fn a_store_with_another_history_is_saved_anew() {
 fn a_compactor_at_work_is_waited_for() {
     let (folder, store) = (tempfile::tempdir().unwrap(), MemoryStore::default());
     let lock = store.lock_compaction().unwrap();
-    let saved = save_store(&store, &sealer(), KEY, folder.path(), 1, &[]).unwrap();
+    let saved = save_store(&store, &key, folder.path(), 1, &[]).unwrap();
     assert_eq!(saved, None);
     drop(lock);
     save(&store, folder.path(), 1, &[]);

@@ -218,7 +218,6 @@ impl Compactor {
             done.note_written(left);
         }
         next.replace(&[entry], left);
-        next.hours.replace(&[entry], left);
         done.purged += 1;
         self.replace(&manifest, next)?;
         Ok(true)

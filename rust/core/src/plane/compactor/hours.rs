@@ -170,8 +170,13 @@ impl Compactor {
         let Some(entry) = expired_hours(&manifest, from_ns) else { return Ok(false) };
         let is_whole = entry.max_ns < from_ns;
         let left = if is_whole { None } else { self.rows_from(&entry, from_ns, &manifest)? };
+        if let Some(left) = &left {
+            done.note_written(left);
+        }
         done.expired += 1;
-        self.replace_hours(&[entry], left, &manifest, done)?;
+        let mut next = (*manifest).clone();
+        next.replace(&[entry], left);
+        self.replace(&manifest, next)?;
         Ok(true)
     }
 
@@ -179,25 +184,8 @@ impl Compactor {
     pub(super) fn merge_hours(&self, done: &mut CompactionReport) -> Result<bool> {
         let manifest = self.follower.manifest();
         let Some(entries) = mergeable_hours(&manifest) else { return Ok(false) };
-        let merged = self.rewritten(&entries, &manifest, Effort::High)?;
-        done.merged += entries.len() as u64;
-        self.replace_hours(&entries, merged, &manifest, done)?;
+        self.merge_segments(&entries, Effort::High, done)?;
         Ok(true)
-    }
-
-    fn replace_hours(
-        &self,
-        entries: &[SegmentEntry],
-        left: Option<SegmentEntry>,
-        manifest: &Manifest,
-        done: &mut CompactionReport,
-    ) -> Result<()> {
-        if let Some(left) = &left {
-            done.note_written(left);
-        }
-        let mut next = manifest.clone();
-        next.hours.replace(entries, left);
-        self.replace(manifest, next)
     }
 }
 

@@ -15,6 +15,7 @@ mod layout;
 
 mod deletes;
 mod hours;
+mod rekeying;
 mod round;
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ use crate::storage::tombstone::{Extent, Origin, Tombstone, into_visible};
 pub struct CompactionReport {
     /// Blocks of the log that moved into segments.
     pub blocks: u64,
-    /// Segments that were merged into other segments.
+    /// Segments that were merged into other segments, or written again under a new data key.
     pub merged: u64,
     /// Segments that retention removed, entirely or some of their days.
     pub expired: u64,
@@ -138,6 +139,7 @@ impl Compactor {
             }
         }
         while self.purge_segment(&mut done)? {}
+        self.turn_key(due, now_ns, &mut done)?;
         done.held = self.held(is_held, now_ns);
         Ok(Some(done))
     }
@@ -182,17 +184,20 @@ impl Compactor {
             && (hours::mergeable_hours(&manifest).is_some()
                 || hours::expired_hours(&manifest, hours_from_ns).is_some());
         let has_deleted = !manifest.tombstones.is_empty();
+        let is_turning = self.sealed.sealer().old().is_some();
         Ok(has_expired
             || has_hours
             || is_mergeable
             || has_deleted
+            || is_turning
             || self.is_log_due(due, now_ns)?)
     }
 
     fn is_log_due(&self, due: CompactionTrigger, now_ns: i64) -> Result<bool> {
         let CompactionTrigger::LargeOrAged { age_ns } = due else { return Ok(true) };
         let log_bytes = self.sealed.store.counts()?.log_bytes;
-        Ok(plan::is_log_due(&self.follower.backlog(), log_bytes, age_ns, now_ns))
+        Ok(plan::is_log_due(&self.follower.backlog(), log_bytes, age_ns, now_ns)
+            || self.log_has_old_key()?)
     }
 
     /// Removes files that no manifest names. A compactor that died leaves such files.
@@ -309,9 +314,13 @@ impl Compactor {
     fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
         next.generation = manifest.generation + 1;
         next.forget_tombstones();
-        let sealed = self.sealed.sealer.seal(BlobKind::Manifest, &next.encode())?;
+        let sealer = self.sealed.sealing();
+        let sealed = sealer.seal(BlobKind::Manifest, &next.encode())?;
         let named: HashSet<_> = next.ids().collect();
-        if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
+        let store = &self.sealed.store;
+        let is_replaced = store.replace_manifest(manifest.generation, &sealed, next.compacted)?;
+        drop(sealer);
+        if !is_replaced {
             // Only the holder of the lock replaces the manifest, so another process has the lock
             // now.
             return Err(Error::Overtaken);

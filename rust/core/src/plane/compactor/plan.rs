@@ -32,7 +32,7 @@ pub struct UpkeepSchedule {
     /// was asked for.
     pub log_since_ns: Option<i64>,
     /// Instant at which segments are to be merged or rows are no longer kept. Equals the current
-    /// instant if rows were deleted.
+    /// instant if rows were deleted, or while the data key turns.
     pub due_ns: Option<i64>,
 }
 
@@ -44,12 +44,13 @@ impl UpkeepSchedule {
         let expiry = next_expiry(&backlog.manifest, backlog.retention_seconds);
         let hours = next_of_hours(&backlog.manifest, now_ns);
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
+        let turning = backlog.is_turning.then_some(now_ns);
         Self {
             retention_seconds: backlog.retention_seconds,
             generation: backlog.manifest.generation,
             log_bytes_due: log_bytes_due(&backlog.manifest),
             log_since_ns: backlog.oldest_ingest_ns,
-            due_ns: merge.into_iter().chain(expiry).chain(hours).chain(deleted).min(),
+            due_ns: [merge, expiry, hours, deleted, turning].into_iter().flatten().min(),
         }
     }
 }

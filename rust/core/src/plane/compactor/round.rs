@@ -14,7 +14,6 @@ use crate::model::error::{Error, Result};
 use crate::model::limits::ROUND_VALUES_MAX;
 use crate::plane::caches::recent::DecodedBlock;
 use crate::plane::follower::ALWAYS_NS;
-use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
@@ -215,7 +214,7 @@ impl Compactor {
         ingest_ns: i64,
         effort: Effort,
     ) -> Result<SegmentWriter<'l>> {
-        let SealedStore { store, sealer, .. } = &*self.sealed;
-        SegmentWriter::begin(&**store, sealer, representatives, ingest_ns, effort)
+        let store = &*self.sealed.store;
+        SegmentWriter::begin(store, &self.sealed.sealer(), representatives, ingest_ns, effort)
     }
 }

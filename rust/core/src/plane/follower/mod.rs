@@ -85,6 +85,8 @@ pub(super) struct Backlog {
     pub(super) retention_seconds: u64,
     /// Ingest instant of the log's oldest block.
     pub(super) oldest_ingest_ns: Option<i64>,
+    /// True if an old data key is to be dropped.
+    pub(super) is_turning: bool,
 }
 
 impl Follower {
@@ -176,7 +178,7 @@ impl Follower {
 
     fn apply_manifest(&self, cursor: &mut FollowerPosition, view: &LogView) -> Result<()> {
         let Some(sealed) = &view.manifest else { return Ok(()) };
-        let manifest = Manifest::decode(&self.sealed.sealer.open(BlobKind::Manifest, sealed)?)?;
+        let manifest = Manifest::decode(&self.sealed.open_blob(BlobKind::Manifest, sealed)?)?;
         if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
             return Err(Error::Corrupt { what: "the manifest" });
         }
@@ -258,7 +260,7 @@ impl Follower {
 
     fn apply_heads(&self, cursor: &mut FollowerPosition, entries: &[LogEntry]) -> Result<()> {
         for entry in entries {
-            let plain = self.sealed.sealer.open(BlobKind::LogBlock, &entry.sealed)?;
+            let plain = self.sealed.open_blob(BlobKind::LogBlock, &entry.sealed)?;
             let block = BlockReader::open(&plain)?;
             let times = block.tables().iter().filter_map(|table| table.times);
             let times_ns = times.map(|times| (times.min_ns, times.max_ns));
@@ -368,6 +370,7 @@ impl Follower {
             manifest: Arc::clone(&state.manifest),
             retention_seconds: state.retention_seconds,
             oldest_ingest_ns: state.oldest_ingest_ns(),
+            is_turning: self.sealed.sealer().old().is_some(),
         }
     }
 

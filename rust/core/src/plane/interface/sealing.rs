@@ -12,22 +12,26 @@ impl Plane {
     /// # Errors
     /// Returns [`Error::Io`] if the machine gives no random bytes.
     pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealed.sealer.seal(BlobKind::Beside, plain)
+        self.sealed.sealer().seal(BlobKind::Beside, plain)
     }
 
-    /// Returns the bytes that [`Self::seal`] sealed. Example: `plane.unseal(&plane.seal(b"a")?)?`
-    /// is `b"a"`.
+    /// Returns the bytes that [`Self::seal`] sealed, or `None` if the data key of that time was
+    /// dropped. Example: `plane.unseal(&plane.seal(b"a")?)?` is `Some(b"a")`, and `None` after a
+    /// turn of the data key.
     ///
     /// # Errors
     /// Returns [`Error::Corrupt`] for any other bytes.
-    pub fn unseal(&self, sealed: &[u8]) -> Result<Vec<u8>, Error> {
-        self.sealed.sealer.open(BlobKind::Beside, sealed)
+    pub fn unseal(&self, sealed: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        match self.sealed.open_blob(BlobKind::Beside, sealed) {
+            Err(Error::Corrupt { .. }) if self.sealed.sealer().has_dropped(sealed) => Ok(None),
+            outcome => outcome.map(Some),
+        }
     }
 
     /// Returns a keyed hash to look up names that must not be written down. Example: a file name
     /// made from the hash hides the entity from a reader of the disk.
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
-        self.sealed.sealer.name_hash(name)
+        self.sealed.sealer().name_hash(name)
     }
 }

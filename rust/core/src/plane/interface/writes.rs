@@ -5,6 +5,7 @@ use crate::model::limits::WriteLimits;
 use crate::plane::Plane;
 use crate::plane::failure::WriteError;
 use crate::plane::writer::{Acknowledgement, AdaptedBody, PendingBatch, WriteInput, WriteReport};
+use crate::storage::seal::BlobKind;
 use crate::storage::store::{Cursor, NewBlock};
 use crate::wire::columnar::InputRows;
 use crate::wire::{CsvColumns, Format};
@@ -124,7 +125,7 @@ impl Plane {
     /// Returns the errors of the store, or [`Error::Corrupt`].
     pub fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>, Error> {
         let sealed = self.sealed.store.cursor(key)?;
-        sealed.map(|sealed| self.unseal(&sealed)).transpose()
+        sealed.map(|sealed| self.sealed.open_blob(BlobKind::Beside, &sealed)).transpose()
     }
 
     /// Forgets the import `key`, which has ended. Afterwards [`Self::cursor`] no longer returns its

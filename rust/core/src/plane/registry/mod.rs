@@ -17,7 +17,7 @@ use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::names::NameReader;
-use crate::storage::seal::BlobKind;
+use crate::storage::seal::{BlobKind, Sealer};
 use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
 /// All names of one tenant that this process knows.
@@ -87,7 +87,7 @@ impl NamesRegistry {
     }
 
     fn note_page(&self, page: &NamesPage) -> Result<()> {
-        let plain = open_names(&self.sealed.sealer, page)?;
+        let plain = self.sealed.opened(|sealer| open_names(sealer, page))?;
         let mut reader = NameReader::new(&plain);
         let mut names = self.names_mut();
         for id in &page.series {
@@ -176,8 +176,11 @@ impl NamesRegistry {
             }
             if lookup.refusal.is_none() {
                 let expected = self.names().next_ids;
-                let new = self.new_names(batch, lookup, expected)?;
-                match self.sealed.store.append_names(lookup.pages, &new)? {
+                let sealer = self.sealed.sealing();
+                let new = new_names(&sealer, batch, lookup, expected)?;
+                let stored = self.sealed.store.append_names(lookup.pages, &new)?;
+                drop(sealer);
+                match stored {
                     None => {}
                     Some(first) if first == expected => return Ok(Some(first)),
                     Some(_) => return Err(Error::Corrupt { what: "the next id of a name" }.into()),
@@ -191,15 +194,14 @@ impl NamesRegistry {
             }
         }
     }
+}
 
-    /// Returns the page of the names that `lookup` lacks, as it is stored under ids from `first`
-    /// on.
-    fn new_names(&self, batch: &Batch, lookup: &Lookup, first: FirstIds) -> Result<NewNames> {
-        let (series, fields) = lookup.new_ids(batch);
-        let new = NewNames { series, fields, sealed_names: Vec::new() };
-        first.after(&new)?;
-        let place = NamesPage::new(lookup.pages + 1, first, &new).place();
-        let sealed_names = self.sealed.sealer.seal_at(BlobKind::Names, &place, &lookup.page)?;
-        Ok(NewNames { sealed_names, ..new })
-    }
+/// Returns the page of the names that `lookup` lacks, as it is stored under ids from `first` on.
+fn new_names(sealer: &Sealer, batch: &Batch, lookup: &Lookup, first: FirstIds) -> Result<NewNames> {
+    let (series, fields) = lookup.new_ids(batch);
+    let new = NewNames { series, fields, sealed_names: Vec::new() };
+    first.after(&new)?;
+    let place = NamesPage::new(lookup.pages + 1, first, &new).place();
+    let sealed_names = sealer.seal_at(BlobKind::Names, &place, &lookup.page)?;
+    Ok(NewNames { sealed_names, ..new })
 }

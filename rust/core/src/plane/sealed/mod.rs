@@ -1,9 +1,19 @@
 //! The store of one tenant, with the key of its bytes and the caches of what was read. The layers
 //! above read and write stored bytes through it.
 
+mod key_file;
+
+mod keys;
+
+mod turning;
+
 mod segments;
 
 use std::sync::Arc;
+
+pub use self::key_file::KeyFile;
+use self::keys::HeldKeys;
+pub(super) use self::keys::open;
 
 use super::caches::Caches;
 use crate::codec::decode_block;
@@ -27,7 +37,7 @@ const BYTES_PER_READ: usize = 1 << 20;
 pub(super) struct SealedStore {
     pub(super) tenant_key: String,
     pub(super) store: Box<dyn Store>,
-    pub(super) sealer: Arc<Sealer>,
+    keys: HeldKeys,
     pub(super) caches: Arc<Caches>,
 }
 
@@ -38,15 +48,14 @@ pub(super) fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) ->
     planes.create(plane, &wrapped, &mut |_| Ok(()))
 }
 
-/// Opens the store of a plane, and returns it with its sealer.
-pub(super) fn open(
-    planes: &dyn Planes,
-    plane: &str,
-    master_key: &[u8; 32],
-) -> Result<(Box<dyn Store>, Sealer)> {
-    let (wrapped_key, store) = planes.open_with_key(plane)?;
-    let (plane_id, data_keys) = seal::unwrap(master_key, plane, &wrapped_key)?;
-    Ok((store, Sealer::of(&data_keys, plane_id)))
+/// Seals a cursor for the store.
+pub(super) fn seal_cursor(sealer: &Sealer, cursor: Cursor) -> Result<Cursor> {
+    let Cursor { key, position } = cursor;
+    if position.len() > CURSOR_BYTES_MAX {
+        let message = format!("a cursor has at most {CURSOR_BYTES_MAX} bytes");
+        return Err(Error::Invalid { message });
+    }
+    Ok(Cursor { key, position: sealer.seal(BlobKind::Beside, &position)? })
 }
 
 /// Returns the names of a page.
@@ -76,29 +85,24 @@ impl SealedStore {
         Ok(Self {
             tenant_key: self.tenant_key.clone(),
             store: Box::new(MemoryStore::forgetful(&*self.store)?),
-            sealer: self.sealer.clone(),
+            keys: HeldKeys::new(self.sealer()),
             caches: Caches::new(),
         })
     }
 
     fn new(tenant_key: &str, store: Box<dyn Store>, sealer: Sealer) -> Self {
-        let sealer = Arc::new(sealer);
-        Self { tenant_key: tenant_key.to_owned(), store, sealer, caches: Caches::new() }
+        let keys = HeldKeys::new(Arc::new(sealer));
+        Self { tenant_key: tenant_key.to_owned(), store, keys, caches: Caches::new() }
     }
 
-    /// Seals a cursor for the store.
-    pub(super) fn seal_cursor(&self, cursor: Cursor) -> Result<Cursor> {
-        let Cursor { key, position } = cursor;
-        if position.len() > CURSOR_BYTES_MAX {
-            let message = format!("a cursor has at most {CURSOR_BYTES_MAX} bytes");
-            return Err(Error::Invalid { message });
-        }
-        Ok(Cursor { key, position: self.sealer.seal(BlobKind::Beside, &position)? })
+    /// Returns the content of a blob.
+    pub(super) fn open_blob(&self, kind: BlobKind, sealed: &[u8]) -> Result<Vec<u8>> {
+        self.opened(|sealer| sealer.open(kind, sealed))
     }
 
     /// Returns the content of a block of the log.
     pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
-        decode_block(&self.sealer.open(BlobKind::LogBlock, &entry.sealed)?)
+        decode_block(&self.open_blob(BlobKind::LogBlock, &entry.sealed)?)
     }
 
     /// Calls `visit` for these blocks of the log in order, with position and encoded content. If
@@ -120,7 +124,7 @@ impl SealedStore {
             rest = later;
             for entry in entries {
                 self.store.check_open()?;
-                visit(entry.sequence, &self.sealer.open(BlobKind::LogBlock, &entry.sealed)?)?;
+                visit(entry.sequence, &self.open_blob(BlobKind::LogBlock, &entry.sealed)?)?;
             }
         }
         Ok(())
@@ -128,6 +132,6 @@ impl SealedStore {
 
     /// Opens the segment of an entry of the manifest. Its index is read again.
     pub(super) fn open_segment(&self, entry: &SegmentEntry) -> Result<Segment> {
-        Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)
+        self.opened(|sealer| Segment::open(&*self.store, sealer, &entry.id, entry.bytes))
     }
 }

@@ -11,12 +11,13 @@ use std::thread;
 use proptest::prelude::*;
 
 use self::world::{Fate, Network};
-use super::{Acknowledgement, CompactionTrigger, Plane, WriteError};
+use super::{Acknowledgement, CompactionTrigger, KeyFile, Plane, WriteError};
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::time::SECOND_NS;
 use crate::query::scan::{ScanRequest, json_lines};
 use crate::query::{AnswerBounds, SeriesQuery};
+use crate::storage::seal::MasterKeys;
 use crate::storage::store::Store;
 use crate::wire::Format;
 
@@ -30,6 +31,8 @@ enum FleetStep {
     Write(usize),
     Read(usize),
     Compact(usize),
+    /// A process gives the plane a new data key.
+    Rekey(usize),
     /// The lease of compaction expires.
     LoseLease,
     /// The engine fails over, and forgets changes that it acknowledged to no process.
@@ -43,6 +46,7 @@ fn step() -> impl Strategy<Value = FleetStep> {
         8 => (0..PROCESSES).prop_map(FleetStep::Write),
         6 => (0..PROCESSES).prop_map(FleetStep::Read),
         3 => (0..PROCESSES).prop_map(FleetStep::Compact),
+        1 => (0..PROCESSES).prop_map(FleetStep::Rekey),
         1 => Just(FleetStep::LoseLease),
         2 => Just(FleetStep::Fork),
         1 => (0..PROCESSES).prop_map(FleetStep::Restart),
@@ -57,6 +61,13 @@ struct AnsweredBatches {
     unknown: BTreeSet<u32>,
 }
 
+fn opened(network: &Network) -> Result<Plane> {
+    let plane = Plane::open(network, "plane", &MASTER_KEY, "acme")?;
+    let keys = MasterKeys::from(&MASTER_KEY);
+    plane.follow_key_file(KeyFile::new(Arc::new(network.clone()), "plane", keys));
+    Ok(plane)
+}
+
 /// Processes that share a plane.
 struct Fleet {
     network: Network,
@@ -69,7 +80,7 @@ impl Fleet {
     fn new(seed: u64, one_in: u64) -> Self {
         let network = Network::default();
         Plane::create(&network, "plane", &MASTER_KEY).unwrap();
-        let open = |_| Plane::open(&network, "plane", &MASTER_KEY, "acme").unwrap();
+        let open = |_| opened(&network).unwrap();
         let planes = (0..PROCESSES).map(open).collect();
         network.0.seed(seed, one_in);
         Self { network, planes, told: AnsweredBatches::default(), next: 0 }
@@ -78,9 +89,8 @@ impl Fleet {
     /// Opens the plane of a process again, with as many attempts as this takes.
     fn restart(&mut self, process: usize) {
         self.planes[process].close();
-        self.planes[process] = (0..100)
-            .find_map(|_| Plane::open(&self.network, "plane", &MASTER_KEY, "acme").ok())
-            .expect("most calls are answered");
+        self.planes[process] =
+            (0..100).find_map(|_| opened(&self.network).ok()).expect("most calls are answered");
     }
 
     /// Checks that a process may expect an error, and reopens its plane if necessary.
@@ -136,6 +146,11 @@ impl Fleet {
             }
             FleetStep::Compact(process) => {
                 if let Err(error) = self.planes[process].compact(CompactionTrigger::Now, NOW_NS) {
+                    self.note(process, &error);
+                }
+            }
+            FleetStep::Rekey(process) => {
+                if let Err(error) = self.planes[process].rekey() {
                     self.note(process, &error);
                 }
             }
@@ -211,7 +226,11 @@ proptest! {
             .collect();
         prop_assert!(seen.iter().all(|set| *set == seen[0]));
         fleet.network.0.lose_lease();
+        for plane in &fleet.planes {
+            prop_assert!(plane.takes_key_file());
+        }
         prop_assert!(fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap().is_some());
+        prop_assert_eq!(fleet.planes[0].old_key_bytes().unwrap(), None);
         for process in 0..PROCESSES {
             let set = fleet.read(process).unwrap();
             prop_assert_eq!(&set, &seen[0]);
@@ -356,4 +375,44 @@ fn batches_that_wait_outlast_a_store_that_is_away() {
     assert_eq!(numbers(&fleet.planes[1]).unwrap(), [0]);
     plane.flush().unwrap();
     assert_eq!(numbers(&fleet.planes[1]).unwrap().len(), 3);
+}
+
+/// A process that knows only the old key writes with it until it learns of the new key, and no key
+/// that it may write with is dropped.
+#[test]
+fn a_key_that_a_process_still_seals_with_is_not_dropped() {
+    let mut fleet = Fleet::new(1, 0);
+    (0..3).for_each(|_| fleet.write(1));
+    let compact = |fleet: &Fleet, process: usize| {
+        fleet.planes[process].compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+        fleet.planes[process].old_key_bytes().unwrap()
+    };
+    assert_eq!(fleet.planes[0].rekey().unwrap(), Some(()));
+    assert!(fleet.planes[0].old_key_bytes().unwrap() > Some(0));
+    fleet.write(1);
+    assert_eq!(compact(&fleet, 0), Some(0), "only the names are left");
+    fleet.write(1);
+    assert_eq!(compact(&fleet, 0), Some(0));
+    // A read meets the new key and takes it, and a process takes it when its key file was replaced.
+    assert_eq!(fleet.read(1).unwrap().len(), 5);
+    assert_eq!(compact(&fleet, 0), Some(0));
+    assert!(fleet.planes[2].takes_key_file());
+    assert_eq!(compact(&fleet, 0), None);
+    (0..PROCESSES).for_each(|process| fleet.write(process));
+    assert!((0..PROCESSES).all(|process| fleet.read(process).unwrap().len() == 8));
+}
+
+/// Batches that were acknowledged before they are durable are sealed with the key of the flush.
+#[test]
+fn a_batch_that_waits_outlasts_the_key_of_its_time() {
+    let mut fleet = Fleet::new(1, 0);
+    fleet.write(0);
+    write_as(&fleet.planes[1], 5, Acknowledgement::Buffered { bytes_max: 1 << 20 }).unwrap();
+    fleet.planes[0].rekey().unwrap().unwrap();
+    fleet.planes.iter().for_each(|plane| assert!(plane.takes_key_file()));
+    fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(fleet.planes[0].old_key_bytes().unwrap(), None);
+    fleet.planes[1].flush().unwrap();
+    fleet.planes[0] = opened(&fleet.network).unwrap();
+    assert_eq!(numbers(&fleet.planes[0]).unwrap().len(), 2);
 }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::world::{Hook, World};
 use crate::model::error::{Error, Result};
+use crate::storage::seal::KeySlot;
 use crate::storage::store::{
-    CompactionLock, FirstIds, Link, LogEntry, LogView, MemoryStore, NamesPage, NewBlock, NewNames,
-    NewSegment, SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
+    CompactionLock, FirstIds, KeyLock, KeyTurns, Link, LogEntry, LogView, MemoryStore, NamesPage,
+    NewBlock, NewNames, NewSegment, SegmentId, SegmentsLock, Space, Store, StoreCounts,
+    StoreSnapshot,
 };
 
 /// The store of one process.
@@ -16,6 +18,7 @@ pub(super) struct FaultyStore {
     world: Arc<World>,
     /// The history that this handle has seen. Another history may have replaced it.
     history: u64,
+    number: u64,
     /// Lease that this handle took last.
     lease: AtomicU64,
     is_closed: AtomicBool,
@@ -107,7 +110,8 @@ pub(super) fn loaded_copy(store: &MemoryStore) -> MemoryStore {
 impl FaultyStore {
     pub(super) fn new(world: Arc<World>) -> Self {
         let history = world.history.load(Ordering::Relaxed);
-        Self { world, history, lease: AtomicU64::new(0), is_closed: AtomicBool::new(false) }
+        let number = world.handles.fetch_add(1, Ordering::Relaxed);
+        Self { world, history, number, lease: AtomicU64::new(0), is_closed: AtomicBool::new(false) }
     }
 
     /// Returns the engine if this handle may still use it.
@@ -118,7 +122,52 @@ impl FaultyStore {
     }
 }
 
+impl Drop for FaultyStore {
+    fn drop(&mut self) {
+        self.world.held.lock().unwrap().0.remove(&self.number);
+    }
+}
+
+struct LockedKey(Arc<World>);
+
+impl KeyLock for LockedKey {}
+
+impl Drop for LockedKey {
+    fn drop(&mut self) {
+        self.0.held.lock().unwrap().1 = None;
+    }
+}
+
+impl KeyTurns for FaultyStore {
+    fn hold_key(&self, slot: KeySlot) -> Result<bool> {
+        let mut held = self.world.held.lock().unwrap();
+        let is_free = held.1 != Some(slot);
+        if is_free {
+            held.0.insert(self.number, slot);
+        }
+        Ok(is_free)
+    }
+
+    fn lock_key(&self, slot: KeySlot) -> Result<Option<Box<dyn KeyLock>>> {
+        let mut held = self.world.held.lock().unwrap();
+        let is_held = held.0.iter().any(|(number, of)| *number != self.number && *of == slot);
+        if is_held {
+            return Ok(None);
+        }
+        held.1 = Some(slot);
+        Ok(Some(Box::new(LockedKey(Arc::clone(&self.world)))))
+    }
+
+    fn replace_positions(&self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
+        self.world()?.change(|store| store.replace_positions(change))
+    }
+}
+
 impl Store for FaultyStore {
+    fn key_turns(&self) -> Option<&dyn KeyTurns> {
+        Some(self)
+    }
+
     fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
         self.world()?.change(|store| store.append_names(after, names))
     }

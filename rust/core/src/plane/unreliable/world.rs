@@ -1,10 +1,12 @@
 //! An engine on a network, as planes see it. The memory store stands behind calls that fail, take
 //! time, leave their outcome open, lose leases and forget changes.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::model::error::{Error, Result};
+use crate::storage::seal::KeySlot;
 use crate::storage::store::{MemoryStore, PeekedCounts, Planes, Store};
 
 use super::store::{FaultyStore, loaded_copy};
@@ -34,6 +36,10 @@ pub(super) struct World {
     pub(super) history: AtomicU64,
     /// Number of the last lease of compaction, and the lease that is held.
     pub(super) leases: Mutex<(u64, Option<u64>)>,
+    /// Slot of the data key that each handle seals with, by the number of the handle, and the slot
+    /// that no handle may seal with.
+    pub(super) held: Mutex<(HashMap<u64, KeySlot>, Option<KeySlot>)>,
+    pub(super) handles: AtomicU64,
     /// State before a change that may still be forgotten, because no process learned that it was
     /// stored.
     undone: Mutex<Option<MemoryStore>>,
@@ -159,9 +165,13 @@ impl Planes for Network {
         Ok(Box::new(FaultyStore::new(Arc::clone(&self.0))))
     }
 
-    fn replace_key(&self, _plane: &str, wrapped_key: &[u8]) -> Result<()> {
-        *self.0.key.lock().unwrap() = wrapped_key.to_vec();
-        Ok(())
+    fn replace_key(&self, _plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool> {
+        let mut key = self.0.key.lock().unwrap();
+        let is_same = *key == before;
+        if is_same {
+            *key = wrapped_key.to_vec();
+        }
+        Ok(is_same)
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

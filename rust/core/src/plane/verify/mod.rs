@@ -12,7 +12,7 @@ use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::names::{FieldId, NameReader};
 use crate::storage::manifest::Manifest;
-use crate::storage::seal::{BlobKind, Sealer};
+use crate::storage::seal::{BlobKind, Sealer, unwrap};
 use crate::storage::store::{LogView, NamesPage, Planes, Store};
 
 /// Counts of what was read, and the damages found.
@@ -31,8 +31,10 @@ pub struct VerificationReport {
 }
 
 /// A plane under verification, the names read so far, and the findings.
-struct Verification {
+struct Verification<'p> {
     store: Box<dyn Store>,
+    /// Reads the key file: a key may turn meanwhile.
+    again: &'p dyn Fn() -> Result<Sealer>,
     sealer: Sealer,
     catalog: Catalog,
     found: VerificationReport,
@@ -54,7 +56,12 @@ pub(super) fn verify(
         Err(error) => return Err(error),
     };
     let found = VerificationReport::default();
-    let mut verification = Verification { store, sealer, catalog: Catalog::default(), found };
+    let again = || {
+        let (plane_id, keys) = unwrap(master_key, plane, &planes.wrapped_key(plane)?)?;
+        Ok(Sealer::of(&keys, plane_id))
+    };
+    let catalog = Catalog::default();
+    let mut verification = Verification { store, again: &again, sealer, catalog, found };
     verification.tables()?;
     verification.content()?;
     Ok(verification.found)
@@ -63,9 +70,24 @@ pub(super) fn verify(
 /// Returns the field of a column of rows.
 const FIELD_ITSELF: fn(FieldId) -> FieldId = |column| column;
 
-impl Verification {
+impl Verification<'_> {
     fn damaged(&mut self, what: impl Into<String>) {
         self.found.damages.push(what.into());
+    }
+
+    /// Returns the result of `open`. If the bytes do not open, tries again with the keys that are in
+    /// the key file by now.
+    fn opened<R>(&mut self, open: impl Fn(&Sealer, &dyn Store) -> Result<R>) -> Result<R> {
+        match open(&self.sealer, &*self.store) {
+            Err(error @ Error::Corrupt { .. }) => match (self.again)() {
+                Ok(sealer) if !sealer.is_same(&self.sealer) => {
+                    self.sealer = sealer;
+                    open(&self.sealer, &*self.store)
+                }
+                _ => Err(error),
+            },
+            outcome => outcome,
+        }
     }
 
     /// Records a damage to a part of the plane. Passes values and other errors on.
@@ -105,7 +127,7 @@ impl Verification {
     /// name.
     fn names_page(&mut self, page: &NamesPage) -> Result<()> {
         const WRONG: Error = Error::Corrupt { what: "an id of a name" };
-        let plain = sealed::open_names(&self.sealer, page)?;
+        let plain = self.opened(|sealer, _| sealed::open_names(sealer, page))?;
         let mut reader = NameReader::new(&plain);
         let mut agree = true;
         for id in &page.series {
@@ -146,7 +168,7 @@ impl Verification {
         self.names()?;
         let Some(view) = view else { return Ok(()) };
         if let Some(sealed) = &view.manifest {
-            let opened = self.sealer.open(BlobKind::Manifest, sealed);
+            let opened = self.opened(|sealer, _| sealer.open(BlobKind::Manifest, sealed));
             let manifest = opened.and_then(|plain| Manifest::decode(&plain));
             if let Some(manifest) = self.note("the manifest", manifest)? {
                 if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
@@ -162,7 +184,7 @@ impl Verification {
     fn log(&mut self, mut view: LogView, head: u64) -> Result<()> {
         while let Some(last) = view.entries.last().map(|entry| entry.sequence) {
             for entry in view.entries.iter().filter(|entry| entry.sequence <= head) {
-                let plain = self.sealer.open(BlobKind::LogBlock, &entry.sealed);
+                let plain = self.opened(|sealer, _| sealer.open(BlobKind::LogBlock, &entry.sealed));
                 let block = plain.and_then(|plain| decode_block(&plain));
                 let part = format!("block {} of the log", entry.sequence);
                 if let Some(block) = self.note(&part, block)? {

@@ -49,7 +49,7 @@ impl Bounds {
 const FIELD_OF_HOURS: fn(FieldId) -> FieldId =
     |column| statistics::of_column(column).map_or(FieldId::MAX, |(field, _)| field);
 
-impl Verification {
+impl Verification<'_> {
     pub(super) fn segments(&mut self, manifest: &Manifest) -> Result<()> {
         let representatives = Representatives::new(&self.catalog);
         let mut latest = Latest::default();
@@ -114,7 +114,8 @@ impl Verification {
             self.damaged(format!("{part}: the file has another length than the manifest says"));
             return Ok(());
         }
-        let segment = Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)?;
+        let segment =
+            self.opened(|sealer, store| Segment::open(store, sealer, &entry.id, entry.bytes))?;
         let (rows, values) = (self.found.rows, self.found.values);
         let damages = self.found.damages.len();
         let mut bounds: Option<Bounds> = None;

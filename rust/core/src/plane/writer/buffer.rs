@@ -3,10 +3,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::error::{Error, Result};
-use crate::storage::store::NewBlock;
+use crate::storage::store::StoreCounts;
 
 /// Greatest number of batches that wait, even small ones: bounds the transaction that stores them.
 const BLOCKS_MAX: usize = 65_536;
+
+/// A batch that waits. It is sealed when it is stored, under the key of that moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WaitingBatch {
+    /// The encoded block. Empty if the batch has no accepted record.
+    pub(super) block: Vec<u8>,
+    pub(super) counts: StoreCounts,
+}
 
 /// A bounded queue in write order.
 #[derive(Default)]
@@ -18,8 +26,8 @@ pub(super) struct WriteQueue {
 
 #[derive(Default)]
 struct WriteQueueState {
-    waiting: Vec<NewBlock>,
-    /// Sealed bytes of the blocks that wait or are being stored.
+    waiting: Vec<WaitingBatch>,
+    /// Bytes of the blocks that wait or are being stored.
     bytes: usize,
     is_closed: bool,
 }
@@ -38,11 +46,11 @@ impl WriteQueue {
         self.state().is_closed = true;
     }
 
-    /// Takes `block` unless more than `bytes_max` bytes would wait. A larger block passes if no
-    /// other block waits.
-    pub(super) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
+    /// Takes `batch` unless more than `bytes_max` bytes would wait. A larger batch passes if no
+    /// other batch waits.
+    pub(super) fn push(&self, batch: WaitingBatch, bytes_max: usize) -> bool {
         let mut state = self.state();
-        let bytes = state.bytes + block.sealed.len();
+        let bytes = state.bytes + batch.block.len();
         if state.is_closed
             || state.bytes > 0 && bytes > bytes_max
             || state.waiting.len() >= BLOCKS_MAX
@@ -50,7 +58,7 @@ impl WriteQueue {
             return false;
         }
         state.bytes = bytes;
-        state.waiting.push(block);
+        state.waiting.push(batch);
         true
     }
 
@@ -60,20 +68,19 @@ impl WriteQueue {
     /// # Errors
     /// Returns [`Error::DiskFull`], [`Error::Unavailable`], or [`Error::Lost`] for any other error
     /// of `store`.
-    pub(super) fn flush(&self, store: impl FnOnce(Vec<NewBlock>) -> Result<()>) -> Result<()> {
+    pub(super) fn flush(&self, store: impl FnOnce(&[WaitingBatch]) -> Result<()>) -> Result<()> {
         let _order = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let blocks = std::mem::take(&mut self.state().waiting);
-        if blocks.is_empty() {
+        let batches = std::mem::take(&mut self.state().waiting);
+        if batches.is_empty() {
             return Ok(());
         }
-        let bytes: usize = blocks.iter().map(|block| block.sealed.len()).sum();
-        let rows = blocks.iter().map(|block| block.counts.rows).sum();
-        // Pass a copy: after some errors the blocks are stored again later.
-        let result = store(blocks.clone());
+        let bytes: usize = batches.iter().map(|batch| batch.block.len()).sum();
+        let rows = batches.iter().map(|batch| batch.counts.rows).sum();
+        let result = store(&batches);
         let mut state = self.state();
         match result {
             Err(Error::DiskFull | Error::Unavailable { .. }) => {
-                state.waiting.splice(..0, blocks);
+                state.waiting.splice(..0, batches);
                 return result;
             }
             Ok(()) | Err(_) => state.bytes -= bytes,
@@ -85,15 +92,14 @@ impl WriteQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::store::StoreCounts;
 
-    fn block(content: u8) -> NewBlock {
+    fn block(content: u8) -> WaitingBatch {
         let counts = StoreCounts { rows: 1, ..StoreCounts::default() };
-        NewBlock { sealed: vec![content; 100], counts, cursor: None }
+        WaitingBatch { block: vec![content; 100], counts }
     }
 
-    fn contents(blocks: &[NewBlock]) -> Vec<u8> {
-        blocks.iter().map(|block| block.sealed[0]).collect()
+    fn contents(batches: &[WaitingBatch]) -> Vec<u8> {
+        batches.iter().map(|batch| batch.block[0]).collect()
     }
 
     #[test]
@@ -105,7 +111,7 @@ mod tests {
         let mut stored = Vec::new();
         buffer
             .flush(|blocks| {
-                stored = contents(&blocks);
+                stored = contents(blocks);
                 Ok(())
             })
             .unwrap();
@@ -147,7 +153,7 @@ mod tests {
         let mut stored = Vec::new();
         buffer
             .flush(|blocks| {
-                stored = contents(&blocks);
+                stored = contents(blocks);
                 Ok(())
             })
             .unwrap();

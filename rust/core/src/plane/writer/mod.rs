@@ -8,18 +8,18 @@ mod unseen;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::buffer::WriteQueue;
+use self::buffer::{WaitingBatch, WriteQueue};
 pub use self::pending::{PendingBatch, WriteReport};
 use self::unseen::UnseenCounts;
 use super::failure::WriteError;
 use super::registry::{NamesRegistry, StoredIds};
-use super::sealed::SealedStore;
+use super::sealed::{SealedStore, seal_cursor};
 use crate::codec::{Effort, encode_block};
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE, ParseResult};
 use crate::model::error::Result;
 use crate::model::fault::BatchRefusal;
 use crate::model::limits::WriteLimits;
-use crate::storage::seal::BlobKind;
+use crate::storage::seal::{BlobKind, Sealer};
 use crate::storage::store::{Cursor, NewBlock, StoreCounts};
 use crate::wire::columnar::{InputRows, parse_rows};
 use crate::wire::{Adapter, CsvColumns, Format, NameRules, ParseContext, Protocol, parse_csv};
@@ -86,8 +86,8 @@ impl Acknowledgement {
 /// Writes of one tenant, and the batches that were acknowledged before they are durable.
 ///
 /// Invariant: the names of a block are stored before the block, and batches acknowledged before a
-/// durable batch are stored before it. While a batch is parsed, encoded or sealed, the only locks
-/// held are the locks under which names and raw keys are looked up.
+/// durable batch are stored before it. While a batch is parsed or encoded, the only locks held are
+/// the locks under which names and raw keys are looked up.
 pub(super) struct Writer {
     sealed: Arc<SealedStore>,
     registry: Arc<NamesRegistry>,
@@ -116,7 +116,7 @@ impl Writer {
             }
         };
         self.sealed.caches.settle();
-        let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
+        let (waiting, unseen) = self.encoded(&mut batch, &ids)?;
         let started = Instant::now();
         let written = WriteReport {
             accepted_count: batch.accepted_count,
@@ -129,21 +129,24 @@ impl Writer {
             unseen_measurements: unseen.first,
             commit: Duration::ZERO,
         };
-        match acknowledge.of_lines(batch.line_count) {
-            Acknowledgement::At(cursor) => block.cursor = Some(self.sealed.seal_cursor(cursor)?),
-            _ if block.counts == StoreCounts::default() => {
+        let cursor = match acknowledge.of_lines(batch.line_count) {
+            Acknowledgement::At(cursor) => Some(cursor),
+            _ if waiting.counts == StoreCounts::default() => {
                 return Ok(PendingBatch::none(written, started));
             }
-            Acknowledgement::Durable | Acknowledgement::AfterLines { .. } => {}
+            Acknowledgement::Durable | Acknowledgement::AfterLines { .. } => None,
             Acknowledgement::Buffered { bytes_max } => {
-                if !self.buffer.push(block, bytes_max) {
+                if !self.buffer.push(waiting, bytes_max) {
                     return Err(BatchRefusal::BufferFull.into());
                 }
                 return Ok(PendingBatch::none(written, started));
             }
-        }
+        };
         // Store batches that were acknowledged earlier before this batch.
         self.flush()?;
+        let sealer = self.sealed.sealing();
+        let cursor = cursor.map(|cursor| seal_cursor(&sealer, cursor)).transpose()?;
+        let block = NewBlock { cursor, ..sealed(&sealer, &waiting)? };
         let end = self.sealed.store.append_unsynced(vec![block])?;
         Ok(PendingBatch::new(written, started, Arc::clone(&self.sealed), end))
     }
@@ -192,13 +195,13 @@ impl Writer {
         }
     }
 
-    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(NewBlock, UnseenCounts)> {
+    fn encoded(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(WaitingBatch, UnseenCounts)> {
         let mut counts = StoreCounts {
             rows: u64::from(batch.accepted_count),
             rejected: batch.rejected_indices.len() as u64,
             ..StoreCounts::default()
         };
-        let mut sealed = Vec::new();
+        let mut encoded = Vec::new();
         let mut unseen = UnseenCounts::default();
         if batch.accepted_count > 0 {
             counts.batches = 1;
@@ -206,10 +209,9 @@ impl Writer {
             unseen = UnseenCounts::of(&block, &self.registry.names().catalog);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
-            sealed =
-                self.sealed.sealer.seal(BlobKind::LogBlock, &encode_block(&block, Effort::Low)?)?;
+            encoded = encode_block(&block, Effort::Low)?;
         }
-        Ok((NewBlock { sealed, counts, cursor: None }, unseen))
+        Ok((WaitingBatch { block: encoded, counts }, unseen))
     }
 
     /// Returns the rows of `batch` under stored ids, grouped by entity.
@@ -231,7 +233,11 @@ impl Writer {
     }
 
     pub(super) fn flush(&self) -> Result<()> {
-        self.buffer.flush(|blocks| self.sealed.store.append(blocks))
+        self.buffer.flush(|batches| {
+            let sealer = self.sealed.sealing();
+            let blocks = batches.iter().map(|batch| sealed(&sealer, batch));
+            self.sealed.store.append(blocks.collect::<Result<_>>()?)
+        })
     }
 
     pub(super) fn buffered_bytes(&self) -> usize {
@@ -244,6 +250,15 @@ impl Writer {
         self.buffer.close();
         let _ = self.flush();
     }
+}
+
+/// Seals a batch for the log.
+fn sealed(sealer: &Sealer, batch: &WaitingBatch) -> Result<NewBlock> {
+    let sealed = match &*batch.block {
+        [] => Vec::new(),
+        block => sealer.seal(BlobKind::LogBlock, block)?,
+    };
+    Ok(NewBlock { sealed, counts: batch.counts, cursor: None })
 }
 
 impl Drop for Writer {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{ENTRY_LEN_MIN, SegmentEntry, decode_entry, encode_entry, replace};
+use super::{ENTRY_LEN_MIN, SegmentEntry, decode_entry, encode_entry};
 use crate::codec::bytes::{ByteReader, put_len, put_varint};
 use crate::model::error::Result;
 
@@ -23,12 +23,6 @@ impl KeptHours {
     /// Returns the segments that may have an hour that begins in `times_ns`.
     pub fn segments_in(&self, times_ns: &Range<i64>) -> impl Iterator<Item = &SegmentEntry> {
         self.segments.iter().filter(|entry| entry.overlaps(times_ns))
-    }
-
-    /// Replaces `entries`, which follow each other, by `merged`, or removes them if `merged` is
-    /// `None`.
-    pub fn replace(&mut self, entries: &[SegmentEntry], merged: Option<SegmentEntry>) {
-        replace(&mut self.segments, entries, merged);
     }
 
     pub(super) fn encode(&self, last_ingest_s: i64, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use crate::model::error::Result;
 
 /// Number of slots for data keys. A plane has at most two keys, so a key that is gone leaves its
 /// slot to the next key but one.
-const SLOTS: u8 = 2;
+pub(super) const SLOTS: u8 = 2;
 
 /// Place of a data key among the keys of its plane: 0 or 1. Sealed bytes name the slot of their
 /// key.
@@ -17,7 +17,7 @@ pub type KeySlot = u8;
 ///
 /// A turn has three steps. A new key becomes known; then it seals, and the old key only opens; then
 /// the old key is dropped.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataKeys {
     pub(super) keys: Vec<(KeySlot, DataKey)>,
     pub(super) sealing: KeySlot,
@@ -37,6 +37,13 @@ impl DataKeys {
     #[must_use]
     pub fn sealing(&self) -> KeySlot {
         self.sealing
+    }
+
+    /// Returns the slot of the newest key. It is not the slot of the key that seals while a new key
+    /// is known and does not seal yet.
+    #[must_use]
+    pub fn newest(&self) -> KeySlot {
+        self.keys.last().map_or(self.sealing, |(slot, _)| *slot)
     }
 
     /// Returns the slot of the key that only opens what it sealed, if there is such a key.
@@ -59,7 +66,7 @@ impl DataKeys {
     /// Returns the keys with the newest key as the key that seals.
     #[must_use]
     pub fn turned(mut self) -> Self {
-        self.sealing = self.keys.last().map_or(self.sealing, |(slot, _)| *slot);
+        self.sealing = self.newest();
         self
     }
 

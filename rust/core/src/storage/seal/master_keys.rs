@@ -151,16 +151,20 @@ impl MasterKeys {
         key_file: impl Fn() -> Result<Vec<u8>>,
         open: impl Fn(&[u8; 32]) -> Result<R>,
     ) -> Result<R> {
-        match self.try_all(&open) {
+        match self.open_known(&open) {
             Err(Error::Corrupt { what: KEY_FILE }) if self.can_turn() => {
                 self.renew_for(&key_file()?);
-                self.try_all(&open)
+                self.open_known(&open)
             }
             outcome => outcome,
         }
     }
 
-    fn try_all<R>(&self, open: impl Fn(&[u8; 32]) -> Result<R>) -> Result<R> {
+    /// Returns the result of `open` as [`Self::open`] does, without asking the source.
+    ///
+    /// # Errors
+    /// Returns the errors of `open`.
+    pub fn open_known<R>(&self, open: impl Fn(&[u8; 32]) -> Result<R>) -> Result<R> {
         let mut outcome = Err(Error::Corrupt { what: KEY_FILE });
         for key in self.all() {
             outcome = open(&key);

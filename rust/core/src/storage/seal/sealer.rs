@@ -6,7 +6,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::{hkdf, hmac};
 use zeroize::Zeroizing;
 
-use super::data_keys::{DataKeys, KeySlot};
+use super::data_keys::{DataKeys, KeySlot, SLOTS};
 use super::key::DataKey;
 use super::random::{PLANE_ID_LEN, fill_random};
 use super::secret::Secret;
@@ -69,8 +69,7 @@ pub struct Sealer {
     plane_id: [u8; PLANE_ID_LEN],
     /// The data keys, ready for deriving keys.
     roots: Vec<(KeySlot, Secret<hkdf::Prk>)>,
-    sealing: KeySlot,
-    old: Option<KeySlot>,
+    keys: DataKeys,
     name_key: Secret<hmac::Key>,
 }
 
@@ -89,16 +88,27 @@ impl Sealer {
         Self {
             plane_id,
             roots: roots.collect(),
-            sealing: keys.sealing(),
-            old: keys.old(),
+            keys: keys.clone(),
             name_key: Secret::new(name_key),
         }
+    }
+
+    /// Returns true if the other sealer has the same keys.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.keys == other.keys
+    }
+
+    /// Returns true if a blob is under a key that the plane does not have any more.
+    #[must_use]
+    pub fn has_dropped(&self, sealed: &[u8]) -> bool {
+        blob_slot(sealed).is_some_and(|slot| slot < SLOTS && self.root(slot).is_none())
     }
 
     /// Returns the slot of the key that only opens what it sealed, if there is such a key.
     #[must_use]
     pub fn old(&self) -> Option<KeySlot> {
-        self.old
+        self.keys.old()
     }
 
     /// Seals `plain`. The result has [`SEAL_OVERHEAD`] bytes more. Example: 100 bytes are sealed in
@@ -128,7 +138,7 @@ impl Sealer {
         let mut id = [0; ID_LEN];
         fill_random(&mut id)?;
         let mut sealed = Vec::with_capacity(plain.len() + SEAL_OVERHEAD);
-        let version = FIRST_VERSION + self.sealing;
+        let version = FIRST_VERSION + self.keys.sealing();
         sealed.extend_from_slice(&[version, kind as u8]);
         sealed.extend_from_slice(&id);
         sealed.extend_from_slice(plain);
@@ -196,7 +206,7 @@ impl Sealer {
     /// Returns the sealer for the parts of a new segment with this id.
     #[must_use]
     pub fn segment(&self, id: &[u8; ID_LEN]) -> SegmentSealer {
-        self.segment_under(self.sealing_root(), self.sealing, id)
+        self.segment_under(self.sealing_root(), self.keys.sealing(), id)
     }
 
     /// Returns the sealer for the parts of the segment with this id, which the key in `slot` sealed.
@@ -219,7 +229,7 @@ impl Sealer {
     }
 
     fn sealing_root(&self) -> &hkdf::Prk {
-        self.root(self.sealing).expect("one of the keys seals")
+        self.root(self.keys.sealing()).expect("one of the keys seals")
     }
 
     /// Returns the bytes authenticated together with the ciphertext: version, kind, plane, blob and

@@ -35,6 +35,17 @@ impl Cursors {
         self.0.drain(..excess);
     }
 
+    /// Replaces each position by the result of `change`.
+    ///
+    /// # Errors
+    /// Returns the errors of `change`. Some positions may be replaced then.
+    pub(super) fn replace(&mut self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
+        for cursor in &mut self.0 {
+            cursor.position = change(&cursor.position)?;
+        }
+        Ok(())
+    }
+
     /// Encodes the cursors. For each: the key, the length of the position in one byte, the
     /// position.
     pub(super) fn encode(&self) -> Vec<u8> {

@@ -70,12 +70,15 @@ impl Planes for DirectoryPlanes {
         Ok(Box::new(LmdbStore::open(&self.folder(plane))?))
     }
 
-    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
+    fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool> {
         let folder = self.folder(plane);
         // A key that is being destroyed must not come back.
         let _turn = turn(&folder)?;
-        let key = folder.join(KEY_NAME);
-        if key.exists() { write_key(&folder, wrapped_key) } else { Err(Error::missing(&key)) }
+        if self.wrapped_key(plane)? != before {
+            return Ok(false);
+        }
+        write_key(&folder, wrapped_key)?;
+        Ok(true)
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

@@ -16,6 +16,7 @@
 use std::path::{Path, PathBuf};
 
 use super::entries::{LogEntry, LogView, NewBlock, StoreCounts};
+use super::key_turns::KeyTurns;
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::StoreSnapshot;
 use crate::model::error::Result;
@@ -331,6 +332,11 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// Returns the errors of [`Store`].
     fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()>;
+
+    /// Returns the calls for turns of a data key, or `None` if the keys of this store cannot turn.
+    fn key_turns(&self) -> Option<&dyn KeyTurns> {
+        None
+    }
 
     /// Ends the work of this handle. Every later call fails with
     /// [`crate::model::error::Error::Closed`], also a call that a longer operation in progress

@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::cursor::Cursors;
 use super::entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
+use super::key_turns::{KeyLock, KeyTurns};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::StoreSnapshot;
 use crate::model::error::{Error, Result};
+use crate::storage::seal::KeySlot;
 
 /// A store that lives as long as the process.
 #[derive(Default)]
@@ -41,6 +43,11 @@ struct Removal;
 impl SegmentsLock for Removal {}
 
 impl CompactionLock for MemoryLock {}
+
+/// Needs no lock: the only handle knows which key it seals with.
+struct MemoryKeyLock;
+
+impl KeyLock for MemoryKeyLock {}
 
 impl Drop for MemoryLock {
     fn drop(&mut self) {
@@ -136,6 +143,24 @@ impl MemoryStore {
     fn all_segments(&self) -> Result<MutexGuard<'_, HashMap<SegmentId, Vec<u8>>>> {
         self.check_open()?;
         Ok(lock(&self.segments))
+    }
+}
+
+impl KeyTurns for MemoryStore {
+    fn hold_key(&self, _slot: KeySlot) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn lock_key(&self, _slot: KeySlot) -> Result<Option<Box<dyn KeyLock>>> {
+        Ok(Some(Box::new(MemoryKeyLock)))
+    }
+
+    fn replace_positions(&self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
+        let mut state = self.state()?;
+        let mut cursors = state.cursors.clone();
+        cursors.replace(change)?;
+        state.cursors = cursors;
+        Ok(())
     }
 }
 
@@ -281,6 +306,10 @@ impl Store for MemoryStore {
         state.generation += 1;
         state.manifest = Some(manifest.to_vec());
         Ok(true)
+    }
+
+    fn key_turns(&self) -> Option<&dyn KeyTurns> {
+        Some(self)
     }
 
     fn verify(&self) -> Result<Vec<String>> {

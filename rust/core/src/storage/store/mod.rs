@@ -3,6 +3,7 @@
 mod byte_locks;
 mod cursor;
 mod entries;
+mod key_turns;
 mod names;
 mod snapshot;
 
@@ -35,6 +36,7 @@ pub use directory::DirectoryPlanes;
 pub use entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
 pub use gathering::{GroupCounts, Patience};
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
+pub use key_turns::{KeyLock, KeyTurns};
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};
 pub use memory::MemoryStore;

@@ -50,11 +50,12 @@ pub trait Planes: Send + Sync {
         Ok((self.wrapped_key(plane)?, self.open(plane)?))
     }
 
-    /// Replaces the wrapped key of a plane.
+    /// Replaces the wrapped key `before` of a plane. Returns false and changes no data if the plane
+    /// has another wrapped key by now. The new key is durable when this returns.
     ///
     /// # Errors
     /// Returns the errors of [`Self::wrapped_key`].
-    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()>;
+    fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool>;
 
     /// Destroys a plane. The key is removed first: from then on the plane cannot be opened, and the
     /// rest of its bytes is unreadable. A missing plane is not an error. Files that cannot be

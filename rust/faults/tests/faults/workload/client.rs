@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fleetcast_faults::model::error::Error;
-use fleetcast_faults::plane::{PendingBatch, Plane};
+use fleetcast_faults::plane::{KeyFile, PendingBatch, Plane};
+use fleetcast_faults::storage::seal::MasterKeys;
 use fleetcast_faults::storage::store::DirectoryPlanes;
 
 use super::{CALLS_FAIL_MAX, MASTER_KEY, expected_at};
@@ -25,6 +26,12 @@ pub(crate) struct Client {
     pub(crate) reopened: u32,
     /// Faults that no image shows.
     pub(crate) faults: Vec<String>,
+}
+
+fn opened(planes: DirectoryPlanes, name: &str) -> Result<Plane, Error> {
+    let plane = Plane::open(&planes, name, &MASTER_KEY, "acme")?;
+    plane.follow_key_file(KeyFile::new(Arc::new(planes), name, MasterKeys::from(&MASTER_KEY)));
+    Ok(plane)
 }
 
 impl Client {
@@ -60,7 +67,7 @@ impl Client {
     pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
         let mut client = Self::new(directory, next_batch);
         let (planes, plane) = DirectoryPlanes::of_plane(directory)?;
-        client.plane = Some(Arc::new(Plane::open(&planes, plane, &MASTER_KEY, "acme")?));
+        client.plane = Some(Arc::new(opened(planes, plane)?));
         Ok(client)
     }
 
@@ -126,7 +133,7 @@ impl Client {
     pub(super) fn plane(&mut self) -> &Plane {
         if self.plane.is_none() {
             let (planes, plane) = DirectoryPlanes::of_plane(&self.directory).unwrap();
-            let open = || Plane::open(&planes, plane, &MASTER_KEY, "acme");
+            let open = || opened(planes.clone(), plane);
             let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
             self.plane = Some(Arc::new(plane.expect("few calls fail")));
         }

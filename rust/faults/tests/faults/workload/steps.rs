@@ -37,6 +37,8 @@ pub(crate) enum Step {
     /// Deletes, in turn, a batch of the log and a batch of a segment.
     Delete,
     Retain,
+    /// A new data key. Compactions drop the old key.
+    Rekey,
     Reopen,
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn steps(count: usize) -> Vec<Step> {
         4 | 16 => Step::Flush,
         6 | 9 | 12 | 19 => Step::Compact,
         8 | 15 | 21 => Step::Delete,
+        3 | 10 => Step::Rekey,
         14 => Step::Reopen,
         _ if at == count * 2 / 3 => Step::Retain,
         _ => Step::Write,
@@ -74,6 +77,7 @@ impl Client {
                 Step::Compact => self.compact(),
                 Step::Delete => self.delete(),
                 Step::Retain => self.retain(),
+                Step::Rekey => self.rekey(),
                 Step::Reopen => {
                     self.held.clear();
                     self.plane = None;
@@ -246,6 +250,15 @@ impl Client {
             // A delete removes durable batches only.
             _ if self.held.iter().any(|(held, _)| *held == batch) => {}
             _ => self.note(Event::Deleted(batch)),
+        }
+    }
+
+    fn rekey(&mut self) {
+        self.plane();
+        // A process that another test starts has the lock until it executes its program.
+        let rekey = || self.plane.as_ref()?.rekey().transpose();
+        if let Some(Err(error)) = std::iter::repeat_with(rekey).flatten().next() {
+            self.failed(&error);
         }
     }
 

@@ -160,8 +160,8 @@ fn a_destroyed_key_does_not_come_back() {
     let house = House::new(1, 8);
     let key = house.counted.wrapped_key("a0").unwrap();
     house.counted.destroy("a0").unwrap();
-    assert!(matches!(house.counted.replace_key("a0", &key), Err(Error::Missing(_))));
+    assert!(matches!(house.counted.replace_key("a0", &key, &key), Err(Error::Missing(_))));
     fs::create_dir(house.folder("a0")).unwrap(); // as if a file could not be removed
-    assert!(matches!(house.counted.replace_key("a0", &key), Err(Error::Missing(_))));
+    assert!(matches!(house.counted.replace_key("a0", &key, &key), Err(Error::Missing(_))));
     assert!(!house.folder("a0").join("key").exists());
 }

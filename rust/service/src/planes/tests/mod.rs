@@ -50,8 +50,8 @@ impl Planes for Counted {
         self.directory.open(plane)
     }
 
-    fn replace_key(&self, plane: &str, wrapped_key: &[u8]) -> Result<()> {
-        self.directory.replace_key(plane, wrapped_key)
+    fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool> {
+        self.directory.replace_key(plane, before, wrapped_key)
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

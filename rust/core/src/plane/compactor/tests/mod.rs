@@ -2,6 +2,7 @@
 
 mod clocks;
 mod hours;
+mod rekeying;
 mod sharing;
 
 use std::fmt::Write;

@@ -101,9 +101,9 @@ impl<'r> LogRows<'r> {
 
     /// Writes a round to a segment of each day.
     fn write(&mut self, round: &[Table]) -> Result<()> {
-        let SealedStore { store, sealer, .. } = &*self.reader.sealed;
+        let (store, sealer) = (&*self.reader.sealed.store, self.reader.sealed.sealer());
         for (day, tables) in partitioned(round, self.representatives)? {
-            let mut writer = SegmentWriter::begin_scratch(&**store, sealer, self.representatives)?;
+            let mut writer = SegmentWriter::begin_scratch(store, &sealer, self.representatives)?;
             for tables in tables.into_values() {
                 let spans: Vec<_> = tables.iter().map(|table| RowSpan::whole(table)).collect();
                 writer.write_measurement(&spans, |_| Ok(()))?;

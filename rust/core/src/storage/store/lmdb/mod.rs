@@ -21,6 +21,7 @@ mod tables;
 mod store;
 
 mod copies;
+mod key_turns;
 mod opening;
 mod peek;
 mod reads;

@@ -14,6 +14,7 @@ use crate::storage::store::entries::{LogEntry, LogView, NewBlock, StoreCounts};
 use crate::storage::store::interface::{
     CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
 };
+use crate::storage::store::key_turns::KeyTurns;
 use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
@@ -46,6 +47,10 @@ impl LmdbStore {
             directory: directory.to_owned(),
             poisoned: AtomicBool::new(false),
         }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Commits `work` on the tables. After a failed commit, this handle writes no more.
@@ -216,6 +221,10 @@ impl Store for LmdbStore {
             Ok(()) | Err(Error::DiskFull | Error::Stale) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    fn key_turns(&self) -> Option<&dyn KeyTurns> {
+        Some(self)
     }
 
     fn verify(&self) -> Result<Vec<String>> {

@@ -1,0 +1,78 @@
+//! An open plane follows its key file.
+
+use std::sync::{Arc, PoisonError, RwLockReadGuard};
+
+use super::SealedStore;
+use super::key_file::KeyFile;
+use super::keys::held;
+use crate::model::error::{Error, Result};
+use crate::storage::seal::Sealer;
+
+impl SealedStore {
+    /// Returns the sealer in force.
+    pub(in crate::plane) fn sealer(&self) -> Arc<Sealer> {
+        Arc::clone(&self.sealing())
+    }
+
+    /// Lends the sealer in force. While the result lives, its key is not dropped: hold it from the
+    /// seal of bytes until they are stored, and open no sealed bytes meanwhile.
+    pub(in crate::plane) fn sealing(&self) -> RwLockReadGuard<'_, Arc<Sealer>> {
+        self.keys.sealer.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the plane the file from which its keys come.
+    pub(in crate::plane) fn follow_key_file(&self, file: KeyFile) {
+        // A plane has one key file, so a second call names the same file.
+        let _ = self.keys.file.set(file);
+    }
+
+    /// Returns the key file. Returns an error if the keys of this plane do not turn.
+    pub(in crate::plane) fn key_file(&self) -> Result<&KeyFile> {
+        let message = || "the data key of this plane cannot be changed".to_owned();
+        let file = self.keys.file.get().filter(|_| self.store.key_turns().is_some());
+        file.ok_or_else(|| Error::Invalid { message: message() })
+    }
+
+    /// Returns the result of `open`. If the bytes do not open, the key file is read: another process
+    /// may have turned the key.
+    pub(in crate::plane) fn opened<R>(&self, open: impl Fn(&Sealer) -> Result<R>) -> Result<R> {
+        let sealer = self.sealer();
+        match open(&sealer) {
+            Err(Error::Corrupt { .. }) if self.renew_keys(&sealer) => open(&self.sealer()),
+            outcome => outcome,
+        }
+    }
+
+    /// Takes the keys of the key file. Returns true if other keys than `known` are in force then.
+    pub(in crate::plane) fn renew_keys(&self, known: &Arc<Sealer>) -> bool {
+        let Some(file) = self.keys.file.get() else { return false };
+        // No bytes are sealed meanwhile, so none are stored under a key that is no longer held.
+        let mut sealer = self.keys.sealer.write().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&sealer, known) {
+            return true;
+        }
+        let found = file
+            .wrapped()
+            .and_then(|wrapped| held(&*self.store, wrapped, || file.wrapped(), |it| file.open(it)));
+        let Ok((plane_id, keys)) = found else { return false };
+        let next = Sealer::of(&keys, plane_id);
+        let is_other = !next.is_same(&sealer);
+        if is_other {
+            *sealer = Arc::new(next);
+        }
+        is_other
+    }
+
+    /// Takes the keys of the key file, if the file is of this plane. Returns false if it is not.
+    pub(in crate::plane) fn takes_key_file(&self) -> bool {
+        let Ok((plane_id, keys)) = self.key_file().and_then(KeyFile::renew_master_keys) else {
+            return false;
+        };
+        let sealer = self.sealer();
+        let is_own = Sealer::of(&keys, plane_id).name_hash(b"") == sealer.name_hash(b"");
+        if is_own {
+            self.renew_keys(&sealer);
+        }
+        is_own
+    }
+}
