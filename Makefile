@@ -79,7 +79,7 @@ long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examp
 faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
 	FAULTS=full cargo test --profile faults --package fleetcast-faults --package fleetcast-model --locked -- --nocapture
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
-	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py tests/cli/test_master_key.py
+	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py tests/cli/test_master_key.py tests/cli/test_rekey.py
 
 # Debian has Prometheus (PROMETHEUS=/usr/bin/prometheus); Telegraf is a Go module (TELEGRAF=...). Without them theirs are left out.
 adapters: $(VENV)/engine $(VENV)/dev $(VENV)/adapters/made ## clients of other protocols, as published, against the adapter listener

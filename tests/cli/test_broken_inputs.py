@@ -146,6 +146,7 @@ VALID = {
     "tenant enable": {"name": "acme"},
     "tenant list": {},
     "tenant receipt": {"file": "receipt.json"},
+    "tenant rekey": {"name": "acme"},
     "tenant set": {"name": "acme", "retention": "1d"},
     "tenant show": {"name": "acme"},
     "tls renew": {"hosts": "localhost"},

@@ -33,6 +33,7 @@ def stats(run: Run) -> None:
                     "free_bytes": held.free_bytes,
                     "kept_hours": kept.hours,
                     "kept_hours_bytes": kept.bytes,
+                    "old_key_bytes": plane.old_key_bytes(),
                 }
             )
             installation.engine.release(tenant.account_id)
@@ -47,4 +48,9 @@ def stats(run: Run) -> None:
         "kept_hours",
     )
     cells = [[row[name] for name in header] for row in rows]
-    run.answer({"tenants": rows}, table(header, cells))
+    turning = [
+        f"\n{row['tenant']}: {row['old_key_bytes']} bytes are left under an old data key"
+        for row in rows
+        if row["old_key_bytes"] is not None
+    ]
+    run.answer({"tenants": rows}, table(header, cells) + "".join(turning))

@@ -23,6 +23,7 @@ from fleetcast.cli.common import (
 from fleetcast.durations import format_duration, parse_duration, parse_years
 from fleetcast.errors import OperatorError, StoreError
 from fleetcast.installation.erasing import erase
+from fleetcast.installation.rekeying import begin_turn
 from fleetcast.security.receipts import read_receipt
 
 if TYPE_CHECKING:
@@ -162,6 +163,26 @@ def enable(run: Run, name: str) -> None:
     with run.opened() as installation:
         installation.tenants.change(name, disabled=False)
         _print(run, installation, name)
+
+
+@tenant.command()
+@click.argument("name", shell_complete=tenant_names)
+@with_run
+def rekey(run: Run, name: str) -> None:
+    """Give a tenant a new data key.
+
+    New bytes are sealed with it at once. Compaction seals the older bytes anew, and drops the old
+    key when no bytes are left under it. `fleetcast stats` shows how much is left.
+
+    Example: fleetcast tenant rekey acme
+    """
+    with run.opened() as installation:
+        left = patiently(lambda: begin_turn(installation, name))
+    if left is None:
+        message = f"the store of {name} is being compacted: try again later"
+        raise OperatorError(message)
+    text = f"Tenant {name} has a new data key. {left} bytes are left under the old key."
+    run.answer({"tenant": name, "old_key_bytes": left}, text)
 
 
 @tenant.command()

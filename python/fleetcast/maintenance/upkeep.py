@@ -35,7 +35,7 @@ class Moment(NamedTuple):
     """Seconds since 1970, which can be compared with the times in stores."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Upkeep:
     """State of the upkeep of one store."""
 

@@ -1,0 +1,31 @@
+"""The turn of a tenant's data key, while the service runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.config.sections import POSTGRESQL
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from fleetcast.installation.opening import Installation
+
+
+def begin_turn(installation: Installation, name: str) -> int | None:
+    """Gives a tenant a new data key; returns the bytes that are left under the old key.
+
+    Returns `None` while another process compacts the store: no key is made then. Raises
+    `OperatorError`, `StoreError`.
+    """
+    if installation.settings.store.backend == POSTGRESQL:
+        message = (
+            "the data key of a tenant cannot be changed with store.backend = postgresql: back the"
+            " tenant up, and restore it into an installation with store.backend = embedded"
+        )
+        raise OperatorError(message)
+    owner = installation.tenants.get(name)
+    plane = installation.engine.plane(owner.account_id, owner.name)
+    if not plane.rekey():
+        return None
+    installation.stores.audit()("data key changed", tenant=owner.name, account_id=owner.account_id)
+    return plane.old_key_bytes() or 0
