@@ -58,9 +58,17 @@ pub(crate) struct Expected {
     acknowledged: BTreeSet<u32>,
     may_be_deleted: BTreeSet<u32>,
     deleted: BTreeSet<u32>,
-    may_expire: bool,
-    must_expire: bool,
+    first_day: FirstDay,
     are_hours_kept: bool,
+}
+
+/// Whether the rows of the first day are hidden.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum FirstDay {
+    #[default]
+    Shown,
+    PerhapsHidden,
+    Hidden,
 }
 
 /// Faults that were found in a plane.
@@ -104,8 +112,8 @@ impl Expected {
             Event::Deleted(batch) => {
                 self.deleted.insert(batch);
             }
-            Event::RetentionBegun => self.may_expire = true,
-            Event::RetentionSet => self.must_expire = true,
+            Event::RetentionBegun => self.first_day = self.first_day.max(FirstDay::PerhapsHidden),
+            Event::RetentionSet => self.first_day = FirstDay::Hidden,
             Event::HoursKept => self.are_hours_kept = true,
         }
     }
@@ -147,22 +155,25 @@ impl Expected {
         }
         verdict.shown = found.keys().copied().collect();
         for (batch, rows) in &found {
-            let is_hidden = self.deleted.contains(batch) || self.must_expire && is_old(*batch);
+            let is_hidden = self.deleted.contains(batch)
+                || self.first_day == FirstDay::Hidden && is_old(*batch);
             if !self.begun.contains(batch) || is_hidden {
                 verdict.false_rows.push(*batch);
             } else if *rows != row_count(*batch) {
                 verdict.partly_visible.push(*batch);
             }
         }
-        let may_hide =
-            |batch| self.may_be_deleted.contains(&batch) || self.may_expire && is_old(batch);
+        let may_hide = |batch| {
+            self.may_be_deleted.contains(&batch)
+                || self.first_day > FirstDay::Shown && is_old(batch)
+        };
         let lost = self
             .acknowledged
             .iter()
             .filter(|batch| !found.contains_key(*batch) && !may_hide(**batch));
         verdict.lost.extend(lost);
         let stats = plane.stats().map_err(failed)?;
-        if !self.may_expire && self.may_be_deleted.is_empty() {
+        if self.first_day == FirstDay::Shown && self.may_be_deleted.is_empty() {
             let rows: u64 = found.values().map(|rows| u64::from(*rows)).sum();
             let counted = (stats.counts.batches, stats.counts.rows, stats.stored_rows);
             if counted != (found.len() as u64, rows, rows) {
@@ -174,7 +185,7 @@ impl Expected {
         let windows = Some((Interval::OneHour, Aggregation::Max));
         let hourly = plane.series(query(windows), AnswerBounds::NONE, NOW_NS).map_err(failed)?;
         let (mut maxima, mut of_rows) = (hourly_maxima(&hourly), hourly_maxima(&raw));
-        if self.may_expire {
+        if self.first_day > FirstDay::Shown {
             of_rows.retain(|(_, hour), _| !is_of_first_day(*hour));
             let kept = maxima.extract_if(.., |(_, hour), _| is_of_first_day(*hour)).collect();
             self.judge_kept(&kept, verdict);

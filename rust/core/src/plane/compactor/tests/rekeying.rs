@@ -101,6 +101,28 @@ fn a_turn_seals_everything_anew_and_drops_the_old_key() {
 }
 
 #[test]
+fn hours_that_outlive_their_rows_are_sealed_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let planes = DirectoryPlanes::new(directory.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
+    let plane = opened(&planes, "plane");
+    fill(&plane);
+    plane.set_retention(86_400).unwrap();
+    assert!(plane.keep_hours(365 * 86_400).unwrap());
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    let hours = plane.kept_hours().unwrap().hours;
+    assert_eq!(hours, 3 * 5, "an hour of five entities on three days");
+    plane.rekey().unwrap().unwrap();
+    assert!(plane.old_key_bytes().unwrap() > Some(0));
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(plane.old_key_bytes().unwrap(), None);
+    assert_eq!(plane.kept_hours().unwrap().hours, hours);
+    drop(plane);
+    assert_eq!(slots(&planes, directory.path()).unwrap(), [1]);
+    assert_eq!(Plane::verify(&planes, "plane", &MASTER_KEY).unwrap().damages, [""; 0]);
+}
+
+#[test]
 fn a_stream_of_rows_keeps_the_old_key_until_it_ends() {
     let directory = tempfile::tempdir().unwrap();
     let planes = DirectoryPlanes::new(directory.path());
