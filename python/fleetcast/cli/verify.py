@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from fleetcast.cli.progress import bytes_of, progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.security.handover import UNSETTLED, Handover
+
+if TYPE_CHECKING:
+    from fleetcast.installation.opening import Installation
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
 _FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
@@ -45,7 +49,6 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     rows: list[dict[str, object]] = []
     cells: list[list[object]] = []
     damaged: list[str] = []
-    forecasts: list[str] = []
     with run.opened_to_read(to_scan=True) as installation:
         engine = installation.engine
         tenants = installation.tenants
@@ -72,13 +75,17 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
                 row = {"tenant": tenant.name, **counts, "answers": answers}
                 rows.append({**row, "damages": damages})
                 cells.append([*row.values(), len(damages)])
-        if not names:
-            try:
-                installation.stores.predictions.check()
-            except PredictionStoreUnavailable as error:
-                forecasts.append(str(error))
+        forecasts = [] if names else _forecast_damages(installation)
     damaged += forecasts
     notes = [UNSETTLED] if Handover.read(run.data.root) else []
     text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged, *notes])
     run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts, "notes": notes}, text)
     return 1 if damaged else 0
+
+
+def _forecast_damages(installation: Installation) -> list[str]:
+    try:
+        installation.stores.predictions.check()
+    except PredictionStoreUnavailable as error:
+        return [str(error)]
+    return []

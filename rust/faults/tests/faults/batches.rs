@@ -62,7 +62,7 @@ pub(crate) struct Expected {
     are_hours_kept: bool,
 }
 
-/// Whether the rows of the first day are hidden.
+/// Fate of the rows of the first day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum FirstDay {
     #[default]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::rest::{CompactionTrigger, DayRest, over_ns};
-use super::{hours, sharing};
+use super::{kept, sharing};
 use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
 use crate::model::time::SECOND_NS;
@@ -159,11 +159,11 @@ fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
 
 /// Returns the first instant at which kept hours are to be merged or removed.
 fn next_of_hours(manifest: &Manifest, now_ns: i64) -> Option<i64> {
-    if hours::mergeable_hours(manifest).is_some() {
+    if kept::mergeable_hours(manifest).is_some() {
         return Some(now_ns);
     }
     let kept_ns = ns_of(manifest.hours.seconds);
-    let due = manifest.hours.segments.iter().map(hours::due_ns);
+    let due = manifest.hours.segments.iter().map(kept::due_ns);
     // The instant is rounded down to an hour before hours expire.
     due.map(|due_ns| due_ns.saturating_add(kept_ns).saturating_add(HOUR_NS)).min()
 }

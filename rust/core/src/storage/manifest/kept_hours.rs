@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{ENTRY_LEN_MIN, SegmentEntry, decode_entry, encode_entry};
-use crate::codec::bytes::{ByteReader, put_len, put_varint};
+use super::entry::{SegmentEntry, decode_entries, encode_entries};
+use crate::codec::bytes::{ByteReader, put_varint};
 use crate::model::error::Result;
 
 /// Segments of hours. A row of such a segment is an hour of an entity, and its columns are the
@@ -27,18 +27,12 @@ impl KeptHours {
 
     pub(super) fn encode(&self, last_ingest_s: i64, out: &mut Vec<u8>) {
         put_varint(out, self.seconds);
-        put_len(out, self.segments.len());
-        for entry in &self.segments {
-            encode_entry(entry, last_ingest_s, out);
-        }
+        encode_entries(&self.segments, last_ingest_s, out);
     }
 
     pub(super) fn decode(last_ingest_s: i64, input: &mut ByteReader<'_>) -> Result<Self> {
         let seconds = input.varint()?;
         input.check(seconds > 0)?;
-        let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
-        let segments =
-            (0..count).map(|_| decode_entry(last_ingest_s, input)).collect::<Result<_>>()?;
-        Ok(Self { seconds, segments })
+        Ok(Self { seconds, segments: decode_entries(last_ingest_s, input)? })
     }
 }

@@ -1,7 +1,10 @@
 //! Encoded manifests, and days that share segments.
 
+use std::ops::Range;
+
 use super::*;
 use crate::model::error::Error;
+use crate::model::time::SECOND_NS;
 use crate::storage::segment::DAY_NS;
 use crate::storage::tombstone::Extent;
 
