@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +21,15 @@ from fleetcast.security.handover import HANDOVER_FILE
 from fleetcast.security.key_command import PRINTED_BYTES_MAX
 from fleetcast.security.master_key import key_id, read_master_key
 
+from .killed import killed_before_each_line
+
 RECORD = '{"measurement":"link","time":"2026-01-01","tags":{"entity_id":"a"},"fields":{"a":1}}\n'
-KILLED = Path(__file__).with_name("killed_rotation.py")
-LINES_BETWEEN_KILLS = 1 if os.environ.get("FAULTS") == "full" else 12
+MODULES = [
+    "fleetcast.installation.turning",
+    "fleetcast.security.certificate",
+    "fleetcast.security.handover",
+    "fleetcast.security.master_key",
+]
 
 
 @pytest.fixture
@@ -87,23 +91,16 @@ def test_the_new_key_opens_everything_and_the_old_key_nothing(call, fail, data, 
 
 
 def test_killed_at_any_line_it_goes_on_where_it_was(call, fail, data, house, tmp_path):
-    before, old = tmp_path / "before", master_key(data)
-    shutil.copytree(data, before)
-    line, states = 1, set()
-    while True:
-        shutil.rmtree(data)
-        shutil.copytree(before, data)
-        killed = subprocess.run([sys.executable, KILLED, str(line)], check=False)
-        if killed.returncode == 0:
-            break
-        assert killed.returncode == -9
+    old, states = master_key(data), set()
+    for _ in killed_before_each_line(
+        data, tmp_path / "before", MODULES, [["master-key", "rotate"]]
+    ):
         states.add(((data / HANDOVER_FILE).exists(), master_key(data) == old))
         assert is_whole(data, *house)
         done = call("master-key", "rotate")
         assert done["is_complete"]
         assert opens_nothing(data, old, call, fail)
         assert is_whole(data, *house)
-        line += LINES_BETWEEN_KILLS
     assert states >= {(False, True), (True, False)}
 
 

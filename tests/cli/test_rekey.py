@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from fleetcast.cli.main import run
 
+from .killed import killed_before_each_line
+
 RECORD = '{"measurement":"link","time":"2026-01-01","tags":{"entity_id":"a"},"fields":{"a":1}}\n'
-KILLED = Path(__file__).with_name("killed_rekey.py")
-LINES_BETWEEN_KILLS = 1 if os.environ.get("FAULTS") == "full" else 12
+MODULES = [
+    "fleetcast.cli.compact",
+    "fleetcast.cli.tenant",
+    "fleetcast.engine.planes",
+    "fleetcast.installation.rekeying",
+]
+COMMANDS = [["tenant", "rekey", "acme"], ["compact", "acme"]]
 
 
 @pytest.fixture
@@ -68,23 +69,14 @@ def test_compaction_seals_everything_anew_and_drops_the_old_key(call, data, rows
 
 
 def test_killed_at_any_line_it_goes_on_where_it_was(call, data, rows, tmp_path):
-    before = tmp_path / "before"
-    shutil.copytree(data, before)
-    line, states = 1, set()
-    while True:
-        shutil.rmtree(data)
-        shutil.copytree(before, data)
-        killed = subprocess.run([sys.executable, KILLED, str(line)], check=False)
-        if killed.returncode == 0:
-            break
-        assert killed.returncode == -9
+    states = set()
+    for _ in killed_before_each_line(data, tmp_path / "before", MODULES, COMMANDS):
         states.add(left(call) is None)
         assert rows() == 2
         call("tenant", "rekey", "acme")
         call("compact", "acme")
         assert left(call) is None
         assert rows() == 2
-        line += LINES_BETWEEN_KILLS
     assert states == {True, False}
 
 

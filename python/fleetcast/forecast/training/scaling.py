@@ -47,12 +47,12 @@ def _columns(view: FeatureView, kind: str) -> list[int]:
     return [i for i, feature in enumerate(view.features) if feature.kind == kind]
 
 
-def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401
+def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401 - as `scaled`
     view = snr.VIEW
     column = view.index
     horizons = SNR.horizons_minutes
 
-    def known(names: list[str]) -> Any:  # noqa: ANN401
+    def known(names: list[str]) -> Any:  # noqa: ANN401 - as `scaled`
         return f.known(f.take(x, [column(name) for name in names]))
 
     low, high = (known([f"error_{q}_{h}m" for h in horizons]) for q in ("p10", "p90"))
@@ -82,7 +82,7 @@ def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401
     return Scaled(f.joined(inputs), last, unit, f.missing(one))
 
 
-def _demand(f: Any, x: Any) -> Scaled:  # noqa: ANN401
+def _demand(f: Any, x: Any) -> Scaled:  # noqa: ANN401 - as `scaled`
     view = demand.VIEW
     mean, age = (f.take(x, [view.index(name)]) for name in ("mean_7d", "age"))
     floor = mean * DEMAND_FLOOR + DEMAND_TINY_BYTES

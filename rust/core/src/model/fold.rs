@@ -149,12 +149,6 @@ impl Fold {
         if self.sum.is_finite() { self.sum * SCALE } else { self.scaled_sum }
     }
 
-    /// Returns true if there are no samples.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Returns the number of samples.
     #[must_use]
     pub const fn count(&self) -> u64 {

@@ -79,7 +79,8 @@ impl Compactor {
         let measurements = names.catalog.measurements_by_name();
         drop(names);
         let last_ingest_ns = next.last_ingest_ns;
-        let mut writer = self.begin_segment(&representatives, last_ingest_ns, Effort::High)?;
+        // These hours are written again when their segment is merged.
+        let mut writer = self.begin_segment(&representatives, last_ingest_ns, Effort::Low)?;
         for measurement in measurements {
             self.write_hours(measurement, &expiring, next, &mut writer)?;
             writer.end_measurement()?;

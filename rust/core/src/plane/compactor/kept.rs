@@ -24,8 +24,8 @@ pub(super) fn due_ns(entry: &SegmentEntry) -> i64 {
     is_over_ns.min(entry.min_ns.saturating_add(EXPIRED_NS))
 }
 
-/// Returns the newest segments that are worth merging: [`MERGED`] segments at least, each of them
-/// at most that many times as large as the smallest.
+/// Returns the newest segments that are worth merging: [`MERGED`] at least, none of which has
+/// outgrown the others by a power of [`MERGED`].
 pub(super) fn mergeable_hours(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
     let segments = &manifest.hours.segments;
     let level = |entry: &SegmentEntry| entry.values.max(1).ilog(MERGED as u64);

@@ -31,6 +31,16 @@ fn fill(plane: &Plane) {
     }
 }
 
+/// Returns a new plane that has rows, with its directory and its planes.
+fn filled() -> (tempfile::TempDir, DirectoryPlanes, Plane) {
+    let directory = tempfile::tempdir().unwrap();
+    let planes = DirectoryPlanes::new(directory.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
+    let plane = opened(&planes, "plane");
+    fill(&plane);
+    (directory, planes, plane)
+}
+
 fn rows(plane: &Plane) -> usize {
     let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
     let mut rows = plane.scan(&everything, NOW_NS).unwrap();
@@ -60,11 +70,7 @@ fn slots(planes: &DirectoryPlanes, directory: &Path) -> Result<Vec<KeySlot>> {
 
 #[test]
 fn a_turn_seals_everything_anew_and_drops_the_old_key() {
-    let directory = tempfile::tempdir().unwrap();
-    let planes = DirectoryPlanes::new(directory.path());
-    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
-    let mut plane = opened(&planes, "plane");
-    fill(&plane);
+    let (directory, planes, mut plane) = filled();
     plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     let (hash, beside) = (plane.name_hash(b"e1"), plane.seal(b"a").unwrap());
     for (turn, new) in [1, 0, 1].into_iter().enumerate() {
@@ -102,11 +108,7 @@ fn a_turn_seals_everything_anew_and_drops_the_old_key() {
 
 #[test]
 fn hours_that_outlive_their_rows_are_sealed_anew() {
-    let directory = tempfile::tempdir().unwrap();
-    let planes = DirectoryPlanes::new(directory.path());
-    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
-    let plane = opened(&planes, "plane");
-    fill(&plane);
+    let (directory, planes, plane) = filled();
     plane.set_retention(86_400).unwrap();
     assert!(plane.keep_hours(365 * 86_400).unwrap());
     plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
@@ -124,11 +126,7 @@ fn hours_that_outlive_their_rows_are_sealed_anew() {
 
 #[test]
 fn a_stream_of_rows_keeps_the_old_key_until_it_ends() {
-    let directory = tempfile::tempdir().unwrap();
-    let planes = DirectoryPlanes::new(directory.path());
-    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
-    let plane = opened(&planes, "plane");
-    fill(&plane);
+    let (_directory, _, plane) = filled();
     plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
     let mut stream = plane.scan(&everything, NOW_NS).unwrap();
@@ -144,11 +142,7 @@ fn a_stream_of_rows_keeps_the_old_key_until_it_ends() {
 
 #[test]
 fn a_batch_that_is_not_durable_yet_keeps_the_old_key() {
-    let directory = tempfile::tempdir().unwrap();
-    let planes = DirectoryPlanes::new(directory.path());
-    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
-    let plane = opened(&planes, "plane");
-    fill(&plane);
+    let (_directory, planes, plane) = filled();
     let (limits, body) = (WriteLimits::default(), body(500, 10, 5));
     let when = Acknowledgement::Durable;
     let pending = plane.append(Format::Json, body.as_bytes(), &limits, NOW_NS, when).unwrap();
@@ -208,11 +202,7 @@ fn backups_of_before_and_after_each_step_are_restored() {
 
 #[test]
 fn a_segment_under_a_key_that_is_gone_is_damage_that_says_so() {
-    let directory = tempfile::tempdir().unwrap();
-    let planes = DirectoryPlanes::new(directory.path());
-    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
-    let plane = opened(&planes, "plane");
-    fill(&plane);
+    let (directory, planes, plane) = filled();
     plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
     plane.rekey().unwrap().unwrap();
     drop(plane);
