@@ -10,7 +10,7 @@ from importlib import import_module
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        found: object = import_module("importlib.metadata").version(__name__)
+        found: object = import_module("fleetcast.engine").VERSION
     elif name == "__all__":
         found = ["__version__", *_homes()]
     elif home := _homes().get(name):

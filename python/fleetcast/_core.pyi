@@ -39,6 +39,9 @@ INTERVALS: Final[tuple[str, ...]]
 """Aggregation windows, ascending."""
 AGGREGATIONS: Final[tuple[str, ...]]
 
+VERSION: Final[str]
+"""Version of the package. Example: `0.3.0`."""
+
 BATCH_RECORDS_MAX: Final[int]
 """Records of one batch over HTTP. Calls of a plane and the service's settings use these limits as
 defaults. `rust/core/src/model/limits.rs` says what each limit protects.

@@ -28,7 +28,6 @@ EXTRAS = {
     "pg8000": "bench",
     "polars": "frames",
     "sgp4": "forecast",
-    "structlog": "server",
 }
 
 

@@ -1,7 +1,4 @@
-"""Lines of the log that are written without a logger: the access log, and audit lines repeated.
-
-Commands load this module, so it does not load structlog.
-"""
+"""Lines of the log that are written without a logger: the access log, and audit lines repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _STDERR = 2
-_ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
+encode_line = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 _process = ""
 
@@ -68,7 +65,7 @@ def write_served(served: Served) -> None:
 
 def write_line(document: Mapping[str, object]) -> None:
     """Writes one line as it is."""
-    _write(_ENCODE(document))
+    _write(encode_line(document))
 
 
 def timestamp() -> str:

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on stderr, from structlog and from the standard library alike."""
+"""Logs: one JSON object a line on stderr, from fleetcast and from its libraries alike."""
 
 from __future__ import annotations
 
@@ -7,31 +7,39 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from fleetcast.engine import refusal_is_logged
-from fleetcast.log_lines import begin_log, process_name
+from fleetcast.log_lines import begin_log, encode_line, process_name, timestamp
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from structlog.typing import EventDict
+
+# The attribute of a record that holds details whose names are names of attributes, such as `name`.
+_DETAILS = "details"
+# Attributes that each record has. All others are details of its event.
+_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "taskName"}
 
 
-def _add_process(_logger: object, _method: str, line: EventDict) -> EventDict:
-    line["process"] = process_name()
-    return line
+class LogLineFormatter(logging.Formatter):
+    """Writes a record as one JSON object: the event, its details, and the place it comes from.
 
+    Example: `logger.warning("disk is full", extra={"tenant": "acme"})` in the maintenance process
+    is `{"event":"disk is full","tenant":"acme","level":"warning",...,"process":"maintenance"}`.
+    """
 
-_COMMON: tuple[Any, ...] = (
-    structlog.contextvars.merge_contextvars,
-    _add_process,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.stdlib.ExtraAdder(),
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-    structlog.processors.format_exc_info,
-)
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the line of a record."""
+        line: dict[str, object] = {"event": record.getMessage()}
+        for name, value in vars(record).items():
+            if name == _DETAILS:
+                line |= value
+            elif name not in _ATTRIBUTES:
+                line[name] = value
+        line |= {"level": record.levelname.lower(), "logger": record.name}
+        line |= {"process": process_name(), "timestamp": timestamp()}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return encode_line(line)
 
 
 def configure_logs(process: str) -> None:
@@ -45,17 +53,6 @@ def configure_logs(process: str) -> None:
     sys.unraisablehook = lambda uncaught: _log_uncaught(
         uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback
     )
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *_COMMON,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=True,
-    )
-    # The process is no context variable, because context variables end with their thread.
     begin_log(process)
 
 
@@ -76,16 +73,7 @@ def logging_config() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {
-            "json": {
-                "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": list(_COMMON),
-                "processors": [
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    structlog.processors.JSONRenderer(),
-                ],
-            }
-        },
+        "formatters": {"json": {"()": LogLineFormatter}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
@@ -103,7 +91,8 @@ def logging_config() -> dict[str, Any]:
 
 def audit(event: str, **details: object) -> None:
     """Logs who may do what: failed authentication, changed keys and tenants."""
-    structlog.get_logger("fleetcast.audit").info(event, audit=True, **details)
+    extra = {"audit": True, _DETAILS: details}
+    logging.getLogger("fleetcast.audit").info(event, extra=extra)
 
 
 def audit_refusal(event: str, *, client: str, **details: object) -> None:

@@ -10,7 +10,7 @@ from fleetcast.cli.main import fleetcast, run
 
 HEAVY = {
     *("asyncio", "cryptography", "falcon", "google", "grpc", "gunicorn"),
-    *("numpy", "onnxruntime", "polars", "sgp4", "structlog"),
+    *("numpy", "onnxruntime", "polars", "sgp4"),
 }
 CONTROL = [
     ["--version"],

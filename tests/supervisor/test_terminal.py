@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-from structlog.dev import ConsoleRenderer
 
 from fleetcast.supervisor.terminal_child import as_text
 from tests.supervisor.conftest import OPTIONS
@@ -78,13 +77,12 @@ def test_an_error_of_the_start_is_one_line_on_the_terminal(data, terminal):
 
 
 def test_a_value_of_a_line_does_not_command_the_terminal():
-    render = ConsoleRenderer(colors=False)
     hostile = json.dumps({"event": "x\x1b[2J", "level": "info", "tenant": "\x9b31m", "n": 1})
-    shown = as_text(hostile, render)
+    shown = as_text(hostile, colors=False)
     assert shown.isprintable()
     assert r"\x1b[2J" in shown
     assert "n=1" in shown
     for line in ("no JSON \x1b[2J", "17", "[]"):
-        assert as_text(line, render) == line.replace("\x1b", r"\x1b")
+        assert as_text(line, colors=False) == line.replace("\x1b", r"\x1b")
     traced = json.dumps({"event": "e", "exception": "Traceback\n  File"})
-    assert "Traceback\n  File" in as_text(traced, render)
+    assert "Traceback\n  File" in as_text(traced, colors=False)

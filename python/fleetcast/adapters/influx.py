@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.explaining import dropped_of, reason, sentence, sentences
+from fleetcast.engine import VERSION
 from fleetcast.http.answers import encode
 from fleetcast.surface.readiness import Dependencies, well
 
@@ -109,11 +109,11 @@ class PingResource:
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Answers without asking the stores."""
         response.set_header("X-Influxdb-Build", "fleetcast")
-        response.set_header("X-Influxdb-Version", version("fleetcast"))
+        response.set_header("X-Influxdb-Version", VERSION)
         if request.get_param("verbose", default="false") in {"", "false", "0"}:
             response.status = 204
         else:
-            response.data = encode({"version": version("fleetcast")})
+            response.data = encode({"version": VERSION})
 
     on_head = on_get
 
@@ -130,7 +130,7 @@ class HealthResource:
         response.status = 200 if healthy else 503
         status, message = ("pass", "ready for writes") if healthy else ("fail", "not ready")
         document = {"name": "fleetcast", "message": message, "status": status, "checks": []}
-        response.data = encode({**document, "version": version("fleetcast")})
+        response.data = encode({**document, "version": VERSION})
 
     on_head = on_get
 

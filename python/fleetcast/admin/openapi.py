@@ -18,13 +18,12 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.accounts.keys import SCOPES
 from fleetcast.config.sections import FAMILIES
-from fleetcast.engine import AGGREGATIONS, INTERVALS, MEASUREMENTS
+from fleetcast.engine import AGGREGATIONS, INTERVALS, MEASUREMENTS, VERSION
 from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def document(limits: Limits) -> Object:
 
 def _values(limits: Limits) -> Object:
     return {
-        "version": version("fleetcast"),
+        "version": VERSION,
         "measurements": list(MEASUREMENTS),
         "intervals": list(INTERVALS),
         "intervals_or_null": [*INTERVALS, None],

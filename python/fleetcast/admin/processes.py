@@ -6,9 +6,9 @@ import os
 import platform
 import re
 import resource
-from importlib.metadata import version
 from pathlib import Path
 
+from fleetcast.engine import VERSION
 from fleetcast.metrics import sample
 
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -45,9 +45,7 @@ class ProcessValues:
         # A process that ends between two reads would make the sum fall, and a counter never falls.
         self._cpu_ns = max(self._cpu_ns, ticks * (10**9 // _CLOCK_TICKS))
         started = _started(supervisor)
-        info = sample(
-            "fleetcast_build_info", version=version("fleetcast"), python=platform.python_version()
-        )
+        info = sample("fleetcast_build_info", version=VERSION, python=platform.python_version())
         return {
             info: 1,
             sample("fleetcast_resident_memory_bytes"): memory,

@@ -12,14 +12,13 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import KEY_PEPPER
 from fleetcast.accounts.keys import keys_by_tenant
 from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant
 from fleetcast.config import SETTINGS_FILE
-from fleetcast.engine import SavedFile, Tenant, UsageRecord, seal_secret
+from fleetcast.engine import VERSION, SavedFile, Tenant, UsageRecord, seal_secret
 from fleetcast.errors import OperatorError, StoreError, StoreFull
 from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
@@ -114,7 +113,7 @@ class _Saving:
         listing = Listing(
             number=self._number,
             created_at=datetime.now(UTC).isoformat(),
-            version=version("fleetcast"),
+            version=VERSION,
             master_key_check=master_key_check(self._master_key),
             sealed_pepper=self._sealed_pepper(),
             installation={path: file for path, file in own.items() if file is not None},

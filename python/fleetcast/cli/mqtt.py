@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sqlite3
 import threading
@@ -16,20 +15,6 @@ if TYPE_CHECKING:
     from fleetcast.mqtt.settings import BridgeSettings
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
-
-class _Lines(logging.Handler):
-    """Writes one JSON object per line to stderr, as the service does."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record, with the names of its `extra`."""
-        from fleetcast.log_lines import timestamp, write_line
-
-        own = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        common = {"level": record.levelname.lower(), "logger": record.name}
-        event = {"event": record.getMessage()}
-        write_line({**event, **own, **common, "timestamp": timestamp()})
 
 
 @click.command()
@@ -62,11 +47,12 @@ def _run(settings: BridgeSettings) -> None:
     from fleetcast.client.spool import SpoolInUse
     from fleetcast.errors import reason
     from fleetcast.extras import naming_the_extra
+    from fleetcast.logs import configure_logs
     from fleetcast.mqtt.spool import spool_problem
 
     with naming_the_extra():
         from fleetcast.mqtt.bridge import Bridge
-    logging.basicConfig(level=logging.INFO, handlers=[_Lines()])
+    configure_logs("mqtt")
     try:
         bridge = Bridge(settings)
         # No signal handler: it may run while the main thread holds the lock that the handler would

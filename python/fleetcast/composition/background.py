@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.errors import OperatorError, StoreDamaged, StoreError
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -65,8 +64,8 @@ def attempt(failure: str, do: Callable[[], object]) -> None:
     try:
         do()
     except StoreDamaged as error:
-        logger.error(failure, problem=str(error))  # noqa: TRY400 - the message says all
+        logger.error(failure, extra={"problem": str(error)})  # noqa: TRY400 - message says all
     except (StoreError, ControlStoreUnavailable, OperatorError, OSError, ValueError) as error:
-        logger.warning(failure, problem=str(error))
+        logger.warning(failure, extra={"problem": str(error)})
     except BaseException:  # a panic of the engine is no Exception, and must not end the work
         logger.exception(failure)

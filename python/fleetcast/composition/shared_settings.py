@@ -10,12 +10,11 @@ Example: version 7 reads half 1; the next settings go to half 0 and get version 
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import threading
 from typing import TYPE_CHECKING, Generic, TypeVar
-
-import structlog
 
 from fleetcast.config import settings_from_json, settings_to_json
 
@@ -29,7 +28,7 @@ T = TypeVar("T")
 _HALF_BYTES = 1 << 20
 _HEAD_BYTES = 4096
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class SharedSettings:

@@ -23,6 +23,7 @@ from fleetcast._core import (
     TENANT_FIELDS_MAX as TENANT_FIELDS_MAX,
     TENANT_NAMES_BYTES_MAX as TENANT_NAMES_BYTES_MAX,
     TENANT_SERIES_MAX as TENANT_SERIES_MAX,
+    VERSION as VERSION,
     ApiKey as ApiKey,
     ArrowStream as ArrowStream,
     Authenticator as Authenticator,

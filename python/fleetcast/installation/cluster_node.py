@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.errors import OperatorError, StoreUnavailable
 
@@ -30,7 +29,7 @@ A fast clock would push the time of all readers ahead.
 _WARNING_SECONDS = 60.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class ClusterNode:
@@ -73,7 +72,9 @@ class ClusterNode:
         is_warning_due = now - self._warned_at >= _WARNING_SECONDS
         if abs(ahead) > _CLOCK_WARNING_SECONDS and is_warning_due:
             self._warned_at = now
-            logger.warning("the clock differs from the database's", ahead_seconds=round(ahead, 3))
+            logger.warning(
+                "the clock differs from the database's", extra={"ahead_seconds": round(ahead, 3)}
+            )
 
     def check(self) -> None:
         """Raises if this node must not serve: its clock is off, or another process has its id.

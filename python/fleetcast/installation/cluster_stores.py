@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Usage
 from fleetcast.accounts.store import COUNTED, SPACES
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.metrics import AccountRequests
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 _MASTER_KEY_LABEL = "fleetcast control store check 1"
 
@@ -143,9 +142,9 @@ class ClusterStores:
         """Removes log, objects and names that no node needs. Raises `StoreError`."""
         hours, objects, damaged = self.cluster.sweep()
         if hours or objects:
-            logger.info("swept", hours=hours, objects=objects)
+            logger.info("swept", extra={"hours": hours, "objects": objects})
         if damaged:
-            logger.error("the object store lacks segments", accounts=damaged)
+            logger.error("the object store lacks segments", extra={"accounts": damaged})
 
     def gauges(self) -> dict[str, int]:
         """Returns the state of database, objects and cache by the names of gauges.

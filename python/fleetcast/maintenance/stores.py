@@ -8,12 +8,11 @@ stores are maintained at once, so that a long compaction does not delay all othe
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.engine import Tenant, is_clock_believed
@@ -36,7 +35,7 @@ _UNREAD_PER_ROUND_MAX = 20
 _STEP_SECONDS = 60.0  # time services make smaller steps, which delay upkeep little
 _NS_PER_SECOND = 1_000_000_000
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Maintenance:
@@ -86,7 +85,7 @@ class Maintenance:
         try:
             tenants = self._store.tenants()
         except ControlStoreUnavailable as error:
-            logger.warning("maintenance waits", problem=str(error))
+            logger.warning("maintenance waits", extra={"problem": str(error)})
             return []
         self._forget({tenant.account_id for tenant in tenants})
         at, after_seconds = self._moment(), self._after_seconds()
@@ -131,7 +130,7 @@ class Maintenance:
         step = at.wall - at.now - self._ahead
         self._ahead += step
         if abs(step) > _STEP_SECONDS:
-            logger.warning("the clock has stepped", seconds=round(step))
+            logger.warning("the clock has stepped", extra={"seconds": round(step)})
             for upkeep in self._known.values():
                 upkeep.note_step()
 
@@ -179,9 +178,7 @@ class Maintenance:
             self._show(tenant, upkeep)
             logger.warning(
                 "compaction ended the process",
-                tenant=tenant.name,
-                times=crashes,
-                retry_in_seconds=seconds,
+                extra={"tenant": tenant.name, "times": crashes, "retry_in_seconds": seconds},
             )
         return upkeep
 
@@ -195,7 +192,7 @@ class Maintenance:
         else:
             if recovered:
                 self._show(tenant, upkeep)
-                logger.info("upkeep goes on", tenant=tenant.name)
+                logger.info("upkeep goes on", extra={"tenant": tenant.name})
         finally:
             with self._lock:
                 self._running.discard(tenant.account_id)
@@ -231,12 +228,14 @@ class Maintenance:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
                 "compacted",
-                tenant=tenant.name,
-                blocks=done.blocks,
-                merged=done.merged,
-                expired=done.expired,
-                purged=done.purged,
-                bytes_written=done.bytes_written,
+                extra={
+                    "tenant": tenant.name,
+                    "blocks": done.blocks,
+                    "merged": done.merged,
+                    "expired": done.expired,
+                    "purged": done.purged,
+                    "bytes_written": done.bytes_written,
+                },
             )
         return done.held
 
@@ -263,11 +262,10 @@ class Maintenance:
                 logger.warning(
                     "nothing expires: the clock is more than a day ahead of the newest write, "
                     "and has not gone on for an hour",
-                    tenant=tenant.name,
-                    segments=held,
+                    extra={"tenant": tenant.name, "segments": held},
                 )
             else:
-                logger.info("expiry goes on", tenant=tenant.name)
+                logger.info("expiry goes on", extra={"tenant": tenant.name})
         upkeep.held = held
 
     def _note_lead(self, tenant: Tenant, upkeep: Upkeep, seconds: int) -> None:
@@ -276,7 +274,8 @@ class Maintenance:
             self._counters.put(self._counters.gauge(name), seconds)
         if upkeep.note_lead(seconds, self._clock()):
             logger.warning(
-                "a write lies ahead of the clock", tenant=tenant.name, lead_seconds=seconds
+                "a write lies ahead of the clock",
+                extra={"tenant": tenant.name, "lead_seconds": seconds},
             )
 
     def _note_failure(self, tenant: Tenant, upkeep: Upkeep, error: BaseException) -> None:
@@ -284,7 +283,8 @@ class Maintenance:
         self._counters.add(self._failed)
         self._show(tenant, upkeep)
         logger.warning(
-            "compaction failed", tenant=tenant.name, problem=repr(error), retry_in_seconds=seconds
+            "compaction failed",
+            extra={"tenant": tenant.name, "problem": repr(error), "retry_in_seconds": seconds},
         )
         if not isinstance(error, StoreUnreachable):
             self._engine.release(tenant.account_id)

@@ -9,14 +9,13 @@ working loop writes a byte each second. The supervisor replaces a child that is 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import select
 import signal
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.supervisor.child_configuration import STDIN, read_configuration
@@ -57,7 +56,7 @@ def report_ready(configuration: ChildConfiguration) -> None:
     try:
         os.write(configuration.ready_fd, READY)
     except OSError:
-        structlog.get_logger(__name__).debug("nobody waits for readiness")
+        logging.getLogger(__name__).debug("nobody waits for readiness")
 
 
 def report_alive(configuration: ChildConfiguration) -> None:

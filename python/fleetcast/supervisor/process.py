@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -10,8 +11,6 @@ import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.supervisor.child import READY
 from fleetcast.supervisor.listening import end_listening
@@ -27,7 +26,7 @@ _SIGN_BYTES = 4_096
 _START_SECONDS = 300.0  # without a sign of life; a start takes 1 s, and more on a slow disk
 _STEADY_SECONDS = 30.0  # a child that lived so long has its first backoff again
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def backoff_seconds(failures: int) -> float:
@@ -128,7 +127,7 @@ class Process:
         delay = backoff_seconds(self._failures)
         self._failures += 1
         self.restart_at = time.monotonic() + delay
-        logger.error(event, child=self.spec.name, restart_in_seconds=delay, **details)
+        logger.error(event, extra={"child": self.spec.name, "restart_in_seconds": delay, **details})
 
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
-
-import structlog
 
 from fleetcast.config import Settings
 from fleetcast.errors import OperatorError
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Change(NamedTuple):
@@ -49,13 +48,13 @@ class Reloading:
             if change.changed:
                 apply(change.settings)
         except (OperatorError, OSError, ValueError) as error:
-            logger.error("settings not reloaded", problem=str(error))  # noqa: TRY400 - one line
+            logger.error("settings not reloaded", extra={"problem": str(error)})  # noqa: TRY400 - one line
             return
         self.settings = change.settings
         if change.pending:
-            logger.warning("settings need a restart", settings=change.pending)
+            logger.warning("settings need a restart", extra={"settings": change.pending})
         if change.changed:
-            logger.info("settings reloaded", settings=change.changed)
+            logger.info("settings reloaded", extra={"settings": change.changed})
         else:
             logger.info("settings unchanged")
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import resource
 import time
 import uuid
 from contextlib import ExitStack, closing, suppress
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.composition.background import repeating
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
+from fleetcast.engine import VERSION
 from fleetcast.errors import OperatorError
 from fleetcast.installation.backend import stores_of
 from fleetcast.installation.forecasts import lacks_models
@@ -48,7 +47,7 @@ _FOLLOW_SECONDS, _FOLLOW_PATIENCE_SECONDS = 1.0, 10.0
 _ADDRESSES = ("http", "grpc", "grpc_ca", "admin", "adapters")
 _LOOK_SECONDS = 1.0  # how late a changed settings file may be noticed
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -132,7 +131,7 @@ class _State:
 
     def __init__(self, lock: HeldLock) -> None:
         self._lock = lock
-        self._start = {"since": time.time(), "version": version("fleetcast")}
+        self._start = {"since": time.time(), "version": VERSION}
         self.enter("starting", {})
 
     def enter(self, state: str, ready: Mapping[str, str | None]) -> None:
@@ -201,6 +200,6 @@ def _stop(processes: list[Process], signals: Signals) -> None:
         while not process.gone():
             left = until - time.monotonic()
             if left <= 0 or signals.stops >= kill_at:
-                logger.error("child is killed", child=process.spec.name)
+                logger.error("child is killed", extra={"child": process.spec.name})
                 process.kill()
             signals.wait(max(left, 0.1))

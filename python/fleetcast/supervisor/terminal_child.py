@@ -15,12 +15,12 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from structlog.dev import ConsoleRenderer
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _STDERR = 2
+_RED, _YELLOW, _NO_COLOR = "\x1b[31m", "\x1b[33m", "\x1b[0m"
+_COLORS = {"warning": _YELLOW, "error": _RED, "critical": _RED}
 _END_SECONDS = 5.0  # a program that the service has started may hold the pipe for longer
 
 
@@ -47,22 +47,30 @@ def text_on_terminal() -> Iterator[None]:
             child.wait(_END_SECONDS)
 
 
-def as_text(line: str, render: ConsoleRenderer) -> str:
+def as_text(line: str, *, colors: bool) -> str:
     """Returns a line of the log as text; a line that is no JSON stays as it is.
 
     Control characters are shown as escapes, so that a value cannot command the terminal.
+    Example: `2026-01-02T03:04:05Z [info] compacted tenant=acme blocks=3`.
     """
     values = None
     with suppress(ValueError):
         values = json.loads(line)
     if not isinstance(values, dict):
         return _printable(line)
-    shown = {
-        name: _printable(value) if isinstance(value, str) else value
+    time, level, event, exception = (
+        _printable(str(values.pop(name, "")))
+        for name in ("timestamp", "level", "event", "exception")
+    )
+    details = (
+        f" {_printable(name)}={_printable(str(value))}"
         for name, value in values.items()
         if name != "logger" and value is not None
-    }
-    return render(None, "", shown)
+    )
+    if colors:
+        level = f"{_COLORS.get(level, '')}{level}{_NO_COLOR}"
+    traceback = f"\n{exception}" if exception else ""
+    return f"{time} [{level}] {event}{''.join(details)}{traceback}"
 
 
 def _printable(text: str) -> str:
@@ -75,10 +83,10 @@ def _printable(text: str) -> str:
 def main() -> None:
     """Shows lines until the pipe ends."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # it may write while another program is in front
-    render = ConsoleRenderer(colors="NO_COLOR" not in os.environ, sort_keys=False)
+    colors = "NO_COLOR" not in os.environ
     for line in sys.stdin.buffer:
         text = line.decode(errors="backslashreplace").rstrip()
-        sys.stderr.write(f"{as_text(text, render)}\n")
+        sys.stderr.write(f"{as_text(text, colors=colors)}\n")
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ and started again like any child that ends.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
-
-import structlog
 
 from fleetcast.metrics import sample
 
@@ -25,7 +24,7 @@ _LOOK_SECONDS_MAX = 1.0
 _UNREADY_SHARE = 0.5
 """Part of `service.watchdog_seconds` after which `/readyz` reports a child as silent."""
 
-logger = structlog.get_logger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Watchdog:
@@ -55,7 +54,9 @@ class Watchdog:
         for process in self._processes:
             process.look(seconds)
             if 0 < self._watchdog_seconds < process.silent_seconds and not process.gone():
-                logger.error("child does not work and is killed", child=process.spec.name)
+                logger.error(
+                    "child does not work and is killed", extra={"child": process.spec.name}
+                )
                 process.kill()
         for name in self._failures:
             of_name = [process for process in self._processes if process.spec.name == name]

@@ -106,6 +106,7 @@ mod _core {
     #[pymodule_init]
     fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("BATCH_RECORDS_MAX", limits::BATCH_RECORDS_MAX)?;
         module.add("CALL_RECORDS_MAX", limits::CALL_RECORDS_MAX)?;
         module.add("TAGS_MAX", limits::TAGS_MAX)?;
