@@ -1,13 +1,18 @@
 """The certificate of the gRPC listener: its hosts, its authority, its renewal."""
 
+import hashlib
+import hmac
 import json
 import socket
 import ssl
 import stat
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from fleetcast.cli.main import run
+from fleetcast.engine import open_secret
 
 OWN = ["localhost", socket.gethostname(), "127.0.0.1", "::1"]
 
@@ -94,6 +99,37 @@ def test_a_lost_authority_is_made_anew_and_said(call, data, tmp_path, loss):
     assert is_trusted(data / "tls", "localhost")
     assert not is_trusted(data / "tls", "localhost", old)
     assert not call("tls", "renew")["new_authority"]
+
+
+def opened(data):
+    """The number that is the authority's private key."""
+    master_key = bytes.fromhex((data / "master.key").read_text())
+    place = "key of the certificate authority"
+    return open_secret(master_key, place, (data / "tls" / "ca.key").read_bytes())
+
+
+def write_as_0_3_0_did(data):
+    """Encrypts the key of the authority as PEM, under a password from the master key."""
+    master_key = bytes.fromhex((data / "master.key").read_text())
+    label = b"fleetcast certificate authority 1"
+    password = hmac.digest(master_key, label, hashlib.sha256).hex().encode()
+    text = ec.derive_private_key(int.from_bytes(opened(data)), ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(password),
+    )
+    (data / "tls" / "ca.key").write_bytes(text)
+
+
+@pytest.mark.parametrize("command", [["tls", "renew"], ["master-key", "rotate"]])
+def test_a_key_that_0_3_0_wrote_is_sealed_at_its_first_use(call, data, command):
+    number = opened(data)
+    write_as_0_3_0_did(data)
+    authority = (data / "tls" / "ca.pem").read_bytes()
+    call(*command)
+    assert opened(data) == number
+    assert not call("tls", "renew")["new_authority"]
+    assert (data / "tls" / "ca.pem").read_bytes() == authority
 
 
 def test_lost_files_are_made_anew_by_the_same_authority(call, data):

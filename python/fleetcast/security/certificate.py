@@ -1,8 +1,7 @@
 """A certificate for the gRPC listener, signed by an authority made for this listener alone.
 
-The authority's private key is kept encrypted under a key that is derived from the master key. So
-clients still trust a renewed certificate, and a copy of the files alone cannot make another
-certificate.
+The authority's private key is kept sealed under the master key. So clients still trust a renewed
+certificate, and a copy of the files alone cannot make another certificate.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ import os
 import re
 import socket
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fleetcast.errors import OperatorError
+from fleetcast.engine import open_secret, seal_secret
+from fleetcast.errors import OperatorError, StoreDamaged
 from fleetcast.security.master_key import derive, sync_folder, write_private
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 _VALID = timedelta(days=3650)
 _AUTHORITY_VALID = 2 * _VALID
 _CLOCK_SKEW = timedelta(hours=1)
+_AUTHORITY_PLACE = "key of the certificate authority"
 _AUTHORITY_LABEL = "fleetcast certificate authority 1"
+_CURVE = ec.SECP256R1()
+_PRIVATE_KEY_BYTES = 32
 _HOST_TYPES = (str, ipaddress.IPv4Address, ipaddress.IPv6Address)
 _PEM = serialization.Encoding.PEM
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -90,8 +93,9 @@ def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()
     names = certificate_hosts(hosts) if hosts else _kept_hosts(folder / "server.pem")
     kept = _kept_authority(folder, master_key)
     authority = kept or _new_authority()
-    files = {} if kept else _authority_files(authority, master_key)
-    files |= _server_files(authority, names)
+    files = _authority_files(authority, master_key) | _server_files(authority, names)
+    if kept:
+        del files["ca.pem"]
     for name, content in files.items():
         new = folder / f"{name}.{os.getpid()}"
         new.unlink(missing_ok=True)  # of a process that was killed here
@@ -104,19 +108,18 @@ def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()
 
 
 def turn_authority(folder: Path, old: bytes, new: bytes) -> None:
-    """Encrypts the authority's key under the master key `new`, if it is under `old`.
+    """Seals the authority's key under the master key `new`, if it is under `old`.
 
     A key that neither opens is left. Raises `OSError`.
     """
     path = folder / "ca.key"
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), _password(old))
-    except (FileNotFoundError, ValueError):
+        key = _opened(path.read_bytes(), old)
+    except (FileNotFoundError, ValueError, StoreDamaged):
         return
-    encrypted = serialization.BestAvailableEncryption(_password(new))
     staged = folder / f"ca.key.{os.getpid()}"
     staged.unlink(missing_ok=True)  # of a process that was killed here
-    write_private(staged, key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, encrypted))
+    write_private(staged, _sealed(key, new))
     staged.replace(path)
     sync_folder(folder)
 
@@ -144,7 +147,7 @@ def _kept_hosts(path: Path) -> list[str]:
 
 
 def _new_authority() -> _Authority:
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(_CURVE)
     name = _name("fleetcast local authority")
     certificate = (
         _builder(name, name, key.public_key(), datetime.now(UTC) + _AUTHORITY_VALID)
@@ -158,25 +161,23 @@ def _new_authority() -> _Authority:
 def _kept_authority(folder: Path, master_key: bytes) -> _Authority | None:
     try:
         certificate = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
-        key = serialization.load_pem_private_key(
-            (folder / "ca.key").read_bytes(), _password(master_key)
-        )
-    except (OSError, ValueError):
+        key = _opened((folder / "ca.key").read_bytes(), master_key)
+    except (OSError, ValueError, StoreDamaged):
         return None
     is_good = certificate.not_valid_after_utc >= datetime.now(UTC) + _VALID
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or not is_good:
-        return None
-    return _Authority(certificate, key) if key.public_key() == certificate.public_key() else None
+    is_its_own = key.public_key() == certificate.public_key()
+    return _Authority(certificate, key) if is_good and is_its_own else None
 
 
 def _authority_files(authority: _Authority, master_key: bytes) -> dict[str, bytes]:
-    encrypted = serialization.BestAvailableEncryption(_password(master_key))
-    key = authority.key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, encrypted)
-    return {"ca.key": key, "ca.pem": authority.certificate.public_bytes(_PEM)}
+    return {
+        "ca.key": _sealed(authority.key, master_key),
+        "ca.pem": authority.certificate.public_bytes(_PEM),
+    }
 
 
 def _server_files(authority: _Authority, hosts: Sequence[str]) -> dict[str, bytes]:
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(_CURVE)
     signer = authority.certificate.subject
     certificate = (
         _builder(_name("fleetcast"), signer, key.public_key(), datetime.now(UTC) + _VALID)
@@ -195,8 +196,19 @@ def _server_files(authority: _Authority, hosts: Sequence[str]) -> dict[str, byte
     return {"server.key": content, "server.pem": certificate.public_bytes(_PEM)}
 
 
-def _password(master_key: bytes) -> bytes:
-    return derive(master_key, _AUTHORITY_LABEL).hex().encode()
+def _sealed(key: ec.EllipticCurvePrivateKey, master_key: bytes) -> bytes:
+    number = key.private_numbers().private_value.to_bytes(_PRIVATE_KEY_BYTES)
+    return seal_secret(master_key, _AUTHORITY_PLACE, number)
+
+
+def _opened(content: bytes, master_key: bytes) -> ec.EllipticCurvePrivateKey:
+    """Opens the bytes of `ca.key`. Raises `StoreDamaged`; for those of 0.3.0 `ValueError`."""
+    if not content.startswith(b"-----BEGIN "):
+        number = open_secret(master_key, _AUTHORITY_PLACE, content)
+        return ec.derive_private_key(int.from_bytes(number), _CURVE)
+    password = derive(master_key, _AUTHORITY_LABEL).hex().encode()
+    key = serialization.load_pem_private_key(content, password)
+    return cast("ec.EllipticCurvePrivateKey", key)  # only 0.3.0 wrote under this password
 
 
 def _publish(path: Path) -> None:
