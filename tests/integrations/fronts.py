@@ -1,4 +1,7 @@
-"""nginx and HAProxy as `integrations/` has them, with ports and files of a test."""
+"""nginx and HAProxy as `integrations/` has them, with ports and files of a test.
+
+Their certificate is from an authority that the service knows nothing of, as a public one.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import ssl
 import time
 
 from fleetcast.bench.processes import free_port
+from fleetcast.security.certificate import create_certificate
 from tests.integrations.programs import Program, found
 from tests.service.service import Answer, prepare, start
 from tests.tidy.files import ROOT
@@ -17,16 +21,19 @@ from tests.waiting import PATIENCE_SECONDS
 INTEGRATIONS = ROOT / "integrations"
 DEADLINE_S = 3
 RATE = 5
+CONSOLE_HOST = "console.example.com"
 
 
 class Behind:
-    """A service that trusts the front, with a certificate that the front shows too."""
+    """A service that trusts the front, and the front's certificate."""
 
     def __init__(self, folder, *options):
         self.folder = folder
         self.data = folder / "data"
         self.key = prepare(self.data)
         self.tls = self.data / "tls"
+        self.public = folder / "public"
+        create_certificate(self.public, bytes(32), ["localhost", CONSOLE_HOST])
         self.port, self.grpc, self.admin = free_port(), free_port(), free_port()
         self.options = options
         self.buffers = False
@@ -37,6 +44,7 @@ class Behind:
         given = [word for name, port in addresses.items() for word in (f"--{name}", at(port))]
         settings = (
             'http.trusted_proxies=["127.0.0.1"]',
+            f'admin.hosts=["{CONSOLE_HOST}"]',
             f"http.request_deadline_seconds={DEADLINE_S}",
             *self.options,
         )
@@ -63,20 +71,21 @@ def replaced(file, values) -> str:
 
 def nginx(behind, port) -> Program:
     behind.buffers = True
-    tls = behind.tls
-    (behind.folder / "fleetcast.conf").write_text(
-        replaced(
-            "nginx/fleetcast.conf",
-            {
-                "listen 443 ": f"listen {at(port)} ",
-                "127.0.0.1:8080": at(behind.port),
-                "127.0.0.1:8443": at(behind.grpc),
-                "/etc/fleetcast/front.pem": tls / "server.pem",
-                "/etc/fleetcast/front.key": tls / "server.key",
-                "/etc/fleetcast/ca.pem": tls / "ca.pem",
-            },
-        )
-    )
+    files = {
+        "listen 443 ": f"listen {at(port)} ",
+        "/etc/fleetcast/front.pem": behind.public / "server.pem",
+        "/etc/fleetcast/front.key": behind.public / "server.key",
+    }
+    services = {
+        "127.0.0.1:8080": at(behind.port),
+        "127.0.0.1:8443": at(behind.grpc),
+        "/etc/fleetcast/ca.pem": behind.tls / "ca.pem",
+    }
+    for name, values in {
+        "fleetcast.conf": files | services,
+        "console.conf": files | {"127.0.0.1:9090": at(behind.admin)},
+    }.items():
+        (behind.folder / name).write_text(replaced(f"nginx/{name}", values))
     folders = "".join(
         f"{kind}_temp_path {behind.folder}/{kind};\n"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -85,7 +94,7 @@ def nginx(behind, port) -> Program:
     main.write_text(
         f"daemon off;\nuser root;\nmaster_process off;\npid {behind.folder}/nginx.pid;\n"
         f"error_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{folders}"
-        f"include {behind.folder}/fleetcast.conf;\n}}\n"
+        f"include {behind.folder}/fleetcast.conf;\ninclude {behind.folder}/console.conf;\n}}\n"
     )
     command = [found("nginx"), "-p", str(behind.folder), "-c", str(main)]
     return Program(command, behind.folder / "nginx.log", port=port)
@@ -94,7 +103,7 @@ def nginx(behind, port) -> Program:
 def haproxy(behind, port) -> Program:
     pair = behind.folder / "front.pem"
     files = ("server.pem", "server.key")
-    pair.write_text("".join((behind.tls / file).read_text() for file in files))
+    pair.write_text("".join((behind.public / file).read_text() for file in files))
     file = behind.folder / "haproxy.cfg"
     file.write_text(
         replaced(
@@ -118,7 +127,7 @@ class Front:
 
     def __init__(self, behind, port):
         self.behind, self.port = behind, port
-        self.context = ssl.create_default_context(cafile=str(behind.tls / "ca.pem"))
+        self.context = ssl.create_default_context(cafile=str(behind.public / "ca.pem"))
 
     def connect(self, source="127.0.0.1"):
         return http.client.HTTPSConnection(

@@ -1,22 +1,24 @@
 """TLS fronts as `integrations/` has them, run by the real programs before a real service."""
 
 import contextlib
+import socket
 import threading
 
 import pytest
 
 from fleetcast.bench.processes import free_port
 from fleetcast.client import GatewayWriter
-from tests.integrations.fronts import RATE, Behind, Front, haproxy, nginx, record
+from tests.integrations.fronts import CONSOLE_HOST, RATE, Behind, Front, haproxy, nginx, record
 from tests.integrations.programs import needs
-from tests.service.service import ask
-from tests.waiting import until
+from tests.service.service import ask, command
+from tests.waiting import PATIENCE_SECONDS, until
 
 KINDS = [
     pytest.param(nginx, marks=needs("nginx"), id="nginx"),
     pytest.param(haproxy, marks=needs("haproxy"), id="haproxy"),
 ]
 BODY_BYTES_MAX = 1 << 20
+KEPT = "max-age=31536000; includeSubDomains"
 
 
 @contextlib.contextmanager
@@ -45,15 +47,35 @@ def connections(front) -> float:
 def test_writes_and_reads_on_one_kept_connection(front):
     wire = front.connect()
     assert front.write([record(1), record(2)], wire=wire).status == 202
-    socket = wire.sock
+    connected = wire.sock
     answer = front.ask("GET", "/topology?measurement=link&freshness_seconds=3600", wire=wire)
-    assert wire.sock is socket
+    assert wire.sock is connected
     assert answer.status == 200
     assert answer.headers["X-Request-Id"]
     (entity,) = [e for e in answer.json["entities"] if e["entity_id"] == "l1"]
     assert entity["fields"] == {"snr_db": 0.5}
     assert front.ask("GET", "/nowhere", wire=wire).json == {"error": "not_found"}
     wire.close()
+
+
+def test_every_answer_keeps_browsers_to_tls(front):
+    for path in ("/account/state", "/nowhere"):
+        assert front.ask("GET", path).headers.get_all("Strict-Transport-Security") == [KEPT]
+    too_large = {"Content-Type": "application/json", "Content-Length": str(BODY_BYTES_MAX + 1)}
+    answer = front.ask("POST", "/telemetry", **too_large)
+    assert (answer.status, answer.headers["Strict-Transport-Security"]) == (413, KEPT)
+
+
+def test_a_request_without_tls_does_not_reach_the_service(front):
+    with socket.create_connection(("127.0.0.1", front.port), PATIENCE_SECONDS) as plain:
+        plain.sendall(
+            b"GET /account/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nx-api-key: "
+            + front.behind.key.encode()
+            + b"\r\n\r\n"
+        )
+        with contextlib.suppress(ConnectionResetError):
+            answer = plain.recv(4096)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
 
 
 def test_nothing_private_is_public(front):  # J11
@@ -96,7 +118,7 @@ def test_a_body_that_comes_slowly_holds_nobody_up(front):
 
 
 def gateway(front):
-    authority = (front.behind.tls / "ca.pem").read_bytes()
+    authority = (front.behind.public / "ca.pem").read_bytes()
     target = f"localhost:{front.port}"
     return GatewayWriter(target, front.behind.key, authority=authority, on_refused=print)
 
@@ -145,6 +167,7 @@ def test_a_service_that_is_away_is_503_and_is_found_again(program, tmp_path):
         answer = front.ask("GET", "/account/state")
         assert (answer.status, answer.json) == (503, {"error": "unavailable"})
         assert answer.headers["Retry-After"] == "1"
+        assert answer.headers["Strict-Transport-Security"] == KEPT
         front.behind.start()
         until(lambda: front.ask("GET", "/account/state").status == 200)
 
@@ -179,3 +202,16 @@ def test_a_chunked_body(front):
     wire.request("POST", "/telemetry", body, headers, encode_chunked=True)
     assert wire.getresponse().status == (202 if front.behind.buffers else 411)
     wire.close()
+
+
+@needs("nginx")
+def test_the_console_is_reached_by_its_name_and_nothing_else_private(tmp_path):
+    with fronted(tmp_path, nginx) as front:
+        token = command(front.behind.data, "operator", "token", "--json")["token"]
+        host = {"Host": CONSOLE_HOST}
+        page = front.ask("GET", "/console/", **host)
+        assert (page.status, page.headers["Strict-Transport-Security"]) == (200, KEPT)
+        sign_in = {**host, "Authorization": f"Bearer {token}"}
+        assert front.ask("POST", "/console/api/session", **sign_in).status == 200
+        for path in ("/metrics", "/readyz", "/"):
+            assert front.ask("GET", path, **host).status == 404
