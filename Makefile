@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs man deb forecasts fuzz sanitize peers wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters clocks console vendored integrations image docs man deb forecasts fuzz sanitize peers wheels installs advisories fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -17,6 +17,7 @@ FAULTS ?=
 PICTURES ?=
 FRACAST ?=
 FUZZ ?=
+OFFLINE ?=
 DATA ?=
 TARGET ?=
 VENV := .venv
@@ -151,6 +152,12 @@ wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twic
 
 installs: $(VENV)/made ## install target/dist into bare environments, one for each extra, and try each; after `make wheels`
 	$(BIN)/python tools/installs
+
+# The scanner is a Go module. It asks its databases over the network, or with OFFLINE=--offline reads copies of them.
+advisories: ## versions of the lock files against published weaknesses; exit status 1 if there are any
+	GOBIN=$(abspath target/advisories) go install github.com/google/osv-scanner/v2/cmd/osv-scanner@v2.5.1
+	target/advisories/osv-scanner scan source $(OFFLINE) --lockfile Cargo.lock \
+	  --lockfile requirements/console/package-lock.json $(foreach file,$(wildcard requirements/*.txt),--lockfile requirements.txt:$(file))
 
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all
