@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,17 +12,25 @@ import pytest
 from fleetcast.bench.processes import free_port
 from fleetcast.cli.main import fleetcast
 from fleetcast.config import Settings
+from tests.integrations.broker import Broker, Device, Storing, bridge
 from tests.integrations.fronts import record
 from tests.integrations.programs import Program, found, needs
 from tests.service.service import UNLIMITED, prepare
 from tests.service.service import command as run_command
 from tests.tidy.files import ROOT
+from tests.waiting import until
 
 FOLDER = ROOT / "integrations" / "systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
 SERVICE = FOLDER / "fleetcast.service"
+BRIDGE = FOLDER / "fleetcast-mqtt.service"
 EXPOSURE_MAX = 1.5
-OF_THE_KERNEL = re.compile(r'"(/proc/(?:sys|stat|uptime|meminfo|cpuinfo)\b[^"]*)"')
+# Allocators look at /proc/sys/vm/overcommit_memory, and do without it.
+OF_THE_KERNEL = re.compile(
+    r'"(/proc/(?:sys(?!/vm/overcommit_memory")|stat|uptime|meminfo|cpuinfo)\b[^"]*)"'
+)
+OF_ROOT = {"fchown"} if os.geteuid() == 0 else set()
+"""Calls that SQLite makes as root alone, and so never in a unit."""
 CALL = re.compile(r"^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)(.*)", re.MULTILINE)
 
 
@@ -75,6 +84,23 @@ def allowed(unit) -> set[str]:
     return calls
 
 
+def traced(trace, command) -> list[str]:
+    """The command under strace, which writes all calls to a file."""
+    return [found("strace"), "-f", "-qq", "-o", str(trace), *command]
+
+
+def has_what_it_needs(trace, unit):
+    """Fails if a traced program made a call or read a file that its unit refuses."""
+    text = trace.read_text(errors="replace")
+    shows_all = "ProcSubset=pid" not in unit.read_text()
+    assert shows_all or OF_THE_KERNEL.findall(text) == []
+    made = CALL.findall(text)
+    assert len({name for name, _ in made}) > 50
+    assert {name for name, _ in made} - allowed(unit) - OF_ROOT == set()
+    both = [text for name, text in made if "PROT_WRITE|PROT_EXEC" in text and "map" in name + text]
+    assert both == []
+
+
 @needs("systemd-analyze", "strace")
 def test_the_service_makes_no_call_that_its_unit_refuses(tmp_path):
     data, trace, port = tmp_path / "data", tmp_path / "trace", free_port()
@@ -82,22 +108,47 @@ def test_the_service_makes_no_call_that_its_unit_refuses(tmp_path):
     serve = [sys.executable, "-m", "fleetcast", "serve", "--data", str(data)]
     serve += ["--http", f"127.0.0.1:{port}", "--grpc", f"127.0.0.1:{free_port()}", *UNLIMITED]
     serve += ["--admin", f"127.0.0.1:{free_port()}", "--set", "store.compact_after_seconds=1"]
-    strace = [found("strace"), "-f", "-qq", "-o", str(trace), *serve]
-    service = Program(strace, tmp_path / "log", port=port).start()
+    service = Program(traced(trace, serve), tmp_path / "log", port=port).start()
     try:
         use(port, key)
         run_command(data, "compact")
     finally:
         status = service.stop_child()
     assert status == 0, service.text()[-2000:]
-    text = trace.read_text(errors="replace")
-    shows_all = "ProcSubset=pid" not in SERVICE.read_text()
-    assert shows_all or OF_THE_KERNEL.findall(text) == []
-    made = CALL.findall(text)
-    assert len({name for name, _ in made}) > 50
-    assert {name for name, _ in made} - allowed(SERVICE) == set()
-    both = [text for name, text in made if "PROT_WRITE|PROT_EXEC" in text and "map" in name + text]
-    assert both == []
+    has_what_it_needs(trace, SERVICE)
+
+
+def run_bridge(folder, wrapped) -> int:
+    """Runs the bridge by the command that `wrapped` makes of its own, until all is stored."""
+    service, broker = Storing(folder).start(), Broker(folder).start()
+    running = bridge(folder, broker, service)
+    running.command = wrapped(running.command)
+    running.start()
+    until(lambda: "SUBACK to bridge" in broker.text())
+    device = Device(broker)
+    device.publish(range(200))
+    until(lambda: service.count() == 200)
+    device.close()
+    status = running.stop_child()
+    broker.stop()
+    service.running.stop()
+    return status
+
+
+@needs("systemd-analyze", "strace", "mosquitto")
+def test_the_bridge_makes_no_call_that_its_unit_refuses(tmp_path):
+    trace = tmp_path / "trace"
+    assert run_bridge(tmp_path, lambda command: traced(trace, command)) == 0
+    has_what_it_needs(trace, BRIDGE)
+
+
+@needs("unshare", "mosquitto")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts /proc")
+def test_the_bridge_runs_on_the_part_of_proc_that_its_unit_shows(tmp_path):
+    assert "\nProcSubset=pid\n" in BRIDGE.read_text()
+    shown = 'mount -t proc -o subset=pid proc /proc && [ ! -e /proc/sys ] && exec "$@"'
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", shown, "sh"]
+    assert run_bridge(tmp_path, lambda command: [*apart, *command]) == 0
 
 
 def use(port, key):
