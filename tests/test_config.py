@@ -174,10 +174,11 @@ def test_values_are_read_as_toml_or_bare_words(tmp_path, assignment, section, na
     [("sandbox", True), ("development", True), ("production", False), ("gov-development", False)],
 )
 def test_reflection_follows_the_environment(tmp_path, environment, reflection):  # L26
-    assert settings(tmp_path, f"service.environment={environment}").grpc.reflection is reflection
-    assert settings(
-        tmp_path, f"service.environment={environment}", "grpc.reflection=true"
-    ).grpc.reflection
+    chosen = f"service.environment={environment}"
+    assert settings(tmp_path, chosen).grpc.reflection is reflection
+    for said in (True, False):
+        given = settings(tmp_path, chosen, f"grpc.reflection={str(said).lower()}")
+        assert given.grpc.reflection is said
 
 
 def test_variables_without_two_underscores_are_not_ours(tmp_path):

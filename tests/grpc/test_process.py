@@ -12,9 +12,6 @@ from pathlib import Path
 import grpc
 import pytest
 
-from fleetcast.config import Settings
-from fleetcast.config.sections import Grpc, Service
-from fleetcast.grpc.reflection import reflects
 from tests.service.service import FLEETCAST
 from tests.waiting import until_well
 
@@ -173,21 +170,6 @@ def test_calls_that_come_all_at_once_are_answered_and_not_cancelled(own):  # L19
     assert {call.code().name for call in calls} <= {"OK", "RESOURCE_EXHAUSTED"}
     for station in stations:
         station.close()
-
-
-@pytest.mark.parametrize(
-    ("environment", "setting", "expected"),
-    [
-        ("sandbox", None, True),
-        ("development", None, True),
-        ("production", None, False),
-        ("sandbox", False, False),
-        ("production", True, True),
-    ],
-)
-def test_where_reflection_is_on(environment, setting, expected):  # L26
-    chosen = Settings(service=Service(environment=environment), grpc=Grpc(reflection=setting))
-    assert reflects(chosen) is expected
 
 
 def test_l26_where_reflection_is_off_there_is_no_such_service(own):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import GrpcFront
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
-from fleetcast.grpc.reflection import reflects
 from fleetcast.metrics import Counters, Requests, Writes, engine_accounting
 from fleetcast.surface.error_codes import ERROR_CODES
 from fleetcast.surface.planes import write_limits
@@ -83,7 +82,7 @@ def open_front(services: GrpcServices, listener: Listener, backend: Path) -> Grp
             statuses={
                 code: (row.grpc, row.retry_seconds) for code, row in ERROR_CODES.items() if row.grpc
             },
-            handed_on=_handed_on(reflects=reflects(settings)),
+            handed_on=_handed_on(reflects=bool(settings.grpc.reflection)),
         ),
     )
 

@@ -16,7 +16,6 @@ from fleetcast.protobuf import delimited, fields, integer, messages, texts
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from fleetcast.config import Settings
     from fleetcast.grpc.calls import Context
 
 # Fields of FileDescriptorProto, and of the descriptors inside.
@@ -26,13 +25,6 @@ _NAME, _METHOD, _NESTED, _NESTED_ENUM = 1, 2, 3, 4
 _BY_FILENAME, _BY_SYMBOL, _LIST = 3, 4, 7
 _HOST, _REQUEST, _FILES, _SERVICES, _ERROR = 1, 2, 4, 6, 7
 _NOT_FOUND, _UNIMPLEMENTED = 5, 12
-_REFLECTING = ("development", "sandbox")  # on unless turned off
-
-
-def reflects(settings: Settings) -> bool:
-    """Returns true if tools may ask for the schema."""
-    wanted = settings.grpc.reflection
-    return settings.service.environment in _REFLECTING if wanted is None else wanted
 
 
 @dataclass(frozen=True)

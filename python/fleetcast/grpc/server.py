@@ -17,7 +17,7 @@ from fleetcast.grpc.ended_calls import EndedCalls
 from fleetcast.grpc.front import open_front
 from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
-from fleetcast.grpc.reflection import Reflection, reflects
+from fleetcast.grpc.reflection import Reflection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,7 +110,7 @@ def _handlers(
         "Watch": grpc.stream_stream_rpc_method_handler(calls.stream(health.watch)),
     }
     methods = {INGEST: ingest, INGEST_BARE: ingest, HEALTH: checks}
-    if reflects(services.settings()):
+    if services.settings().grpc.reflection:
         info = calls.stream(Reflection().info)
         schema: _Methods = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(info)}
         methods |= dict.fromkeys(REFLECTION, schema)
