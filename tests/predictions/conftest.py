@@ -54,7 +54,8 @@ def write(tenant, rows):
 
 
 def service_of(folder, *options):
-    with running(folder / "data", *options) as started:
+    adapters = ("--set", "adapters.address=127.0.0.1:0")
+    with running(folder / "data", *adapters, *options) as started:
         yield from accounts_of(started, folder / "data")
 
 

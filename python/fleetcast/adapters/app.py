@@ -21,6 +21,7 @@ from fleetcast.adapters.questions import (
     QuestionResource,
     RemoteReadResource,
 )
+from fleetcast.adapters.risk import RiskResource
 from fleetcast.adapters.routes import ERRORS
 from fleetcast.http.app import app_of
 from fleetcast.http.error_handling import put_json
@@ -57,6 +58,7 @@ def _resources(services: HttpServices) -> Mapping[str, object]:
         "/api/v1/write": RemoteWriteResource(writing),
         "/v1/metrics": MetricsResource(writing),
         "/arrow/v1/scan": ScanResource(),
+        "/forecasts/v1/risk": RiskResource(services),
         **dict.fromkeys(PATHS, QuestionResource(services.service)),
         READ_PATH: RemoteReadResource(services.service),
     }

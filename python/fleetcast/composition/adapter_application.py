@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.app import create_app
+from fleetcast.composition.forecasting import forecasting
 from fleetcast.composition.http_parts import HttpParts
 from fleetcast.composition.probes import telemetry_probes
 from fleetcast.composition.serving_stores import serving_stores
@@ -29,6 +30,8 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
     directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
     with serving_stores(stores, opening.settings, counters) as authenticator:
+        forecast = Live(opening.settings, lambda settings: settings.forecast)
+        predictions = forecasting(stores.predictions, forecast.current, counters)
 
         def build(settings: Settings) -> HttpParts:
             files = directory.limiter, directory.adapter_limiter
@@ -40,6 +43,7 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
                 engine=stores.engine,
                 probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
+                predictions=predictions,
                 access_log=write_served,
             )
             return HttpParts(service, create_app(services))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fleetcast.engine import format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
+from fleetcast.forecast.risk import below
 from fleetcast.forecast.serving.clock import NS_PER_SECOND, content
 from fleetcast.forecast.serving.computing import Computing
 from fleetcast.forecast.serving.failures import Failures
@@ -52,7 +55,7 @@ class Predictions:
         family_name: str,
         entity_ids: Sequence[str],
         horizon_minutes: int | None = None,
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """The body of the answer for entities without duplicates, in their order.
 
         Raises `PredictionStoreUnavailable`, `StoreError`.
@@ -91,6 +94,18 @@ class Predictions:
                 if each in errors
             ],
         }
+
+    @staticmethod
+    def with_risk(document: dict[str, Any], threshold: float) -> dict[str, Any]:
+        """Returns an answer with the probability that each value is below `threshold`, or not.
+
+        `threshold` is in dB or bytes. Example: 0.1 below the threshold `snr_db_p10`.
+        """
+        family = FAMILIES[document["model_family"]]
+        for item in document["items"]:
+            probability = float(below(family, np.array([*item["value"].values()]), threshold))
+            item |= {"below": probability, "above": 1 - probability}
+        return document | {"threshold": threshold}
 
     def _recent(
         self, plane: Plane, entities: Sequence[EntityKey], horizons: Sequence[int]

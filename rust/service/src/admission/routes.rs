@@ -147,6 +147,7 @@ pub static ADAPTER_ROUTES: &[Route] = &[
     Route::write("/api/v1/write", Language::RemoteWrite),
     Route::write("/v1/metrics", Language::Otlp),
     Route::read("/arrow/v1/scan", Some("topology:read")),
+    Route::read("/forecasts/v1/risk", Some("predictions:read")),
     Route::question("/api/v1/query"),
     Route::question("/api/v1/query_range"),
     Route::question("/api/v1/series"),
