@@ -37,7 +37,7 @@ _OPEN_BOUNDS = [str(float(bound)) for bound in BUCKETS_SECONDS] + ["+Inf"]
 
 def sample(name: str, **labels: object) -> str:
     """Name of a series, which must be of a known family."""
-    assert name in _KINDS, f"{name} has no line in families.py"  # noqa: S101 - a mistake of ours
+    assert name in _KINDS, f"{name} has no line in families.txt"  # noqa: S101 - a mistake of ours
     return label(name, **labels)
 
 
