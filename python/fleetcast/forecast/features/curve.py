@@ -99,19 +99,18 @@ def _columns(
 def _sums(minutes: Floats, elevation: Floats, hours: NDArray[np.int64]) -> Floats:
     """Counts, sums and sums of squares of the curve's minutes [3, entities, times, bins]."""
     entities, count = len(minutes), -(-minutes.shape[1] // HOUR)
-    known = ~np.isnan(minutes) & (elevation > 0)
-    entity, minute = np.nonzero(known)
-    values = minutes[known]
-    bins = np.minimum(elevation[known] / _BIN_DEG, _BINS - 1).astype(np.int64)
-    cell = (entity * count + minute // HOUR) * _BINS + bins
-    by_hour = [
-        np.bincount(cell, powers, entities * count * _BINS).reshape(entities, count, _BINS)
-        for powers in (None, values, values * values)
-    ]
+    first_bin = np.arange(minutes.shape[1]) // HOUR * _BINS
+    by_hour = np.empty((3, entities, count * _BINS))
+    for entity in range(entities):  # one by one: a day of one link stays in the cache
+        known = np.flatnonzero((elevation[entity] > 0) & ~np.isnan(minutes[entity]))
+        values, angles = minutes[entity, known], elevation[entity, known]
+        cell = first_bin[known] + np.minimum(angles / _BIN_DEG, _BINS - 1).astype(np.int64)
+        for power, weights in enumerate((None, values, values * values)):
+            by_hour[power, entity] = np.bincount(cell, weights, count * _BINS)
+    by_hour = by_hour.reshape(3, entities, count, _BINS)
     total = np.zeros((3, entities, len(hours), _BINS))
     for back in range(_NEWEST, _OLDEST + 1):  # one by one: a sum is not to depend on other times
-        for power, sums in enumerate(by_hour):
-            total[power] += sums[:, hours - back]
+        total += by_hour[:, :, hours - back]
     return total
 
 

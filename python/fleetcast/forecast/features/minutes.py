@@ -30,24 +30,21 @@ def averaged(
 
 
 def directions(entities: Sequence[Rows], first: int, count: int) -> Floats:
-    """Directions of links in each minute: east, north, up, of length 1: [entities, minutes, 3]."""
-    east: list[Floats | None] = []
-    north: list[Floats | None] = []
-    up: list[Floats | None] = []
+    """Directions of links in each minute: east, north, up, of length 1: [entities, minutes, 3].
+
+    All links report their elevation and azimuth.
+    """
     entities = [rows.between(first * MINUTE_NS, (first + count) * MINUTE_NS) for rows in entities]
-    for rows in entities:
-        elevation, azimuth = (rows.fields.get(n) for n in ("elevation_deg", "azimuth_deg"))
-        if elevation is None or azimuth is None:
-            for part in (east, north, up):
-                part.append(None)
-        else:
-            elevation, azimuth = np.radians(elevation), np.radians(azimuth)
-            east.append(np.cos(elevation) * np.sin(azimuth))
-            north.append(np.cos(elevation) * np.cos(azimuth))
-            up.append(np.where(np.isnan(azimuth), np.nan, np.sin(elevation)))
-    mean = np.stack(
-        [_averaged(entities, part, first, count, 1) for part in (east, north, up)], axis=-1
+    ends = np.cumsum([len(rows.times_ns) for rows in entities])[:-1]
+    elevation, azimuth = (
+        np.radians(np.concatenate([rows.fields[name] for rows in entities]))
+        for name in ("elevation_deg", "azimuth_deg")
     )
+    east = np.cos(elevation) * np.sin(azimuth)
+    north = np.cos(elevation) * np.cos(azimuth)
+    up = np.where(np.isnan(azimuth), np.nan, np.sin(elevation))
+    parts = [np.split(part, ends) for part in (east, north, up)]
+    mean = np.stack([_averaged(entities, part, first, count, 1) for part in parts], axis=-1)
     unit: Floats = mean / np.linalg.norm(mean, axis=-1, keepdims=True)
     return unit
 
@@ -59,25 +56,20 @@ def _averaged(
     count: int,
     minutes: int,
 ) -> Floats:
-    result = np.full(len(entities) * count, np.nan)
+    result = np.full((len(entities), count), np.nan)
     cell_ns = minutes * MINUTE_NS
-    cells, samples = [], []
-    for entity, (rows, mine) in enumerate(zip(entities, values, strict=True)):
-        if mine is not None:
-            start, end = np.searchsorted(
-                rows.times_ns, [first * cell_ns, (first + count) * cell_ns]
-            )
-            cells.append(rows.times_ns[start:end] // cell_ns + (entity * count - first))
-            samples.append(mine[start:end])
-    if cells:
-        cell, sample = np.concatenate(cells), np.concatenate(samples)
+    bounds_ns = np.array([first, first + count]) * cell_ns
+    for row, rows, mine in zip(result, entities, values, strict=True):
+        if mine is None:
+            continue
+        start, end = rows.times_ns.searchsorted(bounds_ns)
+        cell, sample = rows.times_ns[start:end] // cell_ns - first, mine[start:end]
         finite = np.isfinite(sample)
         if not finite.all():
             cell, sample = cell[finite], sample[finite]
-        starts = np.flatnonzero(np.diff(cell, prepend=-1))
-        if len(starts) == len(cell):  # a sample in each cell, as the engine's means are
-            result[cell] = sample
+        if (cell[1:] > cell[:-1]).all():  # a sample in each cell, as the engine's means are
+            row[cell] = sample
         else:
-            sums = np.add.reduceat(sample, starts)
-            result[cell[starts]] = sums / np.diff(starts, append=len(cell))
-    return result.reshape(len(entities), count)
+            starts = np.flatnonzero(np.diff(cell, prepend=-1))
+            row[cell[starts]] = np.add.reduceat(sample, starts) / np.diff(starts, append=len(cell))
+    return result

@@ -155,11 +155,12 @@ def features(
     here, there = paths(entities, issued_ns, tracks)
     path_deg = np.concatenate([here.elevation_deg[..., None], there.elevation_deg], axis=-1)
     own, offset = curve.columns(entities, minutes, first, now, path_deg)
+    usual = _same_time(hours, now)
     for index, h in enumerate(SNR.horizons_minutes):
         columns += [
             *_errors(blocks, now - first, h),
             _yesterday(blocks, now - first, h),
-            _same_time(hours, now, h),
+            usual[..., index],
             there.elevation_deg[..., index],
             20 * np.log10(there.range_km[..., index] / here.range_km),
             *np.moveaxis(own[:, :, index], -1, 0),
@@ -305,18 +306,28 @@ def _yesterday(blocks: _Blocks, index: NDArray[np.int64], horizon: int) -> Float
     return reduce.at(blocks.means, (index + horizon - 1 - _DAY) // BLOCK) - then
 
 
-def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:
-    """Mean change at the same time on earlier days, between the middles of hours."""
+def _same_time(hours: Floats, now: NDArray[np.int64]) -> Floats:
+    """Mean change to each horizon at the same time on earlier days, between the middles of hours.
+
+    [entities, issue times, horizons].
+    """
     past = _DAY * np.arange(2, _DAYS)
     start = (now // HOUR - _HOURS_OF_MINUTES - _HOURS) * HOUR
-    then = (now - start)[:, None] - past
-    return reduce.mean(_between(hours, then + horizon) - _between(hours, then))
+    ahead = np.array([0, *SNR.horizons_minutes])
+    levels = _between(hours, (now - start)[:, None, None] - past + ahead[:, None])
+    return reduce.mean(levels[..., 1:, :] - levels[..., :1, :])
 
 
 def _between(hours: Floats, minutes: NDArray[np.int64]) -> Floats:
-    """Levels at minutes [issue times, days] after the first hour's start, linear between hours."""
+    """Levels at minutes [issue times, ahead, days] after the first hour's start.
+
+    Linear between hours: [entities, issue times, ahead, days].
+    """
     index, rest = np.divmod(minutes - HOUR // 2, HOUR)
-    indexes = np.broadcast_to(index, (*hours.shape[:-1], index.shape[-1]))
-    below, above = (np.take_along_axis(hours, indexes + k, -1) for k in (0, 1))
+    indexes = index.reshape(1, len(index), -1)
+    shape = (*hours.shape[:-1], *index.shape[1:])
+    below, above = (
+        np.take_along_axis(hours, indexes + k, -1).reshape(shape) for k in (0, 1)
+    )
     between: Floats = below + (above - below) * (rest / HOUR)
     return between
