@@ -326,8 +326,6 @@ def _between(hours: Floats, minutes: NDArray[np.int64]) -> Floats:
     index, rest = np.divmod(minutes - HOUR // 2, HOUR)
     indexes = index.reshape(1, len(index), -1)
     shape = (*hours.shape[:-1], *index.shape[1:])
-    below, above = (
-        np.take_along_axis(hours, indexes + k, -1).reshape(shape) for k in (0, 1)
-    )
+    below, above = (np.take_along_axis(hours, indexes + k, -1).reshape(shape) for k in (0, 1))
     between: Floats = below + (above - below) * (rest / HOUR)
     return between
