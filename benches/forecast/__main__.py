@@ -21,6 +21,7 @@ import numpy as np
 from benches.forecast import plots
 from benches.forecast.answers import DAY_NS, answered
 from benches.forecast.gain import MAIN, beside_simple, gain
+from benches.forecast.judged import as_judged
 from benches.forecast.outages import outage_lines
 from benches.forecast.page import say, write
 from benches.forecast.trees import BATCH, Trees
@@ -146,11 +147,12 @@ def without(family, material, name):
 def family_lines(name, data, pictures):
     family = FAMILIES[name]
     material = collected(family, data, 0, say)
-    forecaster = Forecaster(family)
+    forecaster = as_judged(family)
     model = forecaster._model
     say("training trees")
     trees = Trees(family, material, lambda x: scaled(family, ArrayFunctions(), x))
-    lines = [f"## {family.name}", "", f"Model `{forecaster.metadata.model_version}`.", ""]
+    version = forecaster.metadata.model_version
+    lines = [f"## {family.name}", "", f"Model `{version}`, without the judged days.", ""]
     by_set, shown, sets = {}, [], {one.name: one for one in sets_of(family)}
     for part in material.test:
         say(f"judging on {part.name}")

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from benches.forecast.answers import answered
-from fleetcast.forecast.families import FAMILIES, MINUTE_NS, SNR
+from benches.forecast.judged import as_judged
+from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import view
-from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.risk import below
 from fleetcast.forecast.training.samples import at_steps, sampled
 from fleetcast.forecast.training.sets import SETS
@@ -63,7 +63,7 @@ def main():
         many = len(entities) > 500
         apart_ns = (60 if many else 5 if family is SNR else 45) * MINUTE_NS
         samples = sampled(family, entities, at_steps(one.test, apart_ns))
-        answers = answered(Forecaster(FAMILIES[family.name]), samples, list(entities.values()))
+        answers = answered(as_judged(family), samples, list(entities.values()))
         for beside in BESIDE[family.name]:
             first, second = lines(family, one.name, beside, samples, answers)
             scores.append(first)

@@ -11,6 +11,7 @@ import onnx
 import pytest
 
 import fleetcast.forecast
+from benches.forecast.judged import as_judged
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
 from fleetcast.forecast.features import features, view
@@ -49,6 +50,7 @@ def test_what_ships_is_small_and_has_a_card(family, forecasters):
     meta = forecasters[family.name].metadata
     for fact in (meta.model_version, meta.feature_view_id, meta.training_data, meta.sha256):
         assert fact in card
+    assert as_judged(family).metadata.model_version in card
 
 
 def changed_model(family, metadata):

@@ -91,6 +91,18 @@ def lesson(dice, rows=4000):
     )
 
 
+def test_the_last_fit_learns_from_judged_days_of_sets_that_may_be_learned_from():
+    samples = material(SNR).learn[0].samples
+    early = samples.issued_ns < START + DAY_NS
+    learn, test = (Part("one", samples.where(of), 1.0) for of in (early, ~early))
+    unlearned = Part("licence forbids", samples, 1.0)
+    found = Material([learn, Part("one, varied", samples, 1.0)], [test], [test, unlearned])
+    last = found.with_judged_days()
+    assert [len(part.samples) for part in last.learn] == [len(samples)] * 2
+    assert set(last.learn[0].samples.issued_ns) == set(samples.issued_ns)
+    assert (last.calibrate, last.test) == (found.calibrate, found.test)
+
+
 def test_a_network_learns_the_quantiles_of_what_it_sees():
     dice = np.random.default_rng(3)
     seen = lesson(dice)

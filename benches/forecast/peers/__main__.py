@@ -14,12 +14,12 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
+from benches.forecast.judged import as_judged
 from benches.forecast.page import say, write
 from benches.forecast.peers.judging import part_of, set_lines
 from benches.forecast.peers.peer import installed
 from benches.harness.paths import ROOT
 from fleetcast.forecast.families import FAMILIES
-from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.training.material import collected
 from fleetcast.forecast.training.sets import sets_of
 
@@ -39,7 +39,7 @@ def terms(peers):
 
 def family_lines(name, data):
     family, peers = FAMILIES[name], installed()
-    forecaster, lines = Forecaster(family), []
+    forecaster, lines = as_judged(family), []
     sets = {one.name: one for one in sets_of(family)}
     for part in collected(family, data, 0, say).test:
         say(f"asking peers of {part.name}")

@@ -144,12 +144,15 @@ def _refuse_no_folder(output: Path) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
     metavar="DIR",
-    help="Folder for FAMILY.onnx and its card FAMILY.md.",
+    help="Folder for FAMILY.onnx, its card FAMILY.md, and FAMILY-judged.onnx.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None:
-    """Train a model. The same data and seed give the same file."""
+    """Train a model. The same data and seed give the same file.
+
+    FAMILY-judged.onnx did not learn from the days that the card judges by.
+    """
     from fleetcast.forecast.training.card import card
     from fleetcast.forecast.training.learn import learned
 
@@ -158,7 +161,11 @@ def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None
     output.mkdir(parents=True, exist_ok=True)
     file = output / f"{name}.onnx"
     text = card(model)
-    for path, content in ((file, model.content), (file.with_suffix(".md"), text.encode())):
+    for path, content in (
+        (file, model.content),
+        (file.with_suffix(".md"), text.encode()),
+        (output / f"{name}-judged.onnx", model.judged),
+    ):
         with output_file(path) as target:
             target.write(content)
     document = {

@@ -15,6 +15,8 @@ from fleetcast.forecast.scores import Score
 from fleetcast.forecast.training.sets import sets_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.rows import Floats
     from fleetcast.forecast.training.export import Trained
@@ -39,12 +41,16 @@ _LIMITS = {
 - Time of day and week enter through the pool's own last seven days: holidays are unknown.""",
 }
 
+_LAST_FIT = """\
+This model also learned from the days that its recipe was judged on, of the sets that are learned
+from. Its calibration is on days and simulated series that it did not learn from."""
 
-def test_scores(model: Model, family: Family, part: Part) -> dict[str, Score]:
-    """Scores of the model and the baselines on samples of a test period."""
+
+def test_scores(models: Mapping[str, Model], family: Family, part: Part) -> dict[str, Score]:
+    """Scores of models by name, and of the baselines, on samples of a test period."""
     samples = part.samples
     answers: dict[str, Floats] = {
-        "model": model.quantiles(samples.matrix),
+        **{name: model.quantiles(samples.matrix) for name, model in models.items()},
         "last_value": samples.last_value,
         "same_time": samples.same_time,
     }
@@ -60,10 +66,12 @@ def card(learned: Learned) -> str:
     family, material = learned.trained.family, learned.material
     lines = [*_make(learned), "", "## Data and split", "", *_split(family)]
     shares = ", ".join(f"{part.name} ({len(part.samples):,} samples)" for part in material.learn)
-    lines += ["", f"Samples: {shares}.", "", "## On the later period", ""]
-    model = Model(learned.content, family, view(family))
+    lines += ["", f"Samples: {shares}.", "", _LAST_FIT, "", "## On the later period", ""]
+    files = {"judged": learned.judged, "shipped": learned.content}
+    models = {name: Model(file, family, view(family)) for name, file in files.items()}
+    lines += [f"`judged` is {models['judged'].metadata.model_version}, without this period.", ""]
     for part in material.test:
-        lines += [*_table(family, part, test_scores(model, family, part)), ""]
+        lines += [*_table(family, part, test_scores(models, family, part)), ""]
     lines += ["## Calibration", "", *_calibration(learned.trained)]
     return "\n".join([*lines, "", "## Limits", "", _LIMITS[family.name], ""])
 

@@ -39,18 +39,26 @@ SNR_WEIGHT_POWER = 0.5
 
 @dataclass(frozen=True)
 class Learned:
-    """A model and its samples."""
+    """The model that ships, and how its recipe is judged.
+
+    `trained`, with the file `content`, learned from all days. The file `judged` is of the model
+    without the judged days. `material` has these days apart.
+    """
 
     content: bytes
     trained: Trained
+    judged: bytes
     material: Material
 
 
 def learned(family: Family, directory: Path, seed: int, say: Callable[[str], None]) -> Learned:
-    """Trains and calibrates on the sets in `directory`. Raises `OperatorError`."""
-    material = collected(family, directory, seed, say)
-    trained = fitted(family, material, RECIPES[family], seed, _data_hash(family, directory), say)
-    return Learned(exported(trained), trained, material)
+    """Trains and calibrates on the sets in `directory`, twice. Raises `OperatorError`."""
+    material, data = collected(family, directory, seed, say), _data_hash(family, directory)
+    judged, trained = (
+        fitted(family, each, RECIPES[family], seed, data, say)
+        for each in (material, material.with_judged_days())
+    )
+    return Learned(exported(trained), trained, exported(judged), material)
 
 
 def _data_hash(family: Family, directory: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
@@ -60,6 +60,20 @@ class Material:
     learn: list[Part]
     calibrate: list[Part]
     test: list[Part]
+
+    def with_judged_days(self) -> Material:
+        """Learns from the judged days too, as far as a set is learned from.
+
+        Calibration stays on the days that are left out, and on links that are left out.
+        """
+        judged = {part.name: part.samples for part in self.test}
+        learn = [
+            replace(part, samples=Samples.joined([part.samples, judged[part.name]]))
+            if part.name in judged
+            else part
+            for part in self.learn
+        ]
+        return replace(self, learn=learn)
 
 
 def collected(family: Family, directory: Path, seed: int, say: Callable[[str], None]) -> Material:

@@ -12,7 +12,7 @@ from fleetcast.forecast.baselines import baselines
 from fleetcast.forecast.features import features, observed, without_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +42,16 @@ class Samples:
     def where(self, chosen: NDArray[np.bool_]) -> Samples:
         """Returns the chosen samples."""
         return Samples(*(getattr(self, one.name)[chosen] for one in dataclass_fields(Samples)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """The samples of all parts, in their order."""
+        return cls(
+            *(
+                np.concatenate([getattr(part, one.name) for part in parts])
+                for one in dataclass_fields(cls)
+            )
+        )
 
 
 def at_steps(span: Span, step_ns: int) -> Callable[[int], Instants]:
@@ -83,9 +93,4 @@ def sampled(
                 other.same_time[use],
             )
         )
-    return Samples(
-        *(
-            np.concatenate([getattr(part, name.name) for part in parts])
-            for name in dataclass_fields(Samples)
-        )
-    )
+    return Samples.joined(parts)
