@@ -64,7 +64,12 @@ impl SealedStore {
         self.store.prefetch(&mut unknown.by_ref().map(|entry| (entry.id, entry.bytes)));
     }
 
-    fn part(&self, open: &OpenSegment, part: SegmentPart) -> Result<Arc<Vec<u8>>> {
+    /// Returns a part without its seal.
+    pub(in crate::plane) fn part(
+        &self,
+        open: &OpenSegment,
+        part: SegmentPart,
+    ) -> Result<Arc<Vec<u8>>> {
         self.store.check_open()?;
         let cache = &self.caches.open_segments.parts;
         if let Some(plain) = cache.get(&(open.id, part)) {

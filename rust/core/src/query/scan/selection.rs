@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::{Range, RangeInclusive};
 
+use foldhash::fast::RandomState;
+
 use crate::codec::TimeBounds;
 use crate::model::catalog::{Catalog, Field, MeasurementIndex, Series};
 use crate::model::names::SeriesId;
@@ -81,7 +83,8 @@ pub struct ScanSelection {
 
 #[derive(Default)]
 struct WantedSeries {
-    ids: HashSet<SeriesId>,
+    /// Looked up for each row of the log.
+    ids: hashbrown::HashSet<SeriesId, RandomState>,
     representatives: BTreeSet<SeriesId>,
 }
 
@@ -132,6 +135,18 @@ impl ScanSelection {
         wanted.representatives.range(representatives).next().is_some()
     }
 
+    /// Returns true if not every series of the measurements is wanted.
+    #[must_use]
+    pub const fn chooses_series(&self) -> bool {
+        self.series.is_some()
+    }
+
+    /// Returns true if rows of a series are wanted. Its measurement must be wanted.
+    #[must_use]
+    pub fn wants_series(&self, series: SeriesId) -> bool {
+        self.series.as_ref().is_none_or(|wanted| wanted.ids.contains(&series))
+    }
+
     /// Returns true if a field is wanted.
     #[must_use]
     pub fn wants_field(&self, field: &Field) -> bool {
@@ -159,7 +174,7 @@ impl ScanSelection {
         let mut start = 0;
         for of_series in series.chunk_by(|a, b| a == b) {
             let end = start + of_series.len();
-            if self.series.as_ref().is_none_or(|wanted| wanted.ids.contains(&of_series[0])) {
+            if self.wants_series(of_series[0]) {
                 self.add_times(&times_ns[start..end], start, &mut rows);
             }
             start = end;

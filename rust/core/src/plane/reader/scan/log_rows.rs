@@ -1,5 +1,6 @@
 //! Sorts the log of a snapshot into the days of a stream.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::plane::sealed::SealedStore;
 use crate::query::scan::ScanSelection;
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::{
-    Representatives, RowSpan, SegmentWriter, partitioned, sorted_by_rank,
+    Representatives, RowSpan, SegmentWriter, filtered, partitioned, sorted_by_rank,
 };
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, into_visible};
@@ -70,7 +71,15 @@ impl<'r> LogRows<'r> {
             let series = table.series.first().and_then(|series| names.catalog.series(*series));
             series.is_some_and(|series| selection.wants_measurement(series.measurement))
         };
-        let mut add = |table: Table| {
+        let mut add = |table: Cow<'_, Table>| {
+            let table = if selection.chooses_series() {
+                filtered(&table, |row| selection.wants_series(table.series[row])).into_owned()
+            } else {
+                table.into_owned()
+            };
+            if table.row_count() == 0 {
+                return Ok(());
+            }
             if weight >= SCAN_ROUND_VALUES_MAX {
                 weight = 0;
                 self.write(&std::mem::take(&mut round))?;
@@ -83,13 +92,13 @@ impl<'r> LogRows<'r> {
             let hiding = snapshot.manifest.hiding(&Origin::Log(sequence));
             for table in decode_block(plain)?.tables.into_iter().filter(is_wanted) {
                 let table = into_visible(table, &hiding, &reader.registry.names().catalog);
-                add(table)?;
+                add(Cow::Owned(table))?;
             }
             Ok(())
         })?;
         for table in snapshot.recent_tables() {
             if is_wanted(table) {
-                add(table.clone())?;
+                add(Cow::Borrowed(table))?;
             }
         }
         for (day, tables) in partitioned(&round, self.representatives)? {

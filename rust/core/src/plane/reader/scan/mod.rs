@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use self::day::Day;
 use self::log_rows::{LogRows, OwnSegments};
-use self::source::{RowSource, wanted_blocks};
+use self::source::{RowSource, block_bytes, wanted_blocks};
 use super::Reader;
 use crate::codec::BlockReader;
 use crate::model::batch::Table;
@@ -33,9 +33,7 @@ use crate::plane::registry::NamesRegistry;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::{PendingRows, ScanBatch, ScanRequest, ScanSchema, ScanSelection};
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{
-    Merge, Representatives, SegmentPart, SortedTables, sorted, split_by_day,
-};
+use crate::storage::segment::{Merge, Representatives, SortedTables, sorted, split_by_day};
 use crate::storage::store::SegmentsLock;
 use crate::storage::tombstone::Origin;
 
@@ -121,14 +119,12 @@ impl Reader {
             if unseen.is_empty() {
                 break;
             }
-            let segment = self.sealed.open_segment(entry)?;
-            let blocks = wanted_blocks(&segment, selection, &self.registry.names().catalog)?;
-            for index in blocks {
+            let open = self.open_segment(entry)?;
+            for index in wanted_blocks(&open, selection) {
                 if unseen.is_empty() {
                     break;
                 }
-                self.sealed.store.check_open()?;
-                let plain = segment.read(&*self.sealed.store, SegmentPart::Block(index))?;
+                let plain = block_bytes(&self.sealed, &open, index, selection.chooses_series())?;
                 let block = BlockReader::open(&plain)?;
                 let columns = block.tables().iter().flat_map(|table| &table.columns);
                 columns.for_each(|column| see(column.field, &mut unseen));
@@ -227,13 +223,13 @@ impl RowStream {
     }
 
     fn open_segment(&self, entry: &SegmentEntry) -> Result<RowSource> {
-        let segment = self.sealed.open_segment(entry)?;
-        let catalog = &self.registry.names().catalog;
-        let blocks = wanted_blocks(&segment, &self.selection, catalog)?.into_iter();
+        let open = self.sealed.segment(entry, &self.registry.names().catalog)?;
+        let blocks = wanted_blocks(&open, &self.selection).into_iter();
         let (sealed, schema) = (Arc::clone(&self.sealed), Arc::clone(&self.schema));
         let registry = Arc::clone(&self.registry);
         let hiding = self.manifest.hiding(&Origin::Segment(entry.id));
         let hiding = hiding.into_iter().cloned().collect();
-        Ok(RowSource::Segment { sealed, schema, registry, segment, blocks, hiding })
+        let chooses_series = self.selection.chooses_series();
+        Ok(RowSource::Segment { sealed, schema, registry, open, chooses_series, blocks, hiding })
     }
 }

@@ -4,32 +4,38 @@ use std::sync::Arc;
 
 use crate::codec::{BlockReader, TableReader};
 use crate::model::batch::Table;
-use crate::model::catalog::Catalog;
-use crate::model::error::{Error, Result};
+use crate::model::error::Result;
+use crate::plane::caches::open_segments::OpenSegment;
 use crate::plane::registry::NamesRegistry;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::{ScanSchema, ScanSelection};
-use crate::storage::segment::{Segment, SegmentPart, SortedTables};
+use crate::storage::segment::{SegmentPart, SortedTables};
 use crate::storage::tombstone::{Tombstone, into_visible};
 
 /// Returns the blocks that may have wanted rows.
-pub(super) fn wanted_blocks(
-    segment: &Segment,
-    selection: &ScanSelection,
-    catalog: &Catalog,
-) -> Result<Vec<usize>> {
-    let mut wanted = Vec::new();
-    for (index, block) in segment.blocks().iter().enumerate() {
-        let series = catalog.series(block.first.0);
-        let series = series.ok_or(Error::Corrupt { what: "a series without a name" })?;
-        if block.overlaps(selection.times_ns())
-            && selection.wants_measurement(series.measurement)
+pub(super) fn wanted_blocks(open: &OpenSegment, selection: &ScanSelection) -> Vec<usize> {
+    let blocks = open.blocks(None, selection.times_ns());
+    let wanted = blocks.filter(|(index, block)| {
+        selection.wants_measurement(open.measurements[*index])
             && selection.wants_representative_in(block.first.0..=block.last.0)
-        {
-            wanted.push(index);
-        }
+    });
+    wanted.map(|(index, _)| index).collect()
+}
+
+/// Returns a block without its seal. A scan of chosen series keeps the block for later reads, as
+/// reads of series do. A scan of all rows would drive their blocks out of the cache.
+pub(super) fn block_bytes(
+    sealed: &SealedStore,
+    open: &OpenSegment,
+    index: usize,
+    chooses_series: bool,
+) -> Result<Arc<Vec<u8>>> {
+    let part = SegmentPart::Block(index);
+    if chooses_series {
+        return sealed.part(open, part);
     }
-    Ok(wanted)
+    sealed.store.check_open()?;
+    open.segment.read(&*sealed.store, part).map(Arc::new)
 }
 
 /// Sorted rows of one origin.
@@ -38,7 +44,8 @@ pub(super) enum RowSource {
         sealed: Arc<SealedStore>,
         schema: Arc<ScanSchema>,
         registry: Arc<NamesRegistry>,
-        segment: Segment,
+        open: Arc<OpenSegment>,
+        chooses_series: bool,
         blocks: std::vec::IntoIter<usize>,
         /// Tombstones that hide rows of the segment.
         hiding: Vec<Tombstone>,
@@ -51,11 +58,10 @@ impl SortedTables for RowSource {
     fn next_table(&mut self) -> Result<Option<Table>> {
         match self {
             Self::Tables(tables) => Ok(tables.next()),
-            Self::Segment { sealed, schema, registry, segment, blocks, hiding } => {
+            Self::Segment { sealed, schema, registry, open, chooses_series, blocks, hiding } => {
                 let hiding: Vec<&Tombstone> = hiding.iter().collect();
                 for index in blocks {
-                    sealed.store.check_open()?;
-                    let plain = segment.read(&*sealed.store, SegmentPart::Block(index))?;
+                    let plain = block_bytes(sealed, open, index, *chooses_series)?;
                     let table = wanted_columns(&BlockReader::open(&plain)?.table(0)?, schema)?;
                     if hiding.is_empty() {
                         return Ok(Some(table));
