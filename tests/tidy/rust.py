@@ -79,6 +79,12 @@ def item_end(text: str, start: int) -> int:
     return len(text)
 
 
+@cache
+def _declared(path: Path) -> list[str]:
+    """Names of the modules that a file declares, in its order."""
+    return _MOD.findall(code(path))
+
+
 class Crate:
     """The modules of one crate and what they use."""
 
@@ -95,7 +101,7 @@ class Crate:
 
     def children(self, module: Module) -> list[str]:
         """Modules declared in a module's file, in its order, less those for tests."""
-        return _MOD.findall(code(self.files[module]))
+        return _declared(self.files[module])
 
     def _live(self) -> set[Module]:
         """Modules that are compiled when nothing is tested."""
