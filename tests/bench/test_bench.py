@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -62,6 +63,24 @@ def test_a_database_that_keeps_its_word_is_right_and_loses_nothing(name, tmp_pat
     assert found["kill"]["torn_batches"] == 0
     assert found["kill"]["acknowledged_rows"] >= 100
     assert found["synced"]["verdict"].partition(":")[0] in {"yes", "unknown"}
+
+
+# Programs that a machine may have, with the options of their drivers.
+PROGRAMS = {
+    "prometheus": {"bin": shutil.which("prometheus")},
+    "victoriametrics": {"bin": shutil.which("victoria-metrics")},
+    "questdb": {"jar": os.environ.get("QUESTDB_JAR")},
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_another_server_answers_with_the_rows_that_were_written(name, tmp_path):
+    if None in PROGRAMS[name].values():
+        pytest.skip("its program is not here")
+    found = measure(driver(name, tmp_path / name, PROGRAMS[name]), SMALL, print)
+    assert found["answers"]["compared"] == 2_000
+    assert sum(found["answers"].values()) == 2_000
+    assert found["kill"]["acknowledged_rows"] >= 100
 
 
 @pytest.mark.parametrize(
@@ -253,7 +272,12 @@ def test_a_page_holds_whatever_a_fault_says():
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("oracle", "oracle is no driver"), ("lines", "lines needs"), ("sqlite:x", "key=value")],
+    [
+        ("oracle", "oracle is no driver"),
+        ("lines", "lines needs"),
+        ("questdb", "questdb needs"),
+        ("sqlite:x", "key=value"),
+    ],
 )
 def test_a_database_that_is_none_is_one_line(given, said, capsys):
     assert run(["bench", given]) == 1
@@ -274,7 +298,7 @@ def test_a_database_is_killed_by_a_program_with_many_files():
 
 
 def test_every_driver_is_there(tmp_path):
-    options = {"lines": {"url": "http://127.0.0.1:1/write"}}
+    options = {"lines": {"url": "http://127.0.0.1:1/write"}, "questdb": {"jar": "questdb.jar"}}
     for name in DRIVERS:
         assert driver(name, tmp_path / name, options.get(name, {})).about
     with pytest.raises(OperatorError):

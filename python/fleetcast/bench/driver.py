@@ -31,8 +31,8 @@ class Writer(Protocol):
         """Ends the connection."""
 
 
-class Session(Writer, Protocol):
-    """One connection to write and to read."""
+class Reader(Protocol):
+    """One connection to read."""
 
     def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
         """Returns time and fields of the newest row of every entity with a row in the last week.
@@ -44,6 +44,13 @@ class Session(Writer, Protocol):
         self, measurement: str, entities: Sequence[str], start_ns: int, end_ns: int
     ) -> Samples:
         """Returns the rows of some entities from `start_ns` to before `end_ns`."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class Session(Writer, Reader, Protocol):
+    """One connection to write and to read."""
 
 
 class Driver(ABC):

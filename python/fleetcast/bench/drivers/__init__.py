@@ -27,6 +27,9 @@ DRIVERS = {
     "duckdb": "duck:DuckDb",
     "postgresql": "postgresql:PostgreSql",
     "timescaledb": "postgresql:TimescaleDb",
+    "prometheus": "prometheus:Prometheus",
+    "questdb": "questdb:QuestDb",
+    "victoriametrics": "victoriametrics:VictoriaMetrics",
     "lines": "line_protocol:LineProtocol",
 }
 

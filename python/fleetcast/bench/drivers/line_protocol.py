@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from urllib.parse import SplitResult
 
+    from fleetcast.bench.driver import Session
     from fleetcast.bench.rows import SentRow
 
 _GOOD = {200, 202, 204}
@@ -65,7 +66,7 @@ class LineProtocol(ProgramDriver):
         with socket.socket() as wire:
             return wire.connect_ex((self._url.hostname or "", self._url.port or 80)) == 0
 
-    def connect(self) -> LineSession:
+    def connect(self) -> Session:
         headers = {}
         if "token" in self.options:
             headers["Authorization"] = f"Token {self.options['token']}"
