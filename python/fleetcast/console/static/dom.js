@@ -77,10 +77,14 @@ export function pairs(entries, title = null) {
       el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown)))));
 }
 
-/** A table with the titles of its columns; the first column names the rows. */
+/**
+ * A table with the titles of its columns; the first column names the rows. A title has numbers below
+ * it, or is a pair of the title and its class.
+ */
 export function plain(caption, heads, rows) {
+  const pairs = heads.map((head, at) => (Array.isArray(head) ? head : [head, at ? "number" : null]));
   return el("table", { class: "plain" }, el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, ...heads.map((head, at) => el("th", { scope: "col", class: at ? "number" : null }, head)))),
+    el("thead", {}, el("tr", {}, ...pairs.map(([head, kind]) => el("th", { scope: "col", class: kind }, head)))),
     el("tbody", {}, ...rows));
 }
 

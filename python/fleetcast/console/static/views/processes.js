@@ -1,7 +1,7 @@
 // Processes of the service, and its readiness.
 
 import { ask } from "../api.js";
-import { el, figures, movable } from "../dom.js";
+import { el, figures, movable, plain } from "../dom.js";
 import { bytes, count, figure, span } from "../format.js";
 
 const GAUGES = {
@@ -48,11 +48,8 @@ export const processes = {
   begin() {
     const sums = el("div");
     const checks = el("ul", { class: "checks" });
-    const body = el("tbody");
-    const heads = ["Process", "PID", "Memory", "Descriptors", "Threads", "CPU time", "Age"];
-    const table = el("table", { class: "plain" }, el("caption", {}, "Processes of the service"),
-      el("thead", {}, el("tr", {}, ...heads.map((title, at) =>
-        el("th", { scope: "col", class: [at && "number", [1, 3, 4].includes(at) && "wide"].filter(Boolean).join(" ") || null }, title)))), body);
+    const heads = ["Process", ["PID", "number wide"], "Memory", ["Descriptors", "number wide"], ["Threads", "number wide"], "CPU time", "Age"];
+    const table = plain("Processes of the service", heads, []);
     async function refresh(signal) {
       const answer = await ask("processes", {}, { signal });
       const memory = answer.processes.reduce((sum, of) => sum + of.memory_bytes, 0);
@@ -63,7 +60,7 @@ export const processes = {
         ["Waiting for a flush", bytes(answer.gauges.ingest_buffer_bytes)],
       ]));
       checks.replaceChildren(...Object.entries(answer.checks).map(check));
-      body.replaceChildren(...tree(answer.processes));
+      table.tBodies[0].replaceChildren(...tree(answer.processes));
     }
     const node = el("div", { class: "view" }, sums, el("h2", {}, "Checks of /readyz"), checks,
       movable("Processes", table));

@@ -32,10 +32,8 @@ function keysOf({ keys, keys_count: total, rest }) {
     ...numbers(of.quarter, of.total)));
   if (rest) rows.push(el("tr", {}, el("th", { scope: "row" }, "Other keys"), el("td"), el("td"), el("td", { class: "wide" }), ...numbers(rest.quarter, rest.total)));
   if (!rows.length) return [el("p", { class: "help" }, "No request with a valid key was refused.")];
-  const heads = [["Tenant"], ["Key", "name"], ["Code", "name"], ["May", "name wide"], ["15 min", "number"], ["Since the start", "number"]];
-  return [movable("Refusals by key", el("table", { class: "plain" }, el("caption", {}, title),
-    el("thead", {}, el("tr", {}, ...heads.map(([head, kind]) => el("th", { scope: "col", class: kind ?? null }, head)))),
-    el("tbody", {}, ...rows)))];
+  const heads = ["Tenant", ["Key", "name"], ["Code", "name"], ["May", "name wide"], "15 min", "Since the start"];
+  return [movable("Refusals by key", plain(title, heads, rows))];
 }
 
 function rejectedOf(rows) {
@@ -49,13 +47,9 @@ export const refusals = {
   title: "Refusals",
   seconds: 10,
   begin() {
-    const body = el("tbody");
     const short = el("p", { class: "help" });
-    const titles = [["Code"], ["Surface", "wide"], ["Status", "wide"], ["1 min", "number"],
-      ["15 min", "number"], ["Since the start", "number"]];
-    const table = el("table", { class: "plain" }, el("caption", {}, "Requests refused, by code"),
-      el("thead", {}, el("tr", {}, ...titles.map(([title, kind]) => el("th", { scope: "col", class: kind ?? null }, title)),
-        el("th", { scope: "col", class: "wide" }, "Course of 15 min"))), body);
+    const table = plain("Requests refused, by code", ["Code", ["Surface", "wide"], ["Status", "wide"], "1 min", "15 min",
+      "Since the start", ["Course of 15 min", "wide"]], []);
     const why = el("div");
     const rejected = el("div");
     const keys = el("div");
@@ -76,7 +70,7 @@ export const refusals = {
       short.textContent = seconds < 890 ? `The service counts since ${span(seconds)}.` : "";
       const rows = answer.codes.sort((a, b) => b.quarter - a.quarter || b.total - a.total);
       why.replaceChildren(pairs([...new Map(rows.map((of) => [of.code, of.reason]))], "Why"));
-      body.replaceChildren(...rows.map((of) => el("tr", {},
+      table.tBodies[0].replaceChildren(...rows.map((of) => el("tr", {},
         el("th", { scope: "row", class: "name" }, of.code), el("td", { class: "wide" }, of.surface),
         el("td", { class: "wide" }, String(of.status ?? "–")),
         ...numbers(of.minute, of.quarter, of.total),

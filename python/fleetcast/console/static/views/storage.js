@@ -1,12 +1,12 @@
 // Storage: the log and the segments of each tenant, and the done and due work of compaction.
 
 import { ask, ofTenant } from "../api.js";
-import { el, figures, labelled, notice, pairs, searchBox } from "../dom.js";
+import { el, notice, pairs } from "../dom.js";
 import { age, bytes, count, moment, span } from "../format.js";
-import { Table } from "../table.js";
+import { named, tenantTable } from "../tenanttable.js";
 
 const COLUMNS = [
-  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => named(row) },
+  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => named(row, failing(row)) },
   { title: "Log", sort: "log", number: true, cell: (row) => bytes(row.log) },
   { title: "Segments", sort: "segments", number: true, cell: (row) => bytes(row.segments) },
   { title: "Files", number: true, wide: true, cell: (row) => count(row.segment_count) },
@@ -19,11 +19,6 @@ const COLUMNS = [
 
 const failing = (row) =>
   (row.failing_since ? el("span", { class: "tag bad" }, `fails, ${age(row.failing_since)}`) : null);
-
-function named(row) {
-  const mark = failing(row);
-  return mark ? el("span", {}, row.tenant, el("span", { class: "narrow" }, " ", mark)) : row.tenant;
-}
 
 function detail(row, due) {
   const lines = {
@@ -42,29 +37,22 @@ function detail(row, due) {
 export const storage = {
   title: "Storage",
   seconds: 10,
-  begin({ parameters, go }) {
-    let search = parameters.search ?? "";
-    const sums = el("div");
+  begin(place) {
     const side = el("div", { class: "side" });
-    const table = new Table({
+    return tenantTable("storage", place, {
       label: "Stores of tenants",
       columns: COLUMNS,
       sort: "-bytes",
-      empty: () => notice(search ? "No tenant has this in its name." : "There is no store yet."),
-      load: async (first, limit, sort, signal) => {
-        const page = await ask("storage", { search, sort, first, limit }, { signal });
-        const { compaction } = page;
-        sums.replaceChildren(figures([
-          ["Log", bytes(page.sums.log)],
-          ["Segments", bytes(page.sums.segments)],
-          ["On disk", bytes(page.sums.bytes)],
-          ["Written by compaction", bytes(compaction.written_bytes)],
-          ["Compactions failed", count(compaction.failed), compaction.failed ? "bad" : null],
-          ["Stores whose upkeep fails", count(compaction.failing), compaction.failing ? "bad" : null],
-          ["Last upkeep", compaction.progress_at ? age(compaction.progress_at) : "–"],
-        ]));
-        return page;
-      },
+      empty: (search) => notice(search ? "No tenant has this in its name." : "There is no store yet."),
+      totals: ({ sums, compaction }) => [
+        ["Log", bytes(sums.log)],
+        ["Segments", bytes(sums.segments)],
+        ["On disk", bytes(sums.bytes)],
+        ["Written by compaction", bytes(compaction.written_bytes)],
+        ["Compactions failed", count(compaction.failed), compaction.failed ? "bad" : null],
+        ["Stores whose upkeep fails", count(compaction.failing), compaction.failing ? "bad" : null],
+        ["Last upkeep", compaction.progress_at ? age(compaction.progress_at) : "–"],
+      ],
       open: async (row) => {
         try {
           side.replaceChildren(detail(row, await ask(ofTenant(row.tenant, "upcoming"))));
@@ -72,15 +60,6 @@ export const storage = {
           side.replaceChildren(notice("This store cannot be looked at.", error.message, "error"));
         }
       },
-    });
-    table.failed = go.failed;
-    const box = searchBox(search, "part of a name", (text) => {
-      search = text;
-      go.note({ search });
-      table.reset();
-    });
-    const node = el("div", { class: "view" }, sums, el("div", { class: "filters" }, labelled("Search", box)),
-      el("div", { class: "split" }, table.node, side));
-    return { node, refresh: (signal) => table.refresh(signal), end: () => table.end() };
+    }, side);
   },
 };
