@@ -7,6 +7,7 @@ with `$`, except `$ref`, are filled in here:
     "$responses"   answers that every operation may give, or every operation that needs a key
     "$headers"     headers of a response, in addition to the common headers and the headers of its
                    error codes
+    "$members"     members of an object; those whose names end in `?` may be absent
     "$body"        content in JSON: a schema, or a list of possible schemas
     "$codes"       the body of an error: one of these codes, and its other members;
                    `surface/error_codes.py` says which headers and which delay a code has
@@ -99,19 +100,26 @@ def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(part, dict):
         return part
     whole = {name: _filled(value, values) for name, value in part.items()}
+    if "$members" in whole:
+        return _object(whole.pop("$members"), whole)
     return _error(whole.pop("$codes"), whole) if "$codes" in whole else whole
+
+
+def _object(members: Object, rest: Object) -> Object:
+    return {
+        "type": "object",
+        "required": [name for name in members if not name.endswith("?")],
+        "properties": {name.removesuffix("?"): member for name, member in members.items()},
+        **rest,
+    }
 
 
 def _error(codes: list[str], members: Object) -> Object:
     code = {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
     if ERROR_CODES[codes[0]].http == HTTPStatus.SERVICE_UNAVAILABLE:
         members["retry_after_seconds"] = {"type": "integer", "minimum": 1}
-    return {
-        "type": "object",
-        "required": ["error", *members],
-        "properties": {"error": {"type": "string", **code}, **members},
-        "additionalProperties": False,
-    }
+    whole = {"error": {"type": "string", **code}, **members}
+    return _object(whole, {"additionalProperties": False})
 
 
 def _complete(operation: Object, common: Object) -> None:
