@@ -7,12 +7,13 @@ import sys
 
 import pytest
 
+from fleetcast.engine import Plane, encode_records
+from fleetcast.log_lines import Served
 from fleetcast.metrics import (
     KEYED_REST,
     REFUSED,
     AccountRequests,
     Counters,
-    Requests,
     Shared,
     Totals,
     Writes,
@@ -21,6 +22,7 @@ from fleetcast.metrics import (
     make_shared_memory,
 )
 from fleetcast.metrics.shared import KEYED_MAX, ROW_SLOTS
+from fleetcast.surface.accounting import Accounting
 
 CHILD = """
 import sys
@@ -31,6 +33,12 @@ counters.add(counters.gauge("held"), 1)
 print(*counters.shared.own, flush=True)
 sys.stdin.read()
 """
+
+
+def served(status, error=None, tenant=None, key_id=None):
+    return Served(
+        "id", "POST", "/telemetry", status, error, tenant, key_id, "::1", 0.001, 0, 0, "http"
+    )
 
 
 class Child:
@@ -105,14 +113,11 @@ def test_what_finds_no_room_in_any_row_is_counted_as_lost():
 
 def test_refusals_of_more_keys_than_there_is_room_for_count_together(descriptor):
     """Also in the next process, which takes over the names of the process before."""
-    refused = {"code": "insufficient_scope", "account_id": "a"}
     for _ in range(2):
         memory = os.dup(descriptor)  # closing it releases the rows, as the end of a process does
-        surface = Requests(Counters(Shared(memory)), "http")
+        surface = Accounting("http", Counters(Shared(memory)), lambda _: None)
         for number in range(KEYED_MAX + 5):
-            surface.ended(
-                "POST", "/telemetry", 403, 0.001, **refused, refused_key=("t", f"k{number}")
-            )
+            surface.count(served(403, "insufficient_scope", "t", f"k{number}"), "a")
         os.close(memory)
     totals = Totals(Shared(descriptor)).all()
     keyed = {name: count for name, count in totals.items() if name.startswith(REFUSED)}
@@ -127,13 +132,14 @@ def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
     tenants = 4_100
     counters, shared = Counters(Shared(descriptor)), Shared(descriptor)
     reader = Totals(shared)
-    surface, writes = Requests(counters, "http"), Writes(counters, "http")
+    surface, writes = Accounting("http", counters, lambda _: None), Writes(counters, "http")
+    records = [{"measurement": "link", "time": "2026-01-01", "fields": {"x": 1}}] * 3
+    result = Plane.in_memory("acme").write_json(encode_records(records))
     for number in range(tenants):
         for _ in range(2):
-            surface.began()
-            surface.left()
-            surface.ended("POST", "/telemetry", 202, 0.001, account_id=f"a{number}")
-        writes.stored(f"t{number}", accepted=3, rejected=0, clamped=0, commit_seconds=0.001)
+            surface.begin()
+            surface.end(served(202), f"a{number}")
+        writes.stored(f"t{number}", result)
     requests = AccountRequests(shared)
     assert requests.all() == {f"a{number}": 2 for number in range(tenants)}
     assert requests.of(f"a{tenants - 1}") == 2

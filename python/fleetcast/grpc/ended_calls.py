@@ -73,6 +73,7 @@ class EndedCalls:
                 process="grpc",
             ),
             account,
+            is_over_share=event.is_over_share,
         )
         self._tell(event, tenant)
 
@@ -91,5 +92,3 @@ class EndedCalls:
             )
         if event.bound is not None and tenant is not None:
             self._writes.tenant_full(tenant, event.bound)
-        if event.is_over_share:
-            self._accounting.over_share()

@@ -34,19 +34,8 @@ class Writing:
         except TenantFull as refusal:
             self._writes.tenant_full(state.identity.tenant.name, refusal.bound)
             raise
-        self._count(state, result)
-        return result
-
-    def _count(self, state: RequestState, result: WriteResult) -> None:
         tenant = state.identity.tenant.name
-        self._writes.stored(
-            tenant,
-            accepted=result.accepted_count,
-            rejected=len(result.rejected_indices),
-            clamped=result.clamped_count,
-            commit_seconds=result.commit_seconds,
-        )
-        no_entity, other = result.no_entity_count, result.other_measurement_count
-        if no_entity or other:
-            self._writes.unreadable(tenant, no_entity=no_entity, other_measurement=other)
+        self._writes.stored(tenant, result)
+        if result.no_entity_count or result.other_measurement_count:
             note_unreadable(tenant, state.identity.key.key_id, self._process, result)
+        return result

@@ -13,6 +13,7 @@ from fleetcast.metrics.totals import Totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fleetcast.engine import WriteResult
     from fleetcast.metrics.shared import Shared
 
 _USAGE = "usage "  # no metric: the name of a metric has no space
@@ -87,42 +88,9 @@ class Requests:
         name = f"{self._prefix}_request_seconds"
         self._durations = cache(lambda route: Histogram(counters, name, route=route))
 
-    def began(self) -> None:
-        """Notes that a request is being answered from now on."""
-        self._counters.add(self.in_flight)
-
-    def left(self) -> None:
-        """Notes that a request is no longer under way: it has its answer or lost its connection."""
-        self._counters.add(self.in_flight, -1)
-
-    def ended(
-        self,
-        method: str,
-        route: str,
-        status: object,
-        seconds: float,
-        *,
-        code: str | None = None,
-        account_id: str | None = None,
-        refused_key: tuple[str, str] | None = None,
-    ) -> None:
-        """Notes that a request has its answer; `code` is the error code, if the answer is an error.
-
-        The request counts for the usage of `account_id`, if it came with a valid key, and an error
-        for `refused_key`, which is the name of the tenant and the id of the key.
-        """
-        counts = self._counts(method, route, status, account_id, code, refused_key)
-        changes = [*((index, 1) for index in counts), *self._durations(route).changes(seconds)]
-        self._counters.add_all(changes)
-
-    def refused(self, method: str, route: str, status: object, code: str) -> None:
-        """Notes a refusal before there was a request. It took no time and never was in flight."""
-        total = self._total(method, route, status)
-        self._counters.add_all(((total, 1), (self._refused(code), 1)))
-
-    def over_share(self) -> None:
-        """Notes a refusal because a tenant, or an address, held its share already."""
-        self._counters.add(self._counters.counter(self._over_share))
+    def refusal(self, method: str, route: str, status: object, code: str) -> tuple[int, int]:
+        """Indexes of a refusal before there was a request, which took no time."""
+        return self._total(method, route, status), self._refused(code)
 
     def indexes(
         self,
@@ -134,21 +102,11 @@ class Requests:
         refused_key: tuple[str, str] | None,
         is_over_share: bool,  # noqa: FBT001 - the engine passes it by place
     ) -> RequestIndexes:
-        """Indexes for a caller that counts requests itself, as `began`, `left` and `ended` do."""
-        counts = self._counts(method, route, status, account_id, code, refused_key)
-        if is_over_share:
-            counts.append(self._counters.counter(self._over_share))
-        return RequestIndexes(self.in_flight, counts, self._durations(route))
+        """Indexes of a request that has its answer; `code` is the error code of an error.
 
-    def _counts(
-        self,
-        method: str,
-        route: str,
-        status: object,
-        account_id: str | None,
-        code: str | None,
-        refused_key: tuple[str, str] | None,
-    ) -> list[int]:
+        The request counts for the usage of `account_id`, if it came with a valid key, and an error
+        for `refused_key`, which is the name of the tenant and the id of the key.
+        """
         counts = [self._total(method, route, status)]
         if account_id is not None:
             counts.append(self._counters.counter(_USAGE + account_id))
@@ -156,7 +114,9 @@ class Requests:
             counts.append(self._refused(code))
             if refused_key is not None:
                 counts += self._refused_key(code, *refused_key)
-        return counts
+        if is_over_share:
+            counts.append(self._counters.counter(self._over_share))
+        return RequestIndexes(self.in_flight, counts, self._durations(route))
 
     def _refused_key(self, code: str, tenant: str, key_id: str) -> tuple[int, int]:
         name = label("fleetcast_tenant_refused_total", tenant=tenant, code=code)
@@ -184,26 +144,18 @@ class Writes:
         self._commit = Histogram(counters, "fleetcast_commit_seconds")
         self._indexes: dict[str, WriteIndexes] = {}
 
-    def stored(
-        self, tenant: str, *, accepted: int, rejected: int, clamped: int, commit_seconds: float
-    ) -> None:
+    def stored(self, tenant: str, result: WriteResult) -> None:
         """Notes that a batch was committed."""
-        indexes = self.indexes(tenant)
-        self._counters.add_all(
-            (
-                (indexes.accepted, accepted),
-                (indexes.rejected, rejected),
-                (indexes.clamped, clamped),
-                *indexes.commit_seconds.changes(commit_seconds),
-            )
+        *indexes, commit = self.indexes(tenant)
+        counts = (
+            result.accepted_count,
+            len(result.rejected_indices),
+            result.clamped_count,
+            result.no_entity_count,
+            result.other_measurement_count,
         )
-
-    def unreadable(self, tenant: str, *, no_entity: int, other_measurement: int) -> None:
-        """Notes that some records of a committed batch appear in no read."""
-        indexes = self.indexes(tenant)
-        self._counters.add_all(
-            ((indexes.no_entity, no_entity), (indexes.other_measurement, other_measurement))
-        )
+        durations = commit.changes(result.commit_seconds)
+        self._counters.add_all([*zip(indexes, counts, strict=True), *durations])
 
     def indexes(self, tenant: str) -> WriteIndexes:
         """Indexes for a caller that counts batches itself, as `stored` does."""
