@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fleetcast.accounts.store import ControlStore
 
 
-class Audit(Protocol):
-    """Notes a change in the audit log."""
-
-    def __call__(self, event: str, **details: object) -> None:
-        """Callers never pass the text of a key."""
+Audit = Callable[..., None]
+"""Notes a change in the audit log: an event, and details by name, never the text of a key."""
 
 
 def unaudited(event: str, **details: object) -> None:

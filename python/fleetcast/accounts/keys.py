@@ -47,19 +47,12 @@ class Keys(AuditedRecords):
         self.add(issued)
         return issued
 
-    def prepare(
-        self,
-        tenant: str,
-        *,
-        scopes: Sequence[str],
-        environment: str,
-        name: str = "",
-        lifetime_seconds: int | None = None,
-    ) -> IssuedKey:
+    def prepare(self, tenant: str, **request: Unpack[KeyRequest]) -> IssuedKey:
         """Makes a key that is valid once `add` has stored it.
 
         Raises `OperatorError`, `ControlStoreUnavailable`.
         """
+        environment, lifetime_seconds = request["environment"], request.get("lifetime_seconds")
         problem = environment_problem(environment)
         if problem:
             message = f"environment {environment!r} {problem}"
@@ -69,8 +62,8 @@ class Keys(AuditedRecords):
         record = ApiKey(
             key_id=text.id,
             tenant=tenant,
-            name=name,
-            scopes=checked_scopes(scopes),
+            name=request.get("name", ""),
+            scopes=checked_scopes(request["scopes"]),
             environment=environment,
             created_at=now,
             expires_at=None if lifetime_seconds is None else now + lifetime_seconds,

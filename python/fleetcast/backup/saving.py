@@ -46,14 +46,14 @@ _PATIENCE_SECONDS = 600.0
 _RETRY_SECONDS = 0.05
 
 
-@dataclass
+@dataclass(frozen=True)
 class Summary:
     """Result of a backup. `failed` says by tenant why a plane could not be saved."""
 
     listing: Listing
-    bytes_written: int = 0
-    bytes_linked: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
+    bytes_written: int
+    bytes_linked: int
+    failed: dict[str, str]
 
 
 def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> Summary:
@@ -80,29 +80,25 @@ def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> 
                 _remove_unlisted(folder)
 
 
+@dataclass
 class _Saving:
     """One backup under way."""
 
-    def __init__(
-        self,
-        directory: DataDirectory,
-        installation: Installation,
-        folder: Path,
-        before: Listing | None,
-        master_key: bytes,
-    ) -> None:
-        self._directory = directory
-        self._installation = installation
-        self._folder = folder
-        self._before = before
-        self._master_key = master_key
-        self._number = 1 if before is None else before.number + 1
-        self._written = 0
-        self._linked = 0
-        self._failed: dict[str, str] = {}
+    directory: DataDirectory
+    installation: Installation
+    folder: Path
+    before: Listing | None
+    master_key: bytes = field(repr=False)
+    written: int = 0
+    linked: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        return 1 if self.before is None else self.before.number + 1
 
     def run(self) -> Summary:
-        with self._installation.store.read() as view:
+        with self.installation.store.read() as view:
             keys, usages = keys_by_tenant(view), UsageRecord.all(view)
             accounts = [
                 (tenant, keys.get(tenant.name, []), usages.get(tenant.account_id))
@@ -111,23 +107,21 @@ class _Saving:
         own = {path: self._own_file(path) for path in OWN_FILES}
         tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
         listing = Listing(
-            number=self._number,
+            number=self.number,
             created_at=datetime.now(UTC).isoformat(),
             version=VERSION,
-            master_key_check=master_key_check(self._master_key),
+            master_key_check=master_key_check(self.master_key),
             sealed_pepper=self._sealed_pepper(),
             installation={path: file for path, file in own.items() if file is not None},
             tenants=tenants,
         )
         for name in ("planes", _OWN):
-            sync_folder(self._folder / name)
-        self._written += listing.write(self._folder)
-        return Summary(listing, self._written, self._linked, self._failed)
+            sync_folder(self.folder / name)
+        self.written += listing.write(self.folder)
+        return Summary(listing, self.written, self.linked, self.failed)
 
     def _sealed_pepper(self) -> bytes:
-        return seal_secret(
-            self._master_key, KEY_PEPPER, self._installation.store.secret(KEY_PEPPER)
-        )
+        return seal_secret(self.master_key, KEY_PEPPER, self.installation.store.secret(KEY_PEPPER))
 
     def _tenant(
         self, tenant: Tenant, keys: list[ApiKey], usage: UsageRecord | None
@@ -139,29 +133,29 @@ class _Saving:
         except StoreFull:
             raise
         except StoreError as error:
-            with self._installation.store.read() as view:
+            with self.installation.store.read() as view:
                 now = Tenant.get(view, tenant.name)
             if now is None or now.account_id != tenant.account_id:
                 return None  # deleted in the meantime
-            self._failed[tenant.name] = str(error)
+            self.failed[tenant.name] = str(error)
             return known
         return SavedTenant(tenant, tuple(keys), usage, plane)
 
     def _known(self, tenant: Tenant) -> SavedTenant | None:
-        saved = () if self._before is None else self._before.tenants
+        saved = () if self.before is None else self.before.tenants
         return next((one for one in saved if one.record.account_id == tenant.account_id), None)
 
     def _plane(self, tenant: Tenant, known: SavedTenant | None) -> SavedPlane:
-        folder = self._folder / "planes" / tenant.account_id
+        folder = self.folder / "planes" / tenant.account_id
         files = () if known is None else known.plane.files
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            done = self._installation.engine.save_plane(
-                tenant.account_id, folder, self._number, files
+            done = self.installation.engine.save_plane(
+                tenant.account_id, folder, self.number, files
             )
             if done is not None:
-                self._written += done.bytes_written
-                self._linked += done.bytes_linked
+                self.written += done.bytes_written
+                self.linked += done.bytes_linked
                 return done.plane
             if time.monotonic() >= until:
                 message = f"the compaction of {tenant.name} does not end"
@@ -171,21 +165,21 @@ class _Saving:
     def _own_file(self, path: str) -> SavedFile | None:
         """Saves a file of the installation, unless the previous backup has the same content."""
         try:
-            content = (self._directory.root / path).read_bytes()
+            content = (self.directory.root / path).read_bytes()
         except FileNotFoundError:
             return None
         digest = hashlib.sha256(content).digest()
-        known = None if self._before is None else self._before.installation.get(path)
+        known = None if self.before is None else self.before.installation.get(path)
         if known is not None and known.sha256 == digest:
             return known
-        name = f"{_OWN}/{self._number}/{path}"
-        new = self._folder / name
+        name = f"{_OWN}/{self.number}/{path}"
+        new = self.folder / name
         new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
         write_private(new, content)
         for folder in (new.parent, new.parent.parent):
             sync_folder(folder)
-        self._written += len(content)
+        self.written += len(content)
         return SavedFile(name, len(content), digest)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -139,10 +139,10 @@ def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
 
     Raises `OSError`.
     """
+    from fleetcast.transfer.mapping import ColumnOptions
     from fleetcast.transfer.opening import size_of
 
-    names = ["tenant", "form", "measurement", "tags", "tag_columns", "renames"]
-    names += ["time_column", "time_unit", "entity_column"]
+    names = ["tenant", "form", *(field.name for field in fields(ColumnOptions))]
     sizes = [[name, size_of(name)] for name in files]  # a missing file stops before any write
     request = {name: options[name] for name in names} | {"files": sizes}
     return cast("dict[str, Any]", json.loads(json.dumps(request)))
@@ -153,15 +153,9 @@ def _columns(options: dict[str, Any]) -> ColumnOptions:
     from fleetcast.transfer.mapping import ColumnOptions
 
     form, unit = options["form"], options["time_unit"]
-    columns = ColumnOptions(
-        time_column=options["time_column"],
-        time_unit=unit,
-        entity_column=options["entity_column"],
-        tag_columns=options["tag_columns"],
-        tags=dict(options["tags"]),
-        renames=dict(options["renames"]),
-        measurement=options["measurement"],
-    )
+    given = {field.name: options[field.name] for field in fields(ColumnOptions)}
+    pairs = {name: dict(options[name]) for name in ("tags", "renames")}
+    columns = ColumnOptions(**given | pairs)
     of_lines = ColumnOptions(time_unit=unit if form == "line-protocol" else None)
     if form in {"jsonl", "line-protocol"} and columns != of_lines:
         message = f"--format {form} has no columns: its records say what they are"

@@ -16,35 +16,14 @@ from fleetcast.security.core_files import leave_no_core
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# File below `cli` and name of each command. A file is loaded when its command is called, or when
-# all are listed. So no command waits for the libraries of another.
-_COMMANDS = {
-    "backup": ("backup", "backup"),
-    "bench": ("bench", "bench"),
-    "compact": ("compact", "compact"),
-    "completion": ("completion", "completion"),
-    "config": ("settings", "config"),
-    "delete": ("delete", "delete"),
-    "demo": ("demo.command", "demo"),
-    "describe": ("describe", "describe"),
-    "doctor": ("doctor", "doctor"),
-    "export": ("export", "export"),
-    "forecast": ("forecast", "forecast"),
-    "import": ("importing", "import_"),
-    "init": ("init", "init"),
-    "key": ("key", "key"),
-    "master-key": ("master_key", "master_key"),
-    "mqtt": ("mqtt", "mqtt"),
-    "operator": ("operator", "operator"),
-    "provision": ("provision", "provision"),
-    "restore": ("restore", "restore"),
-    "serve": ("serve", "serve"),
-    "stats": ("stats", "stats"),
-    "status": ("status", "status"),
-    "tenant": ("tenant", "tenant"),
-    "tls": ("tls", "tls"),
-    "verify": ("verify", "verify"),
-}
+_NAMES = (
+    *("backup", "bench", "compact", "completion", "config", "delete", "demo", "describe"),
+    *("doctor", "export", "forecast", "import", "init", "key", "master-key", "mqtt", "operator"),
+    *("provision", "restore", "serve", "stats", "status", "tenant", "tls", "verify"),
+)
+# Files below `cli` that have not the name of their command. A file is loaded when its command is
+# called, or when all are listed. So no command waits for the libraries of another.
+_FILES = {"config": "settings", "demo": "demo.command", "import_": "importing"}
 _INTERRUPTED = 130
 
 
@@ -53,16 +32,17 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Called by click."""
-        return list(_COMMANDS)
+        return list(_NAMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Called by click."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _NAMES:
             if cmd_name.isidentifier():  # a completion or an option may ask for other texts
-                raise click.exceptions.NoSuchCommand(cmd_name, possibilities=_COMMANDS, ctx=ctx)
+                raise click.exceptions.NoSuchCommand(cmd_name, possibilities=_NAMES, ctx=ctx)
             return None
-        file, command = _COMMANDS[cmd_name]
-        return cast("click.Command", getattr(import_module(f"fleetcast.cli.{file}"), command))
+        name = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        module = import_module(f"fleetcast.cli.{_FILES.get(name, name)}")
+        return cast("click.Command", getattr(module, name))
 
 
 @click.group(

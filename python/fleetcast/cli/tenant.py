@@ -27,7 +27,7 @@ from fleetcast.installation.rekeying import begin_turn
 from fleetcast.security.receipts import read_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from fleetcast.engine import Tenant
     from fleetcast.installation.opening import Installation
@@ -35,18 +35,14 @@ if TYPE_CHECKING:
 _OFF = "off"
 
 
-def _retention(text: str) -> int | str:
-    return text if text == _OFF else parse_duration(text)
+def _or_off(read: Callable[[str], int]) -> Callable[[str], int | str]:
+    return lambda text: text if text == _OFF else read(text)
 
 
-def _keep_hours(text: str) -> int | str:
-    return text if text == _OFF else parse_years(text)
-
-
-RETENTION = TextType("retention", _retention)
+RETENTION = TextType("retention", _or_off(parse_duration))
 """A duration, in seconds, or `off` to keep everything."""
 
-KEEP_HOURS = TextType("keep-hours", _keep_hours)
+KEEP_HOURS = TextType("keep-hours", _or_off(parse_years))
 """A duration, in seconds, or `off` to keep no hours."""
 
 

@@ -13,12 +13,11 @@ from fleetcast.client.checks import encode_checked
 from fleetcast.client.records import Record, split
 from fleetcast.client.results import RefusedBatch, Tally
 from fleetcast.client.spool import Spool, SpoolFull
-from fleetcast.client.transport import Channel, Outcome, Transport, Verdict
+from fleetcast.client.transport import Channel, Outcome, Verdict
 from fleetcast.engine import FIELDS_MAX, TAGS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MAX_SECONDS = 30.0
@@ -88,7 +87,7 @@ class GatewayWriter:
         authority: bytes | Path | None = None,
         spool: Path | str | None = None,
         options: Options | None = None,
-        transport: Transport | None = None,
+        transport: Channel | None = None,
     ) -> None:
         if "://" in target:
             message = f"{target!r} is not HOST:PORT of a gRPC listener, such as 127.0.0.1:8443"
@@ -120,12 +119,7 @@ class GatewayWriter:
     def __repr__(self) -> str:
         return f"GatewayWriter({self._target!r}, {self.tally})"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property

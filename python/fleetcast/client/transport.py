@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
 
 import grpc
 
@@ -65,16 +64,6 @@ class Outcome:
         if _UNTRUSTED in self.details:
             return "the server's certificate is not trusted: give its authority=, tls/ca.pem"
         return f"{self.status}: {self.details}"
-
-
-class Transport(Protocol):
-    """Sends batches; tests replace it."""
-
-    def send(self, request: bytes) -> Outcome:
-        """Sends one batch and waits for its outcome."""
-
-    def close(self) -> None:
-        """Ends the connection."""
 
 
 class Channel:

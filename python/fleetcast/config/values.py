@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,53 +27,31 @@ def read_word(text: str) -> object:
         return text
 
 
-def fit(value: object, kind: object) -> object:
+def fit(value: Any, kind: object) -> object:  # noqa: ANN401 - as the source has it
     """Returns the value in the type of its setting. Raises `Unfit`."""
-    reader = _READERS.get(kind)
-    assert reader is not None, f"no reader for settings of type {kind}"  # noqa: S101 - a mistake of ours
-    return reader(value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        message = "must be a string"
+    found = _KINDS.get(kind)
+    assert found is not None, f"no settings of type {kind}"  # noqa: S101 - a mistake of ours
+    fits, wanted = found
+    if not fits(value):
+        message = f"must be {wanted}"
         raise Unfit(message)
-    return value
+    return tuple(value) if isinstance(value, list) else float(value) if kind is float else value
 
 
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        message = "must be true or false"
-        raise Unfit(message)
-    return value
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        message = "must be a whole number"
-        raise Unfit(message)
-    return value
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        message = "must be a number"
-        raise Unfit(message)
-    return float(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        message = 'must be a list of strings, such as ["a", "b"]'
-        raise Unfit(message)
-    return tuple(value)
-
-
-_READERS: dict[object, Callable[[object], object]] = {
-    str: _text,
-    bool: _flag,
-    bool | None: _flag,
-    int: _whole,
-    float: _number,
-    tuple[str, ...]: _texts,
+_FLAG = (lambda value: isinstance(value, bool)), "true or false"
+_KINDS: dict[object, tuple[Callable[[Any], bool], str]] = {
+    str: (lambda value: isinstance(value, str), "a string"),
+    bool: _FLAG,
+    bool | None: _FLAG,
+    int: (lambda value: type(value) is int, "a whole number"),
+    float: (_is_number, "a number"),
+    tuple[str, ...]: (_are_texts, 'a list of strings, such as ["a", "b"]'),
 }

@@ -98,8 +98,7 @@ class Lines(ABC):
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - see `CsvRows`
         """Returns the reason to reject a record in which the engine found `fault`."""
-        path = ".".join(str(part) for part in fault["loc"][2:])
-        return f"{path}: {fault['msg']}" if path else fault["msg"]
+        return words_of(fault)
 
     def line(self, index: int) -> int:
         """Returns the line on which a record begins."""
@@ -124,6 +123,12 @@ class Lines(ABC):
         part._records = [records[index] for index in indices]  # noqa: SLF001 - the same class
         part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001 - the same class
         return part
+
+
+def words_of(fault: Mapping[str, Any]) -> str:
+    """Returns a fault in words, after its place in the record if it has a place."""
+    path = ".".join(str(part) for part in fault["loc"][2:])
+    return f"{path}: {fault['msg']}" if path else str(fault["msg"])
 
 
 class JsonLines(Lines):

@@ -9,7 +9,7 @@ import polars as pl
 
 from fleetcast.engine import column_of_field
 from fleetcast.errors import OperatorError
-from fleetcast.transfer.batches import Rejected
+from fleetcast.transfer.batches import Rejected, words_of
 from fleetcast.transfer.mapping import ColumnOptions
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class TableRows:
 
     def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - as for lines
         """See `Lines`."""
-        path = ".".join(str(part) for part in fault["loc"][2:])
-        return f"{path}: {fault['msg']}" if path else str(fault["msg"])
+        return words_of(fault)
 
     def line(self, index: int) -> int:
         """See `Lines`."""

@@ -51,18 +51,6 @@ def _words(reply: Reply, path: str) -> list[str]:
     return found(reply.body) if found else []
 
 
-def _batch(body: Mapping[str, Any]) -> list[str]:
-    return [f"the last batch: {body['accepted_count']:,} records stored"]
-
-
-def _stored(body: Mapping[str, Any]) -> list[str]:
-    return [f"{body['accepted_count']:,} records stored"]
-
-
-def _health(body: Mapping[str, Any]) -> list[str]:
-    return [body["status"]]
-
-
 def _series(body: Mapping[str, Any]) -> list[str]:
     step = f"by {body['interval']}" if body["interval"] else "raw"
     return [
@@ -101,9 +89,9 @@ def _course(values: Sequence[float | None]) -> str:
 
 
 _ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
-    "POST /telemetry": _batch,
-    "gRPC": _stored,
-    "GET /health": _health,
+    "POST /telemetry": lambda body: [f"the last batch: {body['accepted_count']:,} records stored"],
+    "gRPC": lambda body: [f"{body['accepted_count']:,} records stored"],
+    "GET /health": lambda body: [body["status"]],
     "GET /topology/series": _series,
     "GET /topology": _topology,
     "GET /predictions": _predictions,
