@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fleetcast.errors import OperatorError
+from fleetcast.security.master_key import sync_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,17 +64,7 @@ def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable, unless this user may not read it. Raises `OSError`."""
-    with suppress(PermissionError):
-        held = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)
+    sync_readable(path.parent)
 
 
 def locked_file(path: Path, taken: str) -> int:

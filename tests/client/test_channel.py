@@ -14,7 +14,7 @@ import grpc
 import pytest
 
 from fleetcast.client.transport import Channel, Verdict
-from fleetcast.security.certificate import create_certificate
+from fleetcast.security.certificate import issue_certificate
 
 CALL_SECONDS = 6.0
 DYING = [sys.executable, "-m", "tests.client.dying_server"]
@@ -23,7 +23,7 @@ DYING = [sys.executable, "-m", "tests.client.dying_server"]
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     folder = tmp_path_factory.mktemp("certificates")
-    create_certificate(folder, bytes(32), ["127.0.0.1"])
+    issue_certificate(folder, bytes(32), ["127.0.0.1"])
     return folder
 
 

@@ -24,7 +24,7 @@ from fleetcast.bench.processes import free_port
 from fleetcast.engine import format_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
-from fleetcast.security.certificate import create_certificate
+from fleetcast.security.certificate import issue_certificate
 from tests.integrations.programs import Program, found
 from tests.service.service import prepare, start
 from tests.waiting import until
@@ -116,7 +116,7 @@ class TlsBroker(Broker):
     """Devices are heard as they are, a bridge by TLS and with a certificate of its own."""
 
     def __init__(self, folder):
-        create_certificate(folder / "tls", bytes(32), ["127.0.0.1"])
+        issue_certificate(folder / "tls", bytes(32), ["127.0.0.1"])
         pair = _pair(folder / "bridge.pem", folder / "bridge.key")
         tls = free_port()
         super().__init__(

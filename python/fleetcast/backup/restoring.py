@@ -26,11 +26,12 @@ from fleetcast.installation.audit_log import AuditLog
 from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.installation.turning import settled
-from fleetcast.security.certificate import certificate_hosts, create_certificate, renew_certificate
+from fleetcast.security.certificate import issue_certificate
 from fleetcast.security.master_key import (
     create_master_key,
     load_master_key,
     sync_folder,
+    sync_readable,
     write_private,
 )
 
@@ -88,7 +89,7 @@ def restore_all(
         master_key = _own_key(root, settings, saved_key, renewed=keys.renewed)
         for path in listing.installation.keys() - {SETTINGS_FILE}:
             _copy(folder, listing.installation[path], root / path)
-        _certify(directory, master_key)
+        issue_certificate(directory.tls, master_key)  # by the authority of the backup, if any
         directory.planes.mkdir(mode=0o700)
         revision = directory.accounts_revision(settings)
         store = ControlStore.create(directory.control, master_key, revision)
@@ -117,16 +118,9 @@ def restore_all(
             store.close()
         # The settings come last, because a directory with settings counts as a data directory.
         _copy(folder, settings_file, root / SETTINGS_FILE)
-        _sync(directory)
+        made = directory.control, directory.tls, directory.planes, root
+        sync_readable(*made, *root.absolute().parents)
     AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
-
-
-def _certify(directory: DataDirectory, master_key: bytes) -> None:
-    """Makes a certificate for gRPC, by the authority of the backup if there is one."""
-    if (directory.tls / "server.pem").exists():
-        renew_certificate(directory.tls, master_key)
-    else:
-        create_certificate(directory.tls, master_key, certificate_hosts([]))
 
 
 def _keep_pepper(store: ControlStore, listing: Listing, master_key: bytes) -> None:
@@ -146,14 +140,6 @@ def _settings_of(folder: Path, file: SavedFile, environ: Mapping[str, str]) -> S
         )
         raise OperatorError(message)
     return settings
-
-
-def _sync(directory: DataDirectory) -> None:
-    """Makes the names of all restored files durable. Raises `OSError`."""
-    above = directory.root.absolute().parents
-    for made in (directory.control, directory.tls, directory.planes, directory.root, *above):
-        if os.access(made, os.R_OK):
-            sync_folder(made)
 
 
 def restore_tenant(

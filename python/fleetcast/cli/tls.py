@@ -8,7 +8,7 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.errors import OperatorError
 from fleetcast.installation.lock import seen
 from fleetcast.installation.turning import settled
-from fleetcast.security.certificate import renew_certificate
+from fleetcast.security.certificate import issue_certificate
 
 
 @click.group()
@@ -36,7 +36,7 @@ def renew(run: Run, hosts: tuple[str, ...]) -> None:
         if not run.data.has_own_certificate(installation.settings):
             message = "grpc.certificate is not one of init's: renew it where it came from"
             raise OperatorError(message)
-        renewed = renew_certificate(run.data.tls, installation.master_key, hosts)
+        renewed = issue_certificate(run.data.tls, installation.master_key, hosts)
         installation.stores.audit()(
             "certificate renewed", hosts=renewed.hosts, new_authority=renewed.is_authority_new
         )

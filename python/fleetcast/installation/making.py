@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import textwrap
 import uuid
@@ -14,12 +13,12 @@ from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.config.declarations import declarations
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreError, reason
-from fleetcast.security.certificate import certificate_hosts, create_certificate
+from fleetcast.security.certificate import certificate_hosts, issue_certificate
 from fleetcast.security.master_key import (
     create_master_key,
     load_master_key,
     read_master_key,
-    sync_folder,
+    sync_readable,
     write_private,
 )
 
@@ -59,7 +58,7 @@ def make_data_directory(
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
         master_key = _master_key(root, settings, master_key_file)
-        create_certificate(directory.tls, master_key, names)
+        issue_certificate(directory.tls, master_key, names)
         is_shared = settings.store.backend == POSTGRESQL
         if is_shared:
             write_private(directory.node, f"{uuid.uuid4()}\n".encode())
@@ -71,9 +70,7 @@ def make_data_directory(
         write_private(root / SETTINGS_FILE, _settings_text(settings, given).encode())
         # Without the key, acknowledged records cannot be read after a power cut. The key is lost if
         # its name is not durable.
-        for folder in (directory.control, directory.tls, root, *root.absolute().parents):
-            if os.access(folder, os.R_OK):
-                sync_folder(folder)
+        sync_readable(directory.control, directory.tls, root, *root.absolute().parents)
         # The key must be safe first, because from then on the database belongs to it.
         return not is_shared or _installed(directory, settings, master_key)
     except (OSError, ControlStoreUnavailable, StoreError) as error:

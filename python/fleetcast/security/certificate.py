@@ -44,8 +44,8 @@ class _Authority(NamedTuple):
     key: ec.EllipticCurvePrivateKey
 
 
-class Renewed(NamedTuple):
-    """A certificate that replaced another certificate."""
+class IssuedCertificate(NamedTuple):
+    """A new certificate: its names and its end."""
 
     hosts: list[str]
     end: datetime
@@ -67,29 +67,17 @@ def certificate_hosts(hosts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*own, *hosts]))
 
 
-def create_certificate(folder: Path, master_key: bytes, hosts: Sequence[str]) -> None:
-    """Makes `ca.pem`, `ca.key`, `server.pem` and `server.key` in `folder`.
-
-    The certificate is valid for `hosts`. Raises `OSError`, also if one of the files exists.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    authority = _new_authority()
-    for name, content in {
-        **_authority_files(authority, master_key),
-        **_server_files(authority, hosts),
-    }.items():
-        write_private(folder / name, content)
-        _publish(folder / name)
-
-
-def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()) -> Renewed:
-    """Replaces the certificate in `folder` and its key, by the same authority if possible.
+def issue_certificate(
+    folder: Path, master_key: bytes, hosts: Sequence[str] = ()
+) -> IssuedCertificate:
+    """Makes or replaces `server.pem` and its key in `folder`, by the same authority if possible.
 
     Without `hosts` the new certificate is valid for the names of the old certificate, if there is
     an old certificate. A new authority is made in three cases: the old key is missing, this master
     key cannot read it, or the authority would end before the certificate. Raises `OSError`. Raises
     `OperatorError` if a host is neither a name nor an address.
     """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = certificate_hosts(hosts) if hosts else _kept_hosts(folder / "server.pem")
     kept = _kept_authority(folder, master_key)
     authority = kept or _new_authority()
@@ -104,7 +92,7 @@ def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()
     for name in files:  # all files are on disk, so a rename is unlikely to fail
         (folder / f"{name}.{os.getpid()}").replace(folder / name)
     sync_folder(folder)
-    return Renewed(names, certificate_end(folder / "server.pem"), kept is None)
+    return IssuedCertificate(names, certificate_end(folder / "server.pem"), kept is None)
 
 
 def turn_authority(folder: Path, old: bytes, new: bytes) -> None:

@@ -120,6 +120,16 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_readable(*folders: Path) -> None:
+    """Makes the names in folders durable, except in folders that this user may not read.
+
+    Raises `OSError`.
+    """
+    for folder in folders:
+        with contextlib.suppress(PermissionError):
+            sync_folder(folder)
+
+
 def _decoded(line: str, source: str) -> bytes:
     """Returns the key of a line. Raises `OperatorError` with the length of a wrong key."""
     counts = []
