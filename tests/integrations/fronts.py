@@ -12,7 +12,7 @@ import ssl
 import time
 
 from fleetcast.bench.processes import free_port
-from fleetcast.security.certificate import create_certificate
+from fleetcast.security.certificate import issue_certificate
 from tests.integrations.programs import Program, found
 from tests.service.service import Answer, prepare, start
 from tests.tidy.files import ROOT
@@ -33,7 +33,7 @@ class Behind:
         self.key = prepare(self.data)
         self.tls = self.data / "tls"
         self.public = folder / "public"
-        create_certificate(self.public, bytes(32), ["localhost", CONSOLE_HOST])
+        issue_certificate(self.public, bytes(32), ["localhost", CONSOLE_HOST])
         self.port, self.grpc, self.admin = free_port(), free_port(), free_port()
         self.options = options
         self.buffers = False
