@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Stats, Tenant
 
+_COLUMNS = {
+    "rows": "rows",
+    "values": "values",
+    "series": "series",
+    "bytes": "stored_bytes",
+    "rejected": "rejected",
+}
 _ORDERS = ("tenant", "rate", "rows", "bytes", "series", "rejected")
 _RATE_SECONDS = 30.0
 _RATE_SECONDS_MIN = 1.0  # a shorter time gives no useful rate
@@ -69,20 +76,11 @@ def tenants(services: ConsoleServices, query: ConsoleQuery) -> Answer:
 
 
 def _key(row: _TenantRow, order: str) -> float | str:
-    stats = row.stats
     if order == "tenant":
         return row.tenant.name
     if order == "rate":
         return row.rate
-    if stats is None:
-        return -1
-    values = {
-        "rows": stats.rows,
-        "bytes": stats.stored_bytes,
-        "series": stats.series,
-        "rejected": stats.rejected,
-    }
-    return values[order]
+    return -1 if row.stats is None else float(getattr(row.stats, _COLUMNS[order]))
 
 
 def _shown(row: _TenantRow, rates: _Rates) -> dict[str, object]:
@@ -97,10 +95,6 @@ def _shown(row: _TenantRow, rates: _Rates) -> dict[str, object]:
         "readable": stats is not None,
         "rate": row.rate if rates.known else None,
         "rejected_rate": rates.of("rejected", tenant.name) if rates.known else None,
-        "rows": stats.rows if stats else None,
-        "values": stats.values if stats else None,
-        "series": stats.series if stats else None,
-        "bytes": stats.stored_bytes if stats else None,
-        "rejected": stats.rejected if stats else None,
+        **{name: getattr(stats, column, None) for name, column in _COLUMNS.items()},
         "unreadable": rates.now.get(f"unreadable {tenant.name}", 0),
     }
