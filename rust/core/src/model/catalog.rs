@@ -104,6 +104,12 @@ impl Catalog {
         self.series_count
     }
 
+    /// Returns the number after the greatest id of a known series.
+    #[must_use]
+    pub fn series_end(&self) -> SeriesId {
+        index(self.series.len())
+    }
+
     /// Returns the number of known fields.
     #[must_use]
     pub fn field_count(&self) -> usize {

@@ -22,7 +22,7 @@ struct LruEntry<V> {
     used: u64,
 }
 
-impl<K: Copy + Eq + Hash, V> LruCache<K, V> {
+impl<K: Clone + Eq + Hash, V> LruCache<K, V> {
     pub(in crate::plane) fn new(weight_max: usize) -> Self {
         let state = LruState { entries: HashMap::new(), weight: 0, uses: 0 };
         Self { weight_max, state: Mutex::new(state) }
@@ -67,7 +67,7 @@ impl<K: Copy + Eq + Hash, V> LruCache<K, V> {
         state.weight -= before.map_or(0, |before| before.weight);
         while state.weight > self.weight_max {
             let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used);
-            let Some(key) = oldest.map(|(key, _)| *key) else { break };
+            let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };
             let gone = state.entries.remove(&key);
             state.weight -= gone.map_or(0, |gone| gone.weight);
         }

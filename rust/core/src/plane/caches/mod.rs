@@ -15,10 +15,12 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
 
+use self::cache::LruCache;
 use self::open_segments::OpenSegments;
 use self::recent::RecentBlocks;
-use crate::model::limits::CACHES_BYTES_MAX;
+use crate::model::limits::{CACHES_BYTES_MAX, LABEL_POSTINGS_BYTES_MAX};
 use crate::model::raw_keys::RawKeyCache;
+use crate::query::labelled::LabelPostings;
 
 /// The caches of a process, and their total bytes.
 pub(super) struct Budget {
@@ -39,6 +41,8 @@ pub(super) struct Caches {
     /// Lock of the read that joins recent blocks: one read at a time.
     pub(super) joining: Mutex<()>,
     raw_keys: RwLock<RawKeyCache>,
+    /// By label.
+    pub(super) postings: LruCache<String, LabelPostings>,
     budget: &'static Budget,
     /// Bytes that the budget has counted.
     charged: AtomicUsize,
@@ -81,6 +85,7 @@ impl Caches {
             recent: Mutex::default(),
             joining: Mutex::default(),
             raw_keys: RwLock::default(),
+            postings: LruCache::new(LABEL_POSTINGS_BYTES_MAX),
             budget,
             charged: AtomicUsize::new(0),
             used: AtomicU64::new(0),
@@ -113,7 +118,8 @@ impl Caches {
     }
 
     fn charge(&self) {
-        let bytes = self.recent().bytes() + self.raw_keys().bytes() + self.open_segments.bytes();
+        let names = self.raw_keys().bytes() + self.postings.weight();
+        let bytes = self.recent().bytes() + names + self.open_segments.bytes();
         let before = self.charged.swap(bytes, Ordering::Relaxed);
         // The sum may wrap around for a moment if another thread charges the same caches.
         self.budget.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
@@ -123,6 +129,7 @@ impl Caches {
         *self.recent() = RecentBlocks::default();
         self.raw_keys_mut().clear();
         self.open_segments.clear();
+        self.postings.clear();
         self.charge();
     }
 }
@@ -169,10 +176,11 @@ mod tests {
     #[test]
     fn a_plane_alone_has_all_that_its_own_bounds_allow() {
         use crate::model::limits::{
-            RAW_KEY_BYTES_MAX, RECENT_BYTES_MAX, SEGMENT_HOURS_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX,
-            SEGMENT_PARTS_BYTES_MAX,
+            LABEL_POSTINGS_BYTES_MAX, RAW_KEY_BYTES_MAX, RECENT_BYTES_MAX, SEGMENT_HOURS_BYTES_MAX,
+            SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
         };
         let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX + SEGMENT_HOURS_BYTES_MAX;
-        assert!(RECENT_BYTES_MAX + segments + RAW_KEY_BYTES_MAX <= CACHES_BYTES_MAX);
+        let names = RAW_KEY_BYTES_MAX + LABEL_POSTINGS_BYTES_MAX;
+        assert!(RECENT_BYTES_MAX + segments + names <= CACHES_BYTES_MAX);
     }
 }

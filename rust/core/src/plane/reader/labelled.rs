@@ -7,15 +7,18 @@ use std::sync::atomic::AtomicUsize;
 use super::Reader;
 use super::processors::{ReadGuard, in_threads};
 use super::series::SHARED_FROM;
+use crate::model::catalog::Catalog;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
+use crate::model::limits::LABEL_POSTINGS_BYTES_MAX;
 use crate::model::names::{FieldId, SeriesId};
 use crate::plane::failure::Failure;
 use crate::plane::follower::PlaneSnapshot;
 use crate::query::Selection;
 use crate::query::labelled::{
-    LabelBounds, LabelQuery, LabelRefusal, LabelledSeries, Labels, METRIC, MatchedSeries,
-    SampleColumn, SampleColumns, label_bytes, label_texts, labels_of, metric_of,
+    LabelBounds, LabelMatcher, LabelPostings, LabelQuery, LabelRefusal, LabelledSeries, Labels,
+    METRIC, MatchedSeries, SampleColumn, SampleColumns, label_bytes, label_texts, labels_of,
+    metric_of,
 };
 
 /// Why a read by labels is not answered.
@@ -40,7 +43,12 @@ impl Reader {
             self.join_recent();
             self.sealed.prefetch(&mut snapshot.segments_in(&times_ns));
             // Look at the names after the rows, so that they include the names of all rows.
-            let matched = match query.matched(&self.registry.names().catalog, bounds.until) {
+            let matched = {
+                let catalog = &self.registry.names().catalog;
+                let candidates = self.candidates(query, catalog);
+                query.matched(catalog, candidates.as_deref(), bounds.until)
+            };
+            let matched = match matched {
                 Ok(matched) => matched,
                 Err(refusal) => return Ok(Err(refusal)),
             };
@@ -63,6 +71,28 @@ impl Reader {
         })?;
         let found = found.map_err(Failure::Refused)?;
         self.named(found, bounds).map_err(Failure::Refused)
+    }
+
+    /// Returns the series that the index of a label leaves, of the condition that leaves the fewest.
+    /// Returns `None` if no condition names values, or if there are too many series for an index.
+    fn candidates(&self, query: &LabelQuery, catalog: &Catalog) -> Option<Vec<SeriesId>> {
+        if LabelPostings::bytes_max(catalog) > LABEL_POSTINGS_BYTES_MAX / 4 {
+            return None;
+        }
+        let cache = &self.sealed.caches.postings;
+        let of_condition = |matcher: &LabelMatcher| {
+            let values = matcher.values().filter(|_| matcher.label != METRIC)?;
+            let known = cache.get(&matcher.label).unwrap_or_default();
+            let postings = match known.extended(&matcher.label, catalog) {
+                Some(extended) => {
+                    let bytes = extended.bytes();
+                    cache.put(matcher.label.clone(), extended, bytes)
+                }
+                None => known,
+            };
+            Some(postings.candidates(&values, catalog))
+        };
+        query.matchers.iter().filter_map(of_condition).min_by_key(Vec::len)
     }
 
     /// Returns the samples of the matched series, which threads read that share the series. `bounds`
@@ -214,6 +244,54 @@ mod tests {
                 }
                 let apart: Vec<_> = ["a", "b", "c"].map(|of| read(of, seconds)).concat();
                 assert_eq!(apart, all, "compacted: {is_compacted}, {seconds} s");
+            }
+        }
+    }
+
+    /// Twice as many series as are sorted into an index at first, so that an index is asked and grows.
+    #[test]
+    fn conditions_find_the_same_series_whether_an_index_has_them_or_not() {
+        let plane = Plane::in_memory("acme").unwrap();
+        let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
+        let write = |entities: std::ops::Range<usize>| {
+            let record = |entity: usize| {
+                format!(
+                    r#"{{"measurement":"link","time":"2026-09-21T14:13:20Z",
+                    "tags":{{"entity_id":"{entity}","site":"s{}"}},"fields":{{"x":1}}}}"#,
+                    entity % 7
+                )
+            };
+            let body = format!("[{}]", entities.map(record).collect::<Vec<_>>().join(","));
+            let when = Acknowledgement::Durable;
+            plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, when).unwrap();
+        };
+        let count = |label: &str, test: LabelTest| {
+            let query = LabelQuery {
+                matchers: vec![LabelMatcher { label: label.to_owned(), test }],
+                start_ns: TIME_NS,
+                end_ns: TIME_NS + 1,
+                keeps_samples: false,
+            };
+            let until = Instant::now() + Duration::from_hours(1);
+            let bounds = LabelBounds { samples_max: 1_000_000, until };
+            plane.labelled(&query, bounds, NOW_NS).unwrap().len()
+        };
+        let regex = |text: &str| LabelTest::Matching(regex::Regex::new(text).unwrap());
+        let equal = |text: &str| LabelTest::Equal(text.to_owned());
+        let mut entities = 0;
+        for end in [700, 2_100, 2_800] {
+            write(entities..end);
+            entities = end;
+            for (label, test, expected) in [
+                ("site", equal("s3"), end / 7),
+                ("site", regex("^(?:s3|s5)$"), end / 7 * 2),
+                ("site", regex("^(?:s3|)$"), end / 7),
+                ("site", LabelTest::NotEqual("s3".to_owned()), end / 7 * 6),
+                ("site", equal(""), 0),
+                ("zone", equal(""), end),
+                ("entity_id", equal("12"), 1),
+            ] {
+                assert_eq!(count(label, test.clone()), expected, "{label} {test:?}");
             }
         }
     }

@@ -36,6 +36,22 @@ impl LabelMatcher {
         }
     }
 
+    /// Returns all values that meet the condition, or `None` if they are not known without a look at
+    /// each value. No value is empty. Example: `a` and `b` for `^(?:a|b)$`, as tools ask for some of
+    /// many.
+    pub(crate) fn values(&self) -> Option<Vec<&str>> {
+        let values = match &self.test {
+            LabelTest::Equal(text) => vec![text.as_str()],
+            LabelTest::Matching(expression) => {
+                let texts = expression.as_str().strip_prefix("^(?:")?.strip_suffix(")$")?;
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"|_-:/ ".contains(&byte);
+                texts.bytes().all(is_plain).then(|| texts.split('|').collect())?
+            }
+            LabelTest::NotEqual(_) | LabelTest::NotMatching(_) => return None,
+        };
+        values.iter().all(|value| !value.is_empty()).then_some(values)
+    }
+
     pub(super) const fn is_expression(&self) -> bool {
         matches!(self.test, LabelTest::Matching(_) | LabelTest::NotMatching(_))
     }

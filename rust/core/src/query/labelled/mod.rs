@@ -2,6 +2,7 @@
 
 mod labels;
 mod matcher;
+mod postings;
 
 mod query;
 
@@ -11,5 +12,6 @@ pub(crate) use columns::{SampleColumn, SampleColumns};
 pub(crate) use labels::label_texts;
 pub use labels::{Labels, METRIC, label_bytes, labels_of, metric_of};
 pub use matcher::{LabelMatcher, LabelTest};
+pub(crate) use postings::LabelPostings;
 pub(crate) use query::MatchedSeries;
 pub use query::{LabelBounds, LabelQuery, LabelRefusal, LabelledSeries};

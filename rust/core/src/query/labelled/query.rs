@@ -63,14 +63,16 @@ pub(crate) struct MatchedSeries {
 }
 
 impl LabelQuery {
-    /// Returns the series and fields that meet the conditions, by measurement. The cost is that of
-    /// the series of the measurements that have a matching field.
+    /// Returns the series and fields that meet the conditions, by measurement. `candidates` has all
+    /// series that can meet them, ascending. Without it, the cost is that of all series.
     ///
     /// # Errors
-    /// Returns [`LabelRefusal::TooLate`] after `until`. The test of one value is not interrupted.
+    /// Returns [`LabelRefusal::TooLate`] after `until`. The test of one value by an expression is not
+    /// interrupted.
     pub(crate) fn matched(
         &self,
         catalog: &Catalog,
+        candidates: Option<&[SeriesId]>,
         until: Instant,
     ) -> Result<Vec<MatchedSeries>, LabelRefusal> {
         let (of_metric, of_series): (Vec<&LabelMatcher>, Vec<&LabelMatcher>) =
@@ -97,10 +99,19 @@ impl LabelQuery {
         let outcomes_max = OUTCOMES_MAX / of_series.len().max(1);
         let test = |matcher| Test::new(matcher, outcomes_max);
         let mut tests: Vec<Test<'_>> = of_series.into_iter().map(test).collect();
-        for (id, series) in catalog.all_series() {
+        let all = candidates.is_none().then(|| 0..catalog.series_end());
+        let ids = candidates.unwrap_or_default().iter().copied().chain(all.into_iter().flatten());
+        for (at, id) in ids.enumerate() {
+            if at % SERIES_PER_LOOK == 0 {
+                check_time()?;
+            }
+            let Some(series) = catalog.series(id) else { continue };
             let Some(at) = index_of.get(&series.measurement) else { continue };
-            check_time()?;
-            if tests.iter_mut().all(|test| test.passes(series)) {
+            let mut passes = true;
+            for test in &mut tests {
+                passes = passes && test.passes(series, check_time)?;
+            }
+            if passes {
                 matched[*at].series.push(id);
             }
         }
@@ -117,6 +128,9 @@ struct Test<'c> {
     outcomes_max: usize,
 }
 
+/// Series that are compared with texts between two looks at the clock.
+const SERIES_PER_LOOK: usize = 1_024;
+
 /// Values whose outcomes are kept for all conditions of a query.
 const OUTCOMES_MAX: usize = 1 << 16;
 
@@ -125,18 +139,24 @@ impl<'c> Test<'c> {
         Self { matcher, outcomes: HashMap::default(), outcomes_max }
     }
 
-    fn passes(&mut self, series: Series<'c>) -> bool {
+    /// Returns true if a series meets the condition. Calls `check_time` before an expression.
+    fn passes(
+        &mut self,
+        series: Series<'c>,
+        check_time: impl Fn() -> Result<(), LabelRefusal>,
+    ) -> Result<bool, LabelRefusal> {
         let value = value_of(series.name(), &self.matcher.label);
         if !self.matcher.is_expression() {
-            return self.matcher.matches(value);
+            return Ok(self.matcher.matches(value));
         }
         if let Some(outcome) = self.outcomes.get(value) {
-            return *outcome;
+            return Ok(*outcome);
         }
+        check_time()?;
         let outcome = self.matcher.matches(value);
         if self.outcomes.len() < self.outcomes_max {
             self.outcomes.insert(value, outcome);
         }
-        outcome
+        Ok(outcome)
     }
 }
