@@ -193,6 +193,17 @@ impl Fold {
         }
     }
 
+    /// Returns the whole fold if only the sample and its time are kept of a fold of one sample.
+    #[must_use]
+    pub fn completed(&self) -> Self {
+        if self.count != 1 {
+            return *self;
+        }
+        let mut whole = Self::default();
+        whole.add(self.last_ns, self.last);
+        whole
+    }
+
     /// Returns the result, or `None` if no sample is in the window.
     ///
     /// The mean is sum / count. If the sum overflows, the mean comes from a second sum, of the
@@ -274,6 +285,24 @@ mod tests {
             }
         }
         assert!(Statistic::ALL.iter().all(|each| Fold::default().get(*each, 0).is_none()));
+    }
+
+    #[test]
+    fn a_fold_of_one_sample_is_given_by_the_sample() {
+        for value in [1.5, -0.0, f64::MAX] {
+            let folded = fold(&[(5, value)]);
+            let mut kept = Fold::default();
+            for statistic in [Statistic::Count, Statistic::Last, Statistic::LastOffset] {
+                kept.set(statistic, 2, folded.get(statistic, 2).unwrap());
+            }
+            let kept = kept.completed();
+            for statistic in Statistic::ALL {
+                let bits = |fold: &Fold| fold.get(statistic, 2).map(f64::to_bits);
+                assert_eq!(bits(&kept), bits(&folded), "{statistic:?}");
+            }
+        }
+        let two = fold(&[(5, 1.5), (6, 2.5)]);
+        assert_eq!(two.completed().result(Aggregation::Min), Some(1.5));
     }
 
     #[test]

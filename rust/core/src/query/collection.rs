@@ -86,12 +86,14 @@ impl Selection {
         collector: &mut impl Collector,
     ) -> Result<()> {
         let hiding: Vec<&HiddenExtent> = self.hiding(origin, hours_ns).collect();
+        // The last sample gives the other statistics of a single sample.
+        let statistics = [statistics, &[Statistic::Last]].concat();
         for index in 0..block.tables().len() {
             let table = block.table(index)?;
             let take = &mut |entity, start_ns, field, fold: &Fold| {
-                collector.set_hour(entity, start_ns, field, fold);
+                collector.set_hour(entity, start_ns, field, &fold.completed());
             };
-            self.take_hours(&table, (hours_ns, &hiding), statistics, take)?;
+            self.take_hours(&table, (hours_ns, &hiding), &statistics, take)?;
         }
         Ok(())
     }

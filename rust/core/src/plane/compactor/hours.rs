@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kept::{expired_hours, mergeable_hours};
+use super::kept::expired_hours;
+use super::plan::mergeable_hours;
 use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::codec::Effort;
+use crate::model::aggregate::Statistic;
 use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::Result;
@@ -17,8 +19,12 @@ use crate::plane::caches::open_segments::OpenSegment;
 use crate::query::{EntityFolds, Selection, WindowRows};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{
-    BlockEntry, HOUR_NS, Representatives, RowSpan, SegmentWriter, hour_of, statistics,
+    BlockEntry, DAY_NS, HOUR_NS, Representatives, RowSpan, SegmentWriter, hour_of, statistics,
 };
+
+/// Segments that are merged while each is shorter than this are merged again. So they take low
+/// effort, and only the second merge takes high effort.
+const WRITTEN_TWICE_NS: i64 = 8 * DAY_NS;
 
 /// Open segments with the rows that expire, and open segments with hours of the same time.
 struct ExpiringRows {
@@ -179,7 +185,11 @@ impl Compactor {
     pub(super) fn merge_hours(&self, done: &mut CompactionReport) -> Result<bool> {
         let manifest = self.follower.manifest();
         let Some(entries) = mergeable_hours(&manifest) else { return Ok(false) };
-        self.merge_segments(&entries, Effort::High, done)?;
+        let is_long = entries
+            .iter()
+            .any(|entry| entry.max_ns.saturating_sub(entry.min_ns) > WRITTEN_TWICE_NS);
+        let effort = if is_long { Effort::High } else { Effort::Low };
+        self.merge_segments(&entries, effort, done)?;
         Ok(true)
     }
 }
@@ -226,6 +236,12 @@ fn remove_unchanged(folds: &mut [EntityFolds], before: Vec<EntityFolds>) {
     }
 }
 
+/// Returns true if a segment of hours has the statistic of a fold. A single sample gives its
+/// minimum, its maximum and its sum.
+fn is_kept(fold: &Fold, statistic: Statistic) -> bool {
+    fold.count() > 1 || !matches!(statistic, Statistic::Min | Statistic::Max | Statistic::Sum)
+}
+
 /// Returns the hours as rows: a row for each hour of an entity, and columns of statistics.
 fn table_of(chunk: &[(SeriesId, EntityIndex)], folds: &[EntityFolds]) -> Table {
     let mut table = Table::default();
@@ -243,7 +259,7 @@ fn table_of(chunk: &[(SeriesId, EntityIndex)], folds: &[EntityFolds]) -> Table {
     }
     let count = table.row_count();
     for (field, folds) in fields {
-        table.columns.extend(statistics::columns(field, &folds, count));
+        table.columns.extend(statistics::columns(field, &folds, count, is_kept));
     }
     table
 }

@@ -106,11 +106,22 @@ pub(super) fn mergeable(
         let (resting, growing) = rest.split(day);
         let finished = worth_merging(resting, 20, |first| first.is_provisional);
         let finished = finished.map(|entries| (entries, Effort::High));
-        // Take "nearly": a merge saves a few bytes, and equal segments must still be merged.
-        let growing = || worth_merging(growing, 16 * GROWTH - 2, |_| false);
-        finished.or_else(|| Some((growing()?, Effort::Low)))
+        finished.or_else(|| Some((grown(growing)?, Effort::Low)))
     });
     of_a_day.or_else(|| Some((sharing::joinable(manifest, rest)?, Effort::High)))
+}
+
+/// Returns the last segments of hours that are worth merging, by the rule of a day that grows.
+/// Example: sixteen days become a segment, and sixteen such segments become a segment of 256 days.
+pub(super) fn mergeable_hours(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
+    grown(&manifest.hours.segments)
+}
+
+/// Returns the longest run of last segments that together are nearly [`GROWTH`] times as large as
+/// the largest of them. "Nearly", because a merge saves a few bytes, and equal segments must still
+/// be merged.
+fn grown(entries: &[SegmentEntry]) -> Option<Vec<SegmentEntry>> {
+    worth_merging(entries, 16 * GROWTH - 2, |_| false)
 }
 
 /// Returns the longest run of last segments that is worth merging. A run is worth merging if it has
@@ -159,7 +170,7 @@ fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
 
 /// Returns the first instant at which kept hours are to be merged or removed.
 fn next_of_hours(manifest: &Manifest, now_ns: i64) -> Option<i64> {
-    if kept::mergeable_hours(manifest).is_some() {
+    if mergeable_hours(manifest).is_some() {
         return Some(now_ns);
     }
     let kept_ns = ns_of(manifest.hours.seconds);

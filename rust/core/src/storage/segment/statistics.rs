@@ -96,23 +96,26 @@ fn tables(
             let values = Values::Float(Vec::new());
             left_out.columns.push(Column { field: column.field, rows: RowSet::All, values });
         } else {
-            statistics.columns.extend(columns(column.field, &folds, hours.len()));
+            statistics.columns.extend(columns(column.field, &folds, hours.len(), |_, _| true));
         }
     }
     let has_left_out = !left_out.columns.is_empty();
     [Some(statistics), has_left_out.then_some(left_out)].into_iter().flatten().collect()
 }
 
-/// Returns the columns of one field in a table of `hours` rows, by the row of each fold.
+/// Returns the columns of one field in a table of `hours` rows, by the row of each fold. They have
+/// the statistics of a fold that `is_kept`.
 pub fn columns(
     field: FieldId,
     folds: &[(u32, Fold)],
     hours: usize,
+    is_kept: impl Fn(&Fold, Statistic) -> bool,
 ) -> impl Iterator<Item = Column> {
     Statistic::ALL.into_iter().filter_map(move |statistic| {
         let start_of = |fold: &Fold| hour_of(fold.last_ns());
         let kept = folds
             .iter()
+            .filter(|(_, fold)| is_kept(fold, statistic))
             .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
         let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
         let field = column_of(field, statistic).filter(|_| !values.is_empty())?;
