@@ -1303,6 +1303,26 @@ class Plane:
 
         Example: `numpy.frombuffer(times, "<i8")`.
         """
+    def hours_frame(
+        self,
+        measurement: str,
+        entity_id: str,
+        start_ns: Time,
+        end_ns: Time,
+        *,
+        now_ns: Time | None = None,
+    ) -> ArrowStream:
+        """The hours of an entity that begin before `end_ns`, by time and field: those of
+        `series_frame` with `interval="1h"`.
+
+        Columns: `time` (timestamp[ns, UTC]), `field`, then the doubles `count`, `sum`, `min`, `max`
+        and `last`, and `last_time` (timestamp[ns, UTC]). A sum that no double can hold is null.
+        Raises `StoreError`.
+        """
+    def entity_ids(self, measurement: str) -> list[str]:
+        """Returns the entities of a measurement that were ever written, sorted by their bytes.
+        Raises `StoreError`.
+        """
     def scan(
         self,
         start_ns: Time,

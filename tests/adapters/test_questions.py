@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from urllib.parse import urlencode
 
 import pytest
@@ -12,7 +13,7 @@ from fleetcast.config import Settings
 from fleetcast.config.sections import Adapters
 
 from .messages import field, number, snappy, time_series, unsnapped, varint
-from .serving import NOW_NS, NOW_S, Served, time_of
+from .serving import NOW_NS, NOW_S, SECOND_NS, Served, time_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 MANY_EXPRESSIONS = ",".join([r'job!~"(\\w{9}){9}"'] * 200)
@@ -229,3 +230,36 @@ def test_samples_and_labels_of_an_answer_count():
     answer = ask(served, "query", query="snr[5m]", time=NOW_S)
     assert (answer.status_code, answer.json["errorType"]) == (422, "execution")
     assert "query_samples_max" in answer.json["error"]
+
+
+def test_o7_an_answer_says_if_there_are_hours_in_place_of_samples():
+    """Rows are hourly, of four days, and kept for one day."""
+    served = Served()
+    plane = served.stores.plane()
+    now_ns = time.time_ns()
+    now_s = now_ns // SECOND_NS
+    rows = [
+        {
+            "measurement": "link",
+            "time": time_of(now_s - 3600 * hours),
+            "tags": {"entity_id": "a"},
+            "fields": {"x": 1.0},
+        }
+        for hours in range(96)
+    ]
+    plane.write_json(json.dumps(rows).encode(), now_ns=now_ns)
+    plane.set_retention(86_400)
+    plane.keep_hours(365 * 86_400)
+
+    def warnings(hours):
+        span = {"start": now_s - hours * 3600, "end": now_s, "step": 3600}
+        answer = ask(served, "query_range", query="x", **span)
+        assert (answer.status_code, len(answer.json["data"]["result"])) == (200, 1)
+        return answer.json.get("warnings")
+
+    assert warnings(80) is None  # no row has become an hour
+    plane.compact(whole=True, now_ns=now_ns)
+    (warning,) = warnings(80)
+    assert warning.startswith(f"samples are kept from {time_of(now_s - 86_400)[:10]}")
+    assert warning.endswith("which only the series endpoint answers (interval=1h)")
+    assert warnings(12) is None

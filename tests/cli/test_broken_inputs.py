@@ -164,6 +164,7 @@ MORE = {
     "export": [
         {"file": "out.parquet", "tenant": "acme", "form": "parquet", **SPAN},
         {"file": "out.jsonl", "tenant": "acme", "form": "jsonl", **SPAN},
+        {"file": "out.csv", "tenant": "acme", "form": "csv", **SPAN, "hours": True},
     ],
     "forecast backtest": [
         {**VALID["forecast backtest"], "source": "rows.parquet"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -15,9 +15,14 @@ from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import BinaryIO
+    from typing import BinaryIO, Unpack
 
     from fleetcast.engine import Plane
+
+
+class _Chosen(TypedDict):
+    measurements: tuple[str, ...]
+    entities: tuple[str, ...]
 
 
 @click.command("export")
@@ -35,6 +40,11 @@ if TYPE_CHECKING:
     "--measurement", "measurements", multiple=True, help="Only this measurement; repeatable."
 )
 @click.option("--entity", "entities", multiple=True, help="Only this entity_id; repeatable.")
+@click.option(
+    "--hours",
+    is_flag=True,
+    help="Write hourly values of numbers instead of rows, also those that outlive their rows.",
+)
 @with_run
 def export(
     run: Run,
@@ -43,8 +53,8 @@ def export(
     form: str,
     start: int,
     end: int,
-    measurements: tuple[str, ...],
-    entities: tuple[str, ...],
+    hours: bool,
+    **chosen: Unpack[_Chosen],
 ) -> None:
     """Write every stored row, with all its tags and fields, to FILE; - is standard output.
 
@@ -75,16 +85,18 @@ def export(
                 rate("exporting", 0, lambda: rows) as advance,
                 written(file) as target,
             ):
-                _write(plane, form, (start, end), (measurements, entities), target, count)
+                write = _write_hours if hours else _write
+                write(plane, form, (start, end), chosen, target, count)
         except KeyboardInterrupt:
             untouched = "" if file == "-" else f"; {file} is as it was before"
             click.echo(f"fleetcast: interrupted{untouched}", err=True)
             raise
+    kind = "hourly values" if hours else "rows"
     document = {"tenant": record.name, "file": file, "rows": rows}
     if file == "-":
-        click.echo(f"fleetcast: {rows} rows exported", err=True)
+        click.echo(f"fleetcast: {rows} {kind} exported", err=True)
     else:
-        run.answer(document, f"{rows} rows exported to {file}")
+        run.answer(document, f"{rows} {kind} exported to {file}")
 
 
 @contextmanager
@@ -112,12 +124,11 @@ def _write(
     plane: Plane,
     form: str,
     span: tuple[int, int],
-    chosen: tuple[tuple[str, ...], tuple[str, ...]],
+    chosen: _Chosen,
     target: BinaryIO,
     advance: Callable[[int], None],
 ) -> None:
-    measurements, entities = chosen
-
+    measurements, entities = chosen["measurements"], chosen["entities"]
     stream = plane.scan(*span, measurements=measurements or None, entities=entities or None)
     if form == "jsonl":
         from fleetcast.transfer.exporting import export_jsonl
@@ -137,3 +148,17 @@ def _write(
         # Names are read after the scan began, because tags are never fewer later.
         names = _tags(plane, measurements)
         table_export.export_csv(stream, names, target, advance)
+
+
+def _write_hours(
+    plane: Plane,
+    form: str,
+    span: tuple[int, int],
+    chosen: _Chosen,
+    target: BinaryIO,
+    advance: Callable[[int], None],
+) -> None:
+    from fleetcast.transfer.hours_export import hour_frames, write_hours
+
+    names = chosen["measurements"], chosen["entities"]
+    write_hours(hour_frames(plane, span, names, advance), form, target)

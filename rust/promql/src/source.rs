@@ -1,5 +1,6 @@
 //! Samples that a question reads.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use fleetcast_core::model::clock::CallTime;
@@ -45,9 +46,20 @@ pub(crate) struct PlaneSource<'p> {
     pub(crate) plane: &'p Plane,
     /// The instant.
     pub(crate) now: CallTime,
+    /// The first instant of which samples were read, in milliseconds since 1970.
+    first_ms: Cell<i64>,
 }
 
-impl PlaneSource<'_> {
+impl<'p> PlaneSource<'p> {
+    pub(crate) const fn new(plane: &'p Plane, now: CallTime) -> Self {
+        Self { plane, now, first_ms: Cell::new(i64::MAX) }
+    }
+
+    /// Returns the instant at which samples begin if hours outlive samples that were asked for.
+    pub(crate) fn rows_from_ns(&self) -> Option<i64> {
+        self.plane.rows_from_ns(self.first_ms.get().saturating_mul(NS_PER_MS), self.now)
+    }
+
     /// Returns the labels of all series that meet every condition and have a sample from `start_ms`
     /// to `end_ms` inclusive.
     ///
@@ -80,6 +92,7 @@ impl PlaneSource<'_> {
         bounds: LabelBounds,
         keeps_samples: bool,
     ) -> EvaluationResult<Vec<LabelledSeries>> {
+        self.first_ms.set(self.first_ms.get().min(start_ms));
         let query = LabelQuery {
             matchers: matchers.to_vec(),
             start_ns: start_ms.saturating_mul(NS_PER_MS),

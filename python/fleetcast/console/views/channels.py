@@ -59,8 +59,14 @@ class _AskedChannels(NamedTuple):
             query.needed("measurement"), entity_ids, fields, start_ns, end_ns, raw
         )
 
-    def interval(self, values_max: int) -> Interval:
-        """Returns the shortest step that gives few enough windows, else the longest step."""
+    def interval(self, values_max: int, kept_ns: int | None) -> Interval:
+        """Returns the shortest step that gives few enough windows, else the longest step.
+
+        If the window has hours that outlived their rows, the last of them at `kept_ns`, the step is
+        an hour: shorter steps would leave them out.
+        """
+        if kept_ns is not None and self.start_ns <= kept_ns:
+            return "1h"
         windows_max = min(_WINDOWS_MAX, values_max // len(self.entity_ids))
         span_ns = self.end_ns - self.start_ns
         fitting = (
@@ -109,7 +115,9 @@ def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Ans
         shown = asked.fields or names[:_CHANNELS_MAX] or [""]
         if asked.raw:
             return names, {"raw": answer(plane, shown, None, None)}
-        step = asked.interval(min(limits.point_budget, _VALUES_MAX // (len(shown) + 1)))
+        kept_ns = plane.kept_hours().last_ns
+        values_max = min(limits.point_budget, _VALUES_MAX // (len(shown) + 1))
+        step = asked.interval(values_max, kept_ns)
         return names, {each: answer(plane, shown, step, each) for each in _AGGREGATIONS}
 
     names, bodies = read_plane(services, tenant, read)

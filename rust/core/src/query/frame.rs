@@ -8,8 +8,12 @@ use std::collections::HashMap;
 use super::answer::SeriesAnswer;
 use super::arrays::{SeriesArrays, check_cells};
 use super::latest::{LatestTable, LatestView, ValueRef};
+use super::windows::FieldHours;
+use crate::model::aggregate::Statistic;
 use crate::model::error::Result;
+use crate::model::fold::Fold;
 use crate::model::names::FieldId;
+use crate::storage::segment::HOUR_NS;
 
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,6 +58,36 @@ impl Frame {
         let channels = channels.into_iter();
         columns.extend(channels.map(|(name, values)| (name, FrameColumn::Float(values))));
         Ok(Self { row_count, columns })
+    }
+
+    /// Makes a frame of the hours of an entity: a row for each hour and field, by time and name. The
+    /// columns are `time`, `field`, `count`, `sum`, `min`, `max`, `last` and `last_time`. A sum that
+    /// exceeds every double is no value.
+    #[must_use]
+    pub fn of_hours(fields: &[FieldHours]) -> Self {
+        let mut rows: Vec<(i64, &str, &Fold)> = Vec::new();
+        for field in fields {
+            for (hour, fold) in &field.hours {
+                rows.push((hour.saturating_mul(HOUR_NS), &field.name, fold));
+            }
+        }
+        rows.sort_unstable_by_key(|(start_ns, name, _)| (*start_ns, *name));
+        let numbers = |statistic| {
+            let number = |(start_ns, _, fold): &(i64, &str, &Fold)| fold.get(statistic, *start_ns);
+            FrameColumn::Float(rows.iter().map(|row| number(row).unwrap_or(f64::NAN)).collect())
+        };
+        let columns = [
+            ("time", FrameColumn::TimeNs(rows.iter().map(|row| row.0).collect())),
+            ("field", FrameColumn::Text(rows.iter().map(|row| Some(row.1.to_owned())).collect())),
+            ("count", numbers(Statistic::Count)),
+            ("sum", numbers(Statistic::Sum)),
+            ("min", numbers(Statistic::Min)),
+            ("max", numbers(Statistic::Max)),
+            ("last", numbers(Statistic::Last)),
+            ("last_time", FrameColumn::TimeNs(rows.iter().map(|row| row.2.last_ns()).collect())),
+        ];
+        let columns = columns.map(|(name, column)| (name.to_owned(), column)).into();
+        Self { row_count: rows.len(), columns }
     }
 
     /// Makes a frame of the newest samples of one measurement. The columns are `entity_id`,

@@ -41,4 +41,4 @@ pub use rows::{Channel, EntityRows};
 pub use selection::Selection;
 pub use series_index::SeriesIndex;
 pub use truncate::truncate;
-pub use windows::{EntityFolds, WindowRows};
+pub use windows::{EntityFolds, FieldHours, WindowRows};

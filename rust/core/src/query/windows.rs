@@ -29,6 +29,15 @@ pub struct WindowRows {
 /// The folds of an entity's fields. The folds of a field ascend by the number of their window.
 pub type EntityFolds = Vec<(FieldId, Vec<(i64, Fold)>)>;
 
+/// The hours of a field of an entity.
+#[derive(Clone, Debug)]
+pub struct FieldHours {
+    /// Name of the field.
+    pub name: String,
+    /// Folds by ascending hour, the number of hours since 1970.
+    pub hours: Vec<(i64, Fold)>,
+}
+
 /// The windows of one field. The number of a window is its start divided by the interval.
 #[derive(Default)]
 struct Windows {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fleetcast_core::model::clock::CallTime;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::json::write_string;
+use fleetcast_core::model::time::write_rfc3339;
 use fleetcast_core::plane::{Failure, Plane};
 
 use super::names;
@@ -78,8 +79,11 @@ pub fn answer(
         let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    answered(made.map(|mut body| {
+    answered(made.map(|(mut body, rows_from_ns)| {
         body.splice(..0, *br#"{"status":"success","data":"#);
+        if let Some(rows_from_ns) = rows_from_ns {
+            put_warning(&mut body, rows_from_ns);
+        }
         body.push(b'}');
         (JSON_TYPE, body)
     }))
@@ -97,7 +101,7 @@ pub fn answer_read(
     now: CallTime,
 ) -> std::result::Result<ApiAnswer, Error> {
     let budget = SampleBudget::new(bounds.samples_max, bounds.time_max);
-    let read = remote_read::read(message, &PlaneSource { plane, now }, &budget);
+    let read = remote_read::read(message, &PlaneSource::new(plane, now), &budget);
     answered(read.map(|read| match read {
         ReadAnswer::Samples(body) => (SAMPLES_TYPE, body),
         ReadAnswer::Frames(body) => (FRAMES_TYPE, body),
@@ -129,21 +133,23 @@ pub fn error_body(kind: &str, message: &str) -> Vec<u8> {
     body
 }
 
+/// Returns the data of an answer, and the instant at which samples begin if the question asks for
+/// samples before it of which there are hours.
 fn made(
     plane: &Plane,
     request: ApiRequest<'_>,
     bounds: QuestionBounds,
     now: CallTime,
-) -> EvaluationResult<Vec<u8>> {
+) -> EvaluationResult<(Vec<u8>, Option<i64>)> {
     let given = ApiParameters { query: request.query, form: request.form };
     let time_max = match given.duration_ms("timeout")? {
         Some(time_ms) => bounds.time_max.min(Duration::from_millis(time_ms.max(0).unsigned_abs())),
         None => bounds.time_max,
     };
     let budget = SampleBudget::new(bounds.samples_max, time_max);
-    let source = PlaneSource { plane, now };
+    let source = PlaneSource::new(plane, now);
     let name = request.path.strip_prefix("/api/v1/").unwrap_or_default();
-    match name {
+    let body = match name {
         "query" => query(&given, now.ns.div_euclid(1_000_000), (&source, &budget)),
         "query_range" => query_range(&given, (&source, &budget)),
         "series" => names::series(&given, &source, &budget),
@@ -155,7 +161,23 @@ fn made(
             let label = label.ok_or_else(|| no_path(request.path))?;
             names::label_values(label, &given, &source, &budget)
         }
-    }
+    }?;
+    Ok((body, source.rows_from_ns()))
+}
+
+/// Appends the warning that there are only hours before an instant. An hour is no sample, so an
+/// answer has none of them.
+fn put_warning(body: &mut Vec<u8>, rows_from_ns: i64) {
+    let mut instant = Vec::new();
+    write_rfc3339(&mut instant, rows_from_ns);
+    let warning = format!(
+        "samples are kept from {} on; before, there are hourly values, which only the series \
+         endpoint answers (interval=1h)",
+        String::from_utf8_lossy(&instant),
+    );
+    body.extend_from_slice(br#","warnings":["#);
+    write_string(body, &warning);
+    body.push(b']');
 }
 
 fn no_path(path: &str) -> QuestionError {

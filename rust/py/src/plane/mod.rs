@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_arrow::RowReader;
+use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX,
     POINTS_MAX, RAW_SPAN_SECONDS_MAX,
@@ -19,7 +20,7 @@ use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::{self, Acknowledgement, CompactionTrigger, Extent};
 use fleetcast_core::query::latest::{EntityChoice, LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
-use fleetcast_core::query::{AnswerBounds, Frame, SeriesArrays, SeriesLimits};
+use fleetcast_core::query::{AnswerBounds, Frame, SeriesArrays, SeriesLimits, SeriesQuery};
 use fleetcast_core::wire::Format;
 use fleetcast_docstrings::documented;
 use fleetcast_service::planes::OpenPlane;
@@ -360,6 +361,32 @@ impl Plane {
         };
         let channels = arrays.channels.into_iter().map(channel).collect::<PyResult<_>>()?;
         Ok((arrays.rows, times, channels))
+    }
+
+    #[pyo3(signature = (measurement, entity_id, start_ns, end_ns, *, now_ns=None))]
+    fn hours_frame(
+        &self,
+        py: Python<'_>,
+        measurement: String,
+        entity_id: String,
+        #[pyo3(from_py_with = instant)] start_ns: i64,
+        #[pyo3(from_py_with = instant)] end_ns: i64,
+        #[pyo3(from_py_with = optional_instant)] now_ns: Option<i64>,
+    ) -> PyResult<ArrowStream> {
+        let query = SeriesQuery {
+            entity_ids: vec![entity_id],
+            start_ns,
+            end_ns,
+            measurement,
+            fields: Vec::new(),
+            windows: Some((Interval::OneHour, Aggregation::Last)),
+        };
+        self.detached(py, move |plane| Ok(Frame::of_hours(&plane.hours(&query, now(now_ns))?)))
+            .map(ArrowStream::from)
+    }
+
+    fn entity_ids(&self, py: Python<'_>, measurement: &str) -> PyResult<Vec<String>> {
+        self.detached(py, |plane| plane.entity_ids(measurement))
     }
 
     #[pyo3(signature = (

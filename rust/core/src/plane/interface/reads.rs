@@ -15,7 +15,9 @@ use crate::plane::reader::stats::{KeptHoursStats, Stats};
 use crate::query::labelled::{LabelBounds, LabelQuery, LabelledSeries};
 use crate::query::latest::LatestView;
 use crate::query::scan::ScanRequest;
-use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
+use crate::query::{
+    AnswerBounds, FieldHours, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest,
+};
 use crate::storage::store::Planes;
 
 /// Reads. Every read follows the log first, unless it says otherwise.
@@ -128,6 +130,36 @@ impl Plane {
         now: impl Into<CallTime>,
     ) -> Result<SeriesAnswer, Error> {
         self.reader.series(query, bounds, now.into())
+    }
+
+    /// Reads all statistics of the hours of the entities of `query`, whose windows must be hours,
+    /// from one snapshot. Example: an hour with the samples 3, 1 and 5 has the count 3 and the sum 9.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`].
+    pub fn hours(
+        &self,
+        query: &SeriesQuery,
+        now: impl Into<CallTime>,
+    ) -> Result<Vec<FieldHours>, Error> {
+        self.reader.hours(query, now.into())
+    }
+
+    /// Returns the entities of a measurement that were ever written, in byte order. Example: those
+    /// of `link` may be `gs1` and `gs2`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::follow`].
+    pub fn entity_ids(&self, measurement: &str) -> Result<Vec<String>, Error> {
+        self.reader.entity_ids(measurement)
+    }
+
+    /// Returns the instant before which only hours are kept, as of the last read, if some of these
+    /// hours end after `start_ns`. Example: the instant 30 days ago if rows are kept for 30
+    /// days and hours for years.
+    #[must_use]
+    pub fn rows_from_ns(&self, start_ns: i64, now: impl Into<CallTime>) -> Option<i64> {
+        self.reader.rows_from_ns(start_ns, now.into())
     }
 
     /// Reads the samples of every series that meets the conditions of `query`, each tag set apart,

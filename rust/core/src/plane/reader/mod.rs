@@ -23,8 +23,10 @@ use super::caches::open_segments::OpenSegment;
 use super::follower::{Follower, MISSING, VIEWS_MAX};
 use super::registry::NamesRegistry;
 use super::sealed::SealedStore;
+use crate::model::clock::CallTime;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
+use crate::storage::segment::hour_of;
 
 /// Reads of one tenant.
 ///
@@ -55,6 +57,30 @@ impl Reader {
         self.follower.follow()?;
         let names = self.registry.names();
         Ok(measurements.iter().any(|name| names.catalog.measurement(name.as_ref()).is_some()))
+    }
+
+    /// Returns the entities of a measurement that were ever written, in byte order.
+    pub(super) fn entity_ids(&self, measurement: &str) -> Result<Vec<String>> {
+        self.follower.follow()?;
+        let names = self.registry.names();
+        let catalog = &names.catalog;
+        let Some(measurement) = catalog.measurement(measurement) else { return Ok(Vec::new()) };
+        let entities = (0..).zip(catalog.entities());
+        let of_measurement = entities.filter(|(_, entity)| entity.measurement == measurement);
+        let ids = of_measurement.map(|(index, _)| catalog.entity_id(index).to_owned());
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Returns the instant before which only hours are kept, if some of these hours end after
+    /// `start_ns`.
+    pub(super) fn rows_from_ns(&self, start_ns: i64, now: CallTime) -> Option<i64> {
+        let kept_from_ns = self.follower.kept_from_ns(now);
+        let hours_from_ns = self.follower.hours_from_ns(now)?.max(hour_of(start_ns));
+        let manifest = self.follower.manifest();
+        let has_hours = manifest.hours.segments_in(&(hours_from_ns..kept_from_ns)).next().is_some();
+        (hours_from_ns < kept_from_ns && has_hours).then_some(kept_from_ns)
     }
 
     /// Returns the segment of an entry of the manifest. The caller holds no lock of the names.

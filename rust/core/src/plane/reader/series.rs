@@ -10,8 +10,8 @@ use crate::model::error::Result;
 use crate::plane::failure::ReadError;
 use crate::plane::follower::PlaneSnapshot;
 use crate::query::{
-    AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesLimits,
-    SeriesQuery, SeriesRequest, WindowRows, truncate,
+    AnswerBounds, Collector, EntityRows, FieldHours, RawRows, Selection, SeriesAnswer,
+    SeriesLimits, SeriesQuery, SeriesRequest, WindowRows, truncate,
 };
 
 /// Least product of entities and segments for which a read is shared among threads. Starting a
@@ -64,6 +64,32 @@ impl Reader {
         let names = self.registry.names();
         let name_of = |field| Some(names.catalog.field(field)?.name.clone());
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
+    }
+
+    /// Returns all statistics of the hours of the entities of `query`, field by field of one entity
+    /// after the other.
+    pub(in crate::plane) fn hours(
+        &self,
+        query: &SeriesQuery,
+        now: CallTime,
+    ) -> Result<Vec<FieldHours>> {
+        self.follower.follow()?;
+        let folds = self.retrying(|| {
+            let times_ns = query.start_ns.max(self.kept_from_ns(query, now))..query.end_ns;
+            let snapshot = self.follower.snapshot(&times_ns);
+            let (ids, tombstones) = (&query.entity_ids, &snapshot.manifest.tombstones);
+            let names = self.registry.names();
+            let selection = Selection::new(query, ids, times_ns, tombstones, &names.catalog);
+            drop(names);
+            let mut hours = WindowRows::of_hours(ids.len());
+            self.collect(&snapshot, &selection, &mut hours)?;
+            Ok(hours.into_folds())
+        })?;
+        let names = self.registry.names();
+        let named = |(field, hours)| {
+            Some(FieldHours { name: names.catalog.field(field)?.name.to_string(), hours })
+        };
+        Ok(folds.into_iter().flatten().filter_map(named).collect())
     }
 
     /// Returns the instant before which no answer to `query` is kept.

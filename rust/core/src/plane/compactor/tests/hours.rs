@@ -51,6 +51,19 @@ fn hours(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> Vec<Vec<
     Aggregation::ALL.map(of).to_vec()
 }
 
+/// Returns all statistics of the hours of an entity after the other, with all their bits.
+fn all_statistics(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> String {
+    let query = SeriesQuery {
+        entity_ids: (0..ENTITIES).map(|entity| format!("e{entity}")).collect(),
+        start_ns: times_ns.start,
+        end_ns: times_ns.end,
+        measurement: "link".to_owned(),
+        fields: Vec::new(),
+        windows: Some((Interval::OneHour, Aggregation::Last)),
+    };
+    format!("{:?}", plane.hours(&query, now_ns).unwrap())
+}
+
 /// Returns the number of rows that are stored, and the number of kept hours.
 fn counts(plane: &Plane) -> (u64, u64) {
     (plane.stats().unwrap().stored_rows, plane.kept_hours().unwrap().hours)
@@ -77,10 +90,17 @@ fn o7_hours_are_answered_after_their_rows_expired_as_before() {
     let all = START_NS..now_ns;
     let before = hours(&plane, all.clone(), now_ns);
     assert_eq!(before[0][0].times_ns.len(), 240);
+    let statistics = all_statistics(&plane, all.clone(), now_ns);
+    assert_eq!(plane.rows_from_ns(START_NS, now_ns), None);
     compact(&plane, now_ns);
     let expired = 7 * 24 * ENTITIES.unsigned_abs();
     assert_eq!(counts(&plane), (3 * 1_440, expired));
     assert_eq!(hours(&plane, all.clone(), now_ns), before);
+    assert_eq!(all_statistics(&plane, all.clone(), now_ns), statistics);
+    assert_eq!(plane.entity_ids("link").unwrap(), ["e0", "e1", "e2"]);
+    let kept_from_ns = START_NS + 7 * DAY_NS;
+    assert_eq!(plane.rows_from_ns(kept_from_ns - 1, now_ns), Some(kept_from_ns));
+    assert_eq!(plane.rows_from_ns(kept_from_ns, now_ns), None);
     // Days later all rows are gone, and every hour is there.
     let later_ns = now_ns + 30 * DAY_NS;
     assert_eq!(hours(&plane, all.clone(), later_ns), before);
