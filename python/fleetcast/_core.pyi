@@ -963,6 +963,8 @@ class Planes:
         wrapped so. Raises `StoreMissing`, `StoreDamaged` (also if no known key opens it),
         `StoreFull`.
         """
+    def is_wrapped_by(self, plane: str, master_key: bytes) -> bool:
+        """Returns true if a master key wraps the data key of a store. Raises `StoreMissing`."""
     def restore(
         self,
         plane: str,
@@ -1555,9 +1557,31 @@ class Cluster:
         The object store lacks a segment of a damaged plane; the rows of that segment stay in the
         log. Raises `StoreError`, `ValueError` without objects.
         """
-    def check(self, environment: str, master_key_check: bytes) -> None:
-        """Raises `ValueError` if the installation is another installation or has another version,
-        `StoreError` if it does not exist or the database cannot be used.
+    def check(self, environment: str, master_key_checks: Sequence[bytes]) -> None:
+        """Raises `ValueError` if the installation is another installation, has another version, or
+        has a master key with none of these checks. Raises `StoreError` if the installation does not
+        exist or the database cannot be used.
+        """
+    def handover(self) -> bytes | None:
+        """Returns the record that hands over the master keys; `None` if no key turns.
+
+        Raises `StoreError`.
+        """
+    def begin_handover(self, handover: bytes, old_check: bytes) -> bool:
+        """Stores the record that hands over the master keys. Returns false if there is such a
+        record, or if the installation has another master key than the key with this check.
+
+        Raises `StoreError`.
+        """
+    def nodes_behind(self) -> list[str]:
+        """Returns the names of the nodes that served within the last day and lack the new master
+        key. Raises `StoreError`.
+        """
+    def settle_handover(self, node: str, new_check: bytes) -> list[str]:
+        """Notes that the node with the UUID `node` has the new master key.
+
+        Ends the turn if no node that served within the last day is left. Returns the names of the
+        nodes that are left. Raises `StoreError`.
         """
     def beat(self, node: str, place: str, name: str, version: str) -> bool:
         """Records that the node with the UUID `node` serves at `place`.

@@ -32,13 +32,18 @@ def killed_before_each_line(
     while True:
         shutil.rmtree(data)
         shutil.copytree(before, data)
-        work = json.dumps([line, modules, commands])
-        killed = subprocess.run([sys.executable, __file__, work], check=False)
-        if killed.returncode == 0:
+        if not is_killed_before(line, modules, commands):
             return
-        assert killed.returncode == -signal.SIGKILL
         yield
         line += LINES_BETWEEN_KILLS
+
+
+def is_killed_before(line: int, modules: list[str], commands: list[list[str]]) -> bool:
+    """Runs commands up to a line of the modules. Returns false if they ended before it."""
+    work = json.dumps([line, modules, commands])
+    killed = subprocess.run([sys.executable, __file__, work], check=False)
+    assert killed.returncode in {0, -signal.SIGKILL}
+    return killed.returncode != 0
 
 
 def main(last: int, modules: list[str], commands: list[list[str]]) -> int:

@@ -114,6 +114,8 @@ def test_a_change_that_is_not_complete_is_told_and_keeps_others_waiting(
     assert is_whole(data, *house)
     found = {finding["check"]: finding for finding in call("doctor")["checks"]}
     assert str(file) in found["change of the master key"]["advice"]
+    assert f"by user {os.getuid()} on " in found["change of the master key"]["detail"]
+    assert found["data keys"]["detail"].startswith("0 of 2 are under master key")
     assert "master-key rotate" in call("verify")["notes"][0]
     for waiting in (["backup", tmp_path / "backup"], ["tls", "renew"]):
         assert "is not complete" in fail(*waiting)[0]

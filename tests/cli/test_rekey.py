@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from fleetcast.cli.main import run
@@ -53,6 +55,9 @@ def test_compaction_seals_everything_anew_and_drops_the_old_key(call, data, rows
     told = f"acme: {left(call)} bytes are left under an old data key"
     assert run(["stats"]) == 0
     assert told in capsys.readouterr().out
+    found = {finding["check"]: finding for finding in call("doctor")["checks"]}["tenant acme"]
+    assert f"by user {os.getuid()}: {left(call)} bytes are left" in found["detail"]
+    assert "fleetcast compact acme" in found["advice"]
     call("tenant", "rekey", "acme")
     assert key.read_bytes() == both, "no third key"
     call("compact", "acme")

@@ -159,6 +159,7 @@ def restore_tenant(
     listing = Listing.read(folder)
     saved = listing.tenant(names[0])
     with settled(directory), opened(directory, environ) as installation:
+        installation.stores.refuse_turn()
         own_key = load_master_key(directory.root, installation.settings.security)
         master_key = saved_key or own_key
         listing.check_master_key(master_key)

@@ -67,6 +67,7 @@ def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> 
         before = Listing.read(folder) if (folder / LISTING_FILE).exists() else None
         try:
             with settled(directory), opened(directory, environ, to_read=True) as installation:
+                installation.stores.refuse_turn()
                 security = installation.settings.security
                 key = load_master_key(directory.root, security)
                 if before is not None and before.master_key_check != master_key_check(key):
@@ -106,6 +107,7 @@ class _Saving:
             ]
         own = {path: self._own_file(path) for path in OWN_FILES}
         tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
+        self._installation.stores.refuse_turn()
         listing = Listing(
             number=self.number,
             created_at=datetime.now(UTC).isoformat(),

@@ -33,6 +33,8 @@ def rotate(run: Run, file: Path | None) -> None:
     stay good. The old key opens nothing afterwards, except earlier backups. If the command is
     interrupted, run it again: it goes on where it was.
 
+    If there are many nodes, run the command on each. The last run completes the change.
+
     With --to the settings must name FILE, or security.master_key_command must print its key, before
     the change is complete: then run the command again.
 
@@ -43,6 +45,8 @@ def rotate(run: Run, file: Path | None) -> None:
     lines += [f"The key file of {name} is damaged." for name in done.unreadable]
     if done.is_complete:
         lines += [f"Key {done.old_id} opens nothing but backups that were made before."]
+    elif done.nodes_left:
+        lines += [f"Run the command on {name} as well." for name in done.nodes_left]
     else:
         lines += [
             f"Key {done.old_id} still opens everything.",

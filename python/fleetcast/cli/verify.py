@@ -12,7 +12,7 @@ from fleetcast.cli.common import Run, table, tenant_names, with_run
 from fleetcast.cli.progress import bytes_of, progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
-from fleetcast.security.handover import UNSETTLED, Handover
+from fleetcast.security.handover import UNSETTLED
 
 if TYPE_CHECKING:
     from fleetcast.installation.opening import Installation
@@ -76,8 +76,8 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
                 rows.append({**row, "damages": damages})
                 cells.append([*row.values(), len(damages)])
         forecasts = [] if names else _forecast_damages(installation)
+        notes = [UNSETTLED] if installation.stores.handover.read() else []
     damaged += forecasts
-    notes = [UNSETTLED] if Handover.read(run.data.root) else []
     text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged, *notes])
     run.answer({"ok": not damaged, "tenants": rows, "forecasts": forecasts, "notes": notes}, text)
     return 1 if damaged else 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fleetcast.config.sections import Store
-    from fleetcast.engine import Glance, State, Stats
+    from fleetcast.engine import Glance, MasterKeys, State, Stats
 
 _LOOK_SECONDS = 15.0
 _OPEN_MAX = 256
@@ -89,7 +89,7 @@ class ClusterEngine(Engine):
     """
 
     def __init__(
-        self, cluster: Cluster, master_key: bytes, accounts: Callable[[], set[str] | None]
+        self, cluster: Cluster, master_key: MasterKeys, accounts: Callable[[], set[str] | None]
     ) -> None:
         super().__init__(
             Path(),

@@ -178,6 +178,10 @@ class Engine:
         """
         return self._planes.rewrap(account_id, self._master_key)
 
+    def is_wrapped_by(self, account_id: str, master_key: bytes) -> bool:
+        """Returns true if a master key wraps an account's data key. Raises `StoreMissing`."""
+        return self._planes.is_wrapped_by(account_id, master_key)
+
     def save_plane(
         self,
         account_id: str,

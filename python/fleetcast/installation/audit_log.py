@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fleetcast.log_lines import timestamp, write_line
@@ -55,6 +56,16 @@ class AuditLog:
             os.write(descriptor, line)
         finally:
             os.close(descriptor)
+
+
+def last_line(path: Path, event: str, account_id: str) -> dict[str, object] | None:
+    """Returns the last line of an event of an account, if the file has such a line."""
+    found = None
+    with suppress(OSError, ValueError), path.open("rb") as lines:
+        for line in lines:
+            if event.encode() in line and account_id.encode() in line:
+                found = json.loads(line)
+    return found
 
 
 class AuditLogFollower:

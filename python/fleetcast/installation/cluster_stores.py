@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Usage
 from fleetcast.accounts.store import COUNTED, SPACES
 from fleetcast.cluster import ClusterEngine, open_cluster
-from fleetcast.engine import Records, UsageRecord
+from fleetcast.engine import MasterKeys, Records, UsageRecord
 from fleetcast.errors import OperatorError, StoreDamaged, StoreError, StoreMissing
 from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import MODELS, ModelFiles, RecordModels
@@ -18,8 +18,10 @@ from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.forecast.serving.tables import TABLES
 from fleetcast.installation import cluster_audit
 from fleetcast.installation.cluster_audit import ClusterAudit
+from fleetcast.installation.cluster_handover import ClusterHandover, database_check
 from fleetcast.installation.cluster_node import ClusterNode
-from fleetcast.security.master_key import derive
+from fleetcast.security.handover import UNSETTLED, KnownKeys
+from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from fleetcast.metrics import AccountRequests
 
 logger = logging.getLogger(__name__)
-
-_MASTER_KEY_LABEL = "fleetcast control store check 1"
 
 
 class ClusterStores:
@@ -44,11 +44,14 @@ class ClusterStores:
     ) -> None:
         self._directory = directory
         self._settings = settings
-        self._master_key = master_key
         self.cluster = open_cluster(settings.store, directory.cache / "objects")
+        self.handover = ClusterHandover(self.cluster, directory)
+        known = KnownKeys(directory.origin, settings.security, self.handover)
+        self._first_key = master_key
+        self._master_key = MasterKeys(master_key, known)
         self._node = ClusterNode(self.cluster, directory)
         accounts = Records.replica(
-            *(self.cluster, "accounts", SPACES, master_key),
+            *(self.cluster, "accounts", SPACES, self._master_key),
             follow=follow,
             counted=(COUNTED, directory.accounts_revision(settings)),
         )
@@ -63,9 +66,7 @@ class ClusterStores:
     @cached_property
     def predictions(self) -> PredictionStore:
         """Forecasts, and the records and models that serve them."""
-        models = RecordModels(
-            self._records("models", (MODELS,)), ModelFiles(self._directory.cache / "models")
-        )
+        models = RecordModels(self._models, ModelFiles(self._directory.cache / "models"))
         records = self._records("forecasts", TABLES)
         clock = SharedClock(self.cluster.database_now_us)
         return PredictionStore(records, models, clock=clock)
@@ -76,21 +77,41 @@ class ClusterStores:
         Raises `OperatorError` for another installation or master key, `ControlStoreUnavailable`,
         `StoreError`.
         """
-        environment = self._settings.service.environment
-        try:
-            self.cluster.check(environment, _master_key_check(self._master_key))
-        except ValueError as error:
-            raise OperatorError(str(error)) from None
+        handover = self.handover.read()
+        key = self._first_key
+        self._check([key] if handover is None else handover.keys(key))
         if not self.control.is_sealed():
             for account_id in self.control.unsealed_accounts():
                 with suppress(StoreMissing, StoreDamaged):  # opening the plane reports it
                     self.engine.bind_plane(account_id)
             self.predictions.take_over()
-            self._records("models", (MODELS,)).take_over([])
-            self._records("audit", cluster_audit.SPACES).take_over(cluster_audit.FACT_KEYS)
+            self._models.take_over([])
+            self._lines.take_over(cluster_audit.FACT_KEYS)
             self._usage.take_over()
             self.control.take_over()
         self.control.check()
+
+    def refuse_turn(self) -> None:
+        """Raises `OperatorError` if the master key turns, or has turned without this node.
+
+        Raises `StoreError`.
+        """
+        if self.handover.read() is not None:
+            raise OperatorError(UNSETTLED)
+        self._check([load_master_key(self._directory.origin, self._settings.security)])
+
+    def planes(self) -> list[str]:
+        """Returns the accounts of all planes. Raises `StoreError`."""
+        return sorted(self.cluster.plane_states())
+
+    def turn_records(self) -> None:
+        """Seals all records but accounts under the newest master key.
+
+        Raises `PredictionStoreUnavailable`, `StoreError`.
+        """
+        self.predictions.turn()
+        for records in (self._models, self._lines, self._usage.records):
+            records.turn([])
 
     def usage(self, counted: AccountRequests, run: str) -> Usage:
         """Returns the requests of accounts on all nodes; `counted` has the requests of this run."""
@@ -187,7 +208,23 @@ class ClusterStores:
 
     @cached_property
     def _audit(self) -> ClusterAudit:
-        return ClusterAudit(self._records("audit", cluster_audit.SPACES))
+        return ClusterAudit(self._lines)
+
+    @cached_property
+    def _lines(self) -> Records:
+        return self._records("audit", cluster_audit.SPACES)
+
+    @cached_property
+    def _models(self) -> Records:
+        return self._records("models", (MODELS,))
+
+    def _check(self, keys: Sequence[bytes]) -> None:
+        """Raises `OperatorError` for another installation or master key, `StoreError`."""
+        checks = [database_check(key) for key in keys]
+        try:
+            self.cluster.check(self._settings.service.environment, checks)
+        except ValueError as error:
+            raise OperatorError(str(error)) from None
 
     def _records(self, name: str, spaces: Sequence[str]) -> Records:
         return Records.in_cluster(self.cluster, name, spaces, self._master_key)
@@ -200,15 +237,13 @@ def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> 
     """
     cluster = open_cluster(settings.store, directory.cache / "objects")
     try:
-        return cluster.install(settings.service.environment, _master_key_check(master_key))
+        is_new = cluster.install(settings.service.environment, database_check(master_key))
     except ValueError as error:
         message = (
             f"{error}: to join it, give its environment with --environment, and with --master-key"
             " a copy of the master key of one of its nodes"
         )
         raise OperatorError(message) from None
-
-
-def _master_key_check(master_key: bytes) -> bytes:
-    """Returns a hash that differs between master keys and reveals no part of a key."""
-    return derive(master_key, _MASTER_KEY_LABEL)
+    if not is_new and ClusterHandover(cluster, directory).read() is not None:
+        raise OperatorError(UNSETTLED)
+    return is_new

@@ -13,7 +13,7 @@ from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
-from fleetcast.security.handover import KnownKeys
+from fleetcast.security.handover import HandoverFile, KnownKeys
 
 if TYPE_CHECKING:
     from fleetcast.accounts.audited import Audit
@@ -30,7 +30,8 @@ class EmbeddedStores:
 
     def __init__(self, directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
         self._directory = directory
-        known = KnownKeys(directory.origin, settings.security)
+        self.handover = HandoverFile(directory.origin)
+        known = KnownKeys(directory.origin, settings.security, self.handover)
         self._master_key = MasterKeys(master_key, known)
         revision = directory.accounts_revision(settings)
         self.control = ControlStore.embedded(directory.control, self._master_key, revision)
@@ -60,6 +61,20 @@ class EmbeddedStores:
             self.predictions.take_over()
             self.control.take_over()
         self.control.check()
+
+    def refuse_turn(self) -> None:
+        """Does no work: the lock of the data directory keeps the master key from turning."""
+
+    def planes(self) -> list[str]:
+        """Returns the accounts of all planes. Raises `OSError`."""
+        return sorted(path.name for path in self._directory.planes.iterdir())
+
+    def turn_records(self) -> None:
+        """Seals all records but accounts under the newest master key.
+
+        Raises `PredictionStoreUnavailable`.
+        """
+        self.predictions.turn()
 
     def usage(self, counted: AccountRequests, run: str) -> Usage:
         """Returns the requests of accounts; `counted` has the requests of this run."""

@@ -1,7 +1,9 @@
 """The turn of the master key, while the service runs. A turn that broke off goes on where it was.
 
-A file hands each key to the holders of the other key (`security.handover`). It is written first and
-removed last, so every process can open stored bytes at every moment of the turn.
+A document hands each key to the holders of the other key (`security.handover`). It is written first
+and removed last, so every process can open stored bytes at every moment of the turn. If there are
+many nodes, the turn is made on each: a node then names the new key in its own settings, and looks
+at all planes once more.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING
 
-from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreDamaged, StoreMissing
+from fleetcast.installation.backend import handover_of
 from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.security.certificate import turn_authority
-from fleetcast.security.handover import UNSETTLED, Handover
+from fleetcast.security.handover import UNSETTLED, Handover, HandoverFile
 from fleetcast.security.master_key import (
     MASTER_KEY_BYTES,
     create_master_key,
@@ -36,11 +38,15 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Security
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.opening import Installation
+    from fleetcast.security.handover import HandoverPlace
 
 
 @dataclass(frozen=True)
 class Turned:
-    """A turn. It is complete once the settings name the new key; then the old key opens nothing."""
+    """A turn. It is complete once the settings name the new key; then the old key opens nothing.
+
+    If there are many nodes, the settings of each node have to name it.
+    """
 
     old_id: str
     new_id: str
@@ -50,18 +56,21 @@ class Turned:
     """Number of data keys that are wrapped by the new key."""
     unreadable: list[str]
     """Planes whose key file neither key opens."""
+    nodes_left: list[str]
+    """Nodes on which the turn is still to be made."""
     is_complete: bool
 
 
 @contextmanager
 def settled(directory: DataDirectory) -> Iterator[None]:
-    """Keeps the master key from turning in the block.
+    """Keeps the master key from turning in the block, on this node if there are many.
 
-    Raises `OperatorError` if a turn is under way or broke off.
+    Raises `OperatorError` if a turn is under way or broke off. `refuse_turn` of the stores tells of
+    a turn that another node began.
     """
     directory.require()
     with held(directory.root, "the master key is being changed: try again", shared=True):
-        if Handover.read(directory.root) is not None:
+        if HandoverFile(directory.root).read() is not None:
             raise OperatorError(UNSETTLED)
         yield
 
@@ -75,26 +84,21 @@ def turn(directory: DataDirectory, environ: Mapping[str, str], file: Path | None
     then.
     """
     settings = directory.settings(environ).settings
-    if settings.store.backend == POSTGRESQL:
-        message = (
-            "the master key of an installation with store.backend = postgresql cannot be changed"
-            " in place: back it up, and restore each tenant into an installation with a new key"
-        )
-        raise OperatorError(message)
     root, security = directory.root, settings.security
     busy = "a backup, a restore, tls renew or another change of the master key is under way"
     with held(root, busy):
-        handover = Handover.read(root) or _begin(root, security, file)
+        place = handover_of(directory, settings)
+        handover = place.read() or _begin(place, root, security, file)
         if file is not None and handover.file != str(file):
             message = f"a change to key {handover.new_id} is not complete: end it without --to"
             raise OperatorError(message)
         if handover.file is None:
-            _install(root, security, handover)
+            _install(place, root, security, handover)
         with opened(directory, environ) as installation:
             return _sealed_anew(directory, installation, handover)
 
 
-def _begin(root: Path, security: Security, file: Path | None) -> Handover:
+def _begin(place: HandoverPlace, root: Path, security: Security, file: Path | None) -> Handover:
     """Chooses the new key and writes the handover to it."""
     old = load_master_key(root, security)
     if file is None:
@@ -113,19 +117,24 @@ def _begin(root: Path, security: Security, file: Path | None) -> Handover:
     if new == old:
         message = f"{file} has the master key in force: name a file with another key, or a new file"
         raise OperatorError(message)
-    handover = Handover.of(old, new, file)
-    handover.write(root)
-    return handover
+    return place.begin(Handover.of(old, new, file), old)
 
 
-def _install(root: Path, security: Security, handover: Handover) -> None:
-    """Replaces the key in the settings' file by the new key; nothing is sealed under it yet.
+def _install(place: HandoverPlace, root: Path, security: Security, handover: Handover) -> None:
+    """Replaces the key in the settings' file by the new key.
 
-    Raises `OperatorError` if the file cannot be replaced. The turn is given up then.
+    Raises `OperatorError` if the file cannot be replaced. If the new key seals nothing yet, the
+    turn is given up then.
     """
     key = load_master_key(root, security)
     if key_id(key) == handover.new_id:
         return
+    if security.master_key_command:
+        message = (
+            f"security.master_key_command prints key {key_id(key)}: let it print key"
+            f" {handover.new_id}, which has replaced the key file of another node, and try again"
+        )
+        raise OperatorError(message)
     new, _ = handover.keys(key)
     path = (root / security.master_key_file).resolve()
     staged = path.with_name(f"{path.name}.new")
@@ -139,36 +148,39 @@ def _install(root: Path, security: Security, handover: Handover) -> None:
         staged.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        if read_master_key(path) == key:
-            Handover.end(root)
-        message = f"{path} cannot be replaced ({error.strerror}): name another file with --to FILE"
+        message = f"{path} cannot be replaced ({error.strerror}): "
+        if read_master_key(path) == key and place.withdraw():
+            message += "name another file with --to FILE"
+        else:
+            message += "make it writable, and try again"
         raise OperatorError(message) from error
 
 
 def _sealed_anew(
     directory: DataDirectory, installation: Installation, handover: Handover
 ) -> Turned:
-    """Seals everything under the new key, and removes the handover if the settings name it."""
+    """Seals everything under the new key, and ends the turn if the settings name it."""
     key = load_master_key(directory.root, installation.settings.security)
     new, old = handover.keys(key)
     # The accounts come first: tenants that are made from now on get keys under the new key.
     installation.store.turn()
     tenants, unreadable = 0, []
-    for path in sorted(directory.planes.iterdir()):
+    for account_id in installation.stores.planes():
         try:
-            installation.engine.rewrap_plane(path.name)
+            installation.engine.rewrap_plane(account_id)
             tenants += 1
         except StoreMissing:
             pass  # deleted, or never complete
         except StoreDamaged:
-            unreadable.append(path.name)
-    installation.stores.predictions.turn()
+            unreadable.append(account_id)
+    installation.stores.turn_records()
     turn_authority(directory.tls, old, new)
-    is_complete = key == new
+    nodes_left = installation.stores.handover.settle(new) if key == new else []
+    is_complete = key == new and not nodes_left
     if is_complete:
-        Handover.end(directory.root)
         ids = {"old_key": handover.old_id, "new_key": handover.new_id}
         installation.stores.audit()("master key rotated", **ids)
     own = directory.root / installation.settings.security.master_key_file
     file = own if handover.file is None else Path(handover.file)
-    return Turned(handover.old_id, handover.new_id, file, tenants, unreadable, is_complete)
+    ids_and_file = handover.old_id, handover.new_id, file
+    return Turned(*ids_and_file, tenants, unreadable, nodes_left, is_complete)

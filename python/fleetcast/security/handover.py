@@ -1,19 +1,21 @@
-"""The file that hands a new master key to the holders of the old key, and the other way around.
+"""The document that hands a new master key to the holders of the old key, and the other way around.
 
-It exists while the master key turns. Each of the two keys opens it and gives the other key, so
-stored bytes that are sealed under either key can be opened. Without the file, the old key opens
-nothing.
+It exists while the master key turns: in a file of the data directory, or in the database of many
+nodes. Each of the two keys opens it and gives the other key, so stored bytes that are sealed under
+either key can be opened. Without the document, the old key opens nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fleetcast.engine import open_secret, seal_secret
-from fleetcast.errors import OperatorError, StoreDamaged
+from fleetcast.errors import OperatorError, StoreDamaged, StoreError
+from fleetcast.log_lines import timestamp
 from fleetcast.security.master_key import key_id, load_master_key, sync_folder, write_private
 
 if TYPE_CHECKING:
@@ -40,41 +42,30 @@ class Handover:
     """The new key, sealed under the old key, in hexadecimal."""
     file: str | None
     """The new key's own file, or `None` if the new key replaces the file of the old key."""
+    begun_at: str
+    begun_by: str
+    """Who began the turn, for people. Example: `user 0 on db1`."""
 
     @staticmethod
     def of(old: bytes, new: bytes, file: Path | None) -> Handover:
         """Makes the handover from one key to another."""
         sealed = seal_secret(new, _PLACE, old).hex(), seal_secret(old, _PLACE, new).hex()
         name = None if file is None else str(file)
-        return Handover(key_id(old), key_id(new), *sealed, name)
+        who = f"user {os.getuid()} on {socket.gethostname()}"
+        return Handover(key_id(old), key_id(new), *sealed, name, timestamp(), who)
 
     @staticmethod
-    def read(root: Path) -> Handover | None:
-        """Reads the file of a data directory; `None` if no key turns. Raises `OperatorError`."""
-        path = root / HANDOVER_FILE
+    def decode(document: bytes, place: str) -> Handover:
+        """Returns the handover of a document from `place`. Raises `OperatorError`."""
         try:
-            return Handover(**json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, TypeError):
-            message = f"{path} cannot be read or is damaged"
+            return Handover(**json.loads(document))
+        except (ValueError, TypeError):
+            message = f"{place} is damaged"
             raise OperatorError(message) from None
 
-    def write(self, root: Path) -> None:
-        """Writes the file, durably and as the owner of the directory's. Raises `OSError`."""
-        new = root / f"{HANDOVER_FILE}.new"
-        new.unlink(missing_ok=True)  # of a process that was killed here
-        write_private(new, json.dumps(asdict(self)).encode())
-        if os.geteuid() == 0:
-            os.chown(new, root.stat().st_uid, root.stat().st_gid)
-        new.replace(root / HANDOVER_FILE)
-        sync_folder(root)
-
-    @staticmethod
-    def end(root: Path) -> None:
-        """Removes the file, durably: from now on the old key opens nothing. Raises `OSError`."""
-        (root / HANDOVER_FILE).unlink()
-        sync_folder(root)
+    def encode(self) -> bytes:
+        """Returns the document."""
+        return json.dumps(asdict(self)).encode()
 
     def keys(self, key: bytes) -> tuple[bytes, bytes]:
         """Returns the new and the old key, from either. Raises `OperatorError`."""
@@ -90,19 +81,92 @@ class Handover:
             raise OperatorError(message) from None
 
 
+class HandoverPlace(Protocol):
+    """The place of an installation's handover."""
+
+    def read(self) -> Handover | None:
+        """Returns the handover; `None` if no key turns. Raises `OperatorError`, `StoreError`."""
+
+    def begin(self, handover: Handover, old: bytes) -> Handover:
+        """Stores a handover from the key `old`, durably. Returns the handover that is in force.
+
+        Raises `OperatorError`, `StoreError`, `OSError`.
+        """
+
+    def withdraw(self) -> bool:
+        """Gives up a turn before the new key seals; false if it may seal elsewhere by now."""
+
+    def nodes_left(self) -> list[str]:
+        """Returns the nodes on which the turn is still to be made. Raises `StoreError`."""
+
+    def settle(self, new: bytes) -> list[str]:
+        """Notes that the settings here name the key `new`. Returns the nodes that are left.
+
+        If none is left, the turn ends: from then on the old key opens nothing. Raises `StoreError`,
+        `OSError`.
+        """
+
+
+class HandoverFile:
+    """The handover in a file of a data directory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._path = root / HANDOVER_FILE
+
+    def read(self) -> Handover | None:
+        """Returns the handover; `None` if no key turns. Raises `OperatorError`."""
+        try:
+            return Handover.decode(self._path.read_bytes(), str(self._path))
+        except FileNotFoundError:
+            return None
+        except OSError:
+            message = f"{self._path} cannot be read"
+            raise OperatorError(message) from None
+
+    def begin(self, handover: Handover, old: bytes) -> Handover:
+        """Writes the file, durably and as the owner of the directory's. Raises `OSError`."""
+        del old  # the caller holds the directory's lock
+        new = self._path.with_name(f"{HANDOVER_FILE}.new")
+        new.unlink(missing_ok=True)  # of a process that was killed here
+        write_private(new, handover.encode())
+        if os.geteuid() == 0:
+            os.chown(new, self._root.stat().st_uid, self._root.stat().st_gid)
+        new.replace(self._path)
+        sync_folder(self._root)
+        return handover
+
+    def withdraw(self) -> bool:
+        """Removes the file, durably. Raises `OSError`."""
+        self.settle(b"")
+        return True
+
+    def nodes_left(self) -> list[str]:
+        """Returns no nodes, because this is the only one."""
+        return []
+
+    def settle(self, new: bytes) -> list[str]:
+        """Removes the file, durably: from now on the old key opens nothing. Raises `OSError`."""
+        del new
+        self._path.unlink()
+        sync_folder(self._root)
+        return []
+
+
 class KnownKeys:
     """The master keys in force, for stores that stay open while the key turns."""
 
-    def __init__(self, root: Path, settings: Security) -> None:
+    def __init__(self, root: Path, settings: Security, place: HandoverPlace) -> None:
         self._root = root
         self._settings = settings
+        self._place = place
         self._seen: tuple[Handover, list[bytes]] | None = None
 
     def __call__(self) -> list[bytes]:
         """Returns the keys, newest first; none if they cannot be read now."""
         try:
             # Read before the key: if a turn ends in between, the key that is read next is the new.
-            handover = Handover.read(self._root)
+            handover = self._place.read()
             if handover is None:
                 self._seen = None
                 return [load_master_key(self._root, self._settings)]
@@ -110,5 +174,5 @@ class KnownKeys:
                 key = load_master_key(self._root, self._settings)
                 self._seen = handover, [*handover.keys(key)]
             return self._seen[1]
-        except OperatorError:
+        except (OperatorError, StoreError):
             return []

@@ -29,6 +29,8 @@ mod cluster;
 mod belonging;
 mod schema;
 
+mod handover;
+
 mod records;
 mod replica;
 

@@ -45,6 +45,9 @@ const NEWER: &str = "WITH v AS (SELECT coalesce((SELECT version FROM records WHE
     SELECT v.version, r.space, r.key, r.value FROM v LEFT JOIN LATERAL (SELECT space, key, value FROM record \
         WHERE store = $1 AND v.version <> $2 OFFSET 0) r ON true ORDER BY r.space, r.key";
 
+/// Most records that one statement changes.
+const AT_ONCE: usize = 8_192;
+
 /// The database ends a transaction that hangs after this time, so that other processes can write.
 const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
@@ -171,10 +174,11 @@ impl RecordSnapshot for Transaction {
                     deleted.push(key.as_slice());
                 }
             }
-            if !keys.is_empty() {
+            // A statement that takes too long would be refused each time.
+            for (keys, values) in keys.chunks(AT_ONCE).zip(values.chunks(AT_ONCE)) {
                 self.ask(PUT_ALL, &[space, &keys, &values])?;
             }
-            if !deleted.is_empty() {
+            for deleted in deleted.chunks(AT_ONCE) {
                 self.ask(DELETE_ALL, &[space, &deleted])?;
             }
         }

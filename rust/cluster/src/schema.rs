@@ -89,17 +89,18 @@ impl Cluster {
             Ok(())
         })?;
         let rows = self.change(WHAT, INSTALL, &[&VERSION, &environment, &master_key_check])?;
-        self.check(environment, master_key_check)?;
+        self.check(environment, &[master_key_check])?;
         Ok(if rows.is_empty() { InstallOutcome::Joined } else { InstallOutcome::New })
     }
 
-    /// Checks that the installation has this environment and master key, and the objects if the
-    /// settings name objects. Objects that cannot be asked are compared with their first use.
+    /// Checks that the installation has this environment and a master key with one of these checks,
+    /// and the objects if the settings name objects. Objects that cannot be asked are compared with
+    /// their first use.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] for another installation or none, or an error if the database
     /// cannot be used.
-    pub fn check(&self, environment: &str, master_key_check: &[u8]) -> Result<()> {
+    pub fn check<C: AsRef<[u8]>>(&self, environment: &str, key_checks: &[C]) -> Result<()> {
         let rows = self.read("find the installation", FIND, &[])?;
         let row = rows.first().ok_or_else(|| failure::refused(WHAT, "it has no installation"))?;
         let (version, found, check): (i32, String, Vec<u8>) = (row.get(0), row.get(1), row.get(2));
@@ -111,7 +112,7 @@ impl Cluster {
             format!(
                 "the database belongs to the environment {found:?}, this node to {environment:?}"
             )
-        } else if check != master_key_check {
+        } else if !key_checks.iter().any(|known| known.as_ref() == check) {
             "the database belongs to an installation with another master key".to_owned()
         } else if self.has_other_objects()? {
             ANOTHER.to_owned()

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 
 use crate::gil::leave;
 use fleetcast_core::storage::records::RecordStore;
@@ -154,7 +156,34 @@ impl Cluster {
         Ok((swept.hours, swept.objects, swept.damaged))
     }
 
-    fn check(&self, py: Python<'_>, environment: &str, master_key_check: &[u8]) -> PyResult<()> {
-        leave(py, || self.inner.check(environment, master_key_check))
+    fn check(
+        &self,
+        py: Python<'_>,
+        environment: &str,
+        master_key_checks: Vec<PyBackedBytes>,
+    ) -> PyResult<()> {
+        leave(py, || self.inner.check(environment, &master_key_checks))
+    }
+
+    fn handover<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let found = leave(py, || self.inner.handover())?;
+        Ok(found.map(|handover| PyBytes::new(py, &handover)))
+    }
+
+    fn begin_handover(&self, py: Python<'_>, handover: &[u8], old_check: &[u8]) -> PyResult<bool> {
+        leave(py, || self.inner.begin_handover(handover, old_check))
+    }
+
+    fn nodes_behind(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        leave(py, || self.inner.nodes_behind())
+    }
+
+    fn settle_handover(
+        &self,
+        py: Python<'_>,
+        node: &str,
+        new_check: &[u8],
+    ) -> PyResult<Vec<String>> {
+        leave(py, || self.inner.settle_handover(node, new_check))
     }
 }

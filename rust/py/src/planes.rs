@@ -12,7 +12,7 @@ use fleetcast_core::storage::seal::{self, MasterKey, MasterKeys};
 use fleetcast_core::storage::store::{self, DirectoryPlanes, Link};
 use fleetcast_service::planes;
 
-use crate::arguments::duration;
+use crate::arguments::{self, duration};
 #[cfg(feature = "cluster")]
 use crate::cluster::Cluster;
 use crate::gil::{asked, leave};
@@ -125,6 +125,11 @@ impl Planes {
     fn rewrap(&self, py: Python<'_>, plane: &str, master_key: MasterKeyArgument) -> PyResult<bool> {
         let keys = master_key.keys()?;
         self.detached(py, |planes| plane::Plane::rewrap(planes, plane, &keys))
+    }
+
+    fn is_wrapped_by(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<bool> {
+        let key = arguments::key_of(master_key)?;
+        self.detached(py, |planes| plane::Plane::is_wrapped_by(planes, plane, key))
     }
 
     #[pyo3(signature = (plane, new_master_key, saved_as, master_key, backup, files, content, *, borrow=false))]

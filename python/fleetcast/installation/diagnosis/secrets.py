@@ -12,8 +12,8 @@ from fleetcast.config import SETTINGS_FILE
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, reason
 from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.diagnosis.turns import check_turn
 from fleetcast.security.certificate import certificate_end, read_hosts
-from fleetcast.security.handover import Handover
 from fleetcast.security.master_key import exposure
 
 if TYPE_CHECKING:
@@ -30,29 +30,13 @@ _CHECK = "gRPC certificate"
 
 def check_secrets(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
     """Checks the files of the master key and the database's password, and the certificate."""
-    yield from _turn(directory.root)
+    yield from check_turn(directory, settings)
     if not settings.security.master_key_command:
         yield _key_file(directory.root / settings.security.master_key_file)
     if settings.store.backend == POSTGRESQL:
         yield _settings_file(directory.root / SETTINGS_FILE)
     if settings.grpc.address != "off":
         yield _certificate(directory, settings)
-
-
-def _turn(root: Path) -> Iterator[Finding]:
-    """Tells of a change of the master key that is not complete."""
-    check = "change of the master key"
-    try:
-        handover = Handover.read(root)
-    except OperatorError as error:
-        yield Finding.failure(check, str(error), "put the file back, with the old master key")
-        return
-    if handover is not None:
-        detail = f"from {handover.old_id} to {handover.new_id}, not complete: both keys are needed"
-        advice = "fleetcast master-key rotate"
-        if handover.file is not None:
-            advice = f"let the settings name the key in {handover.file}, then {advice}"
-        yield Finding.warning(check, detail, advice)
 
 
 def _key_file(path: Path) -> Finding:

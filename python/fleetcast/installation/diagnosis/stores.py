@@ -13,12 +13,14 @@ from fleetcast.installation.backend import stores_of
 from fleetcast.installation.cluster_stores import ClusterStores
 from fleetcast.installation.diagnosis.database import check_database, check_objects
 from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.diagnosis.turns import check_planes, turn_of
 from fleetcast.installation.read_only import readable
 from fleetcast.metrics import sample
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from fleetcast.config import Settings
     from fleetcast.engine import Engine, Tenant
@@ -66,8 +68,9 @@ def check_stores(
             yield from check_database(stores.cluster, settings.store)
             yield from check_objects(stores.cluster)
         yield from _order_of_time(tenants)
+        yield from check_planes(directory, settings, stores)
         for tenant in tenants:
-            yield _plane(stores.engine, tenant, metrics)
+            yield _plane(stores.engine, tenant, metrics, directory.audit_log)
     if not is_shared:
         yield from _unused(directory, tenants)
 
@@ -79,7 +82,7 @@ def _order_of_time(tenants: Sequence[Tenant]) -> Iterator[Finding]:
         yield Finding.failure("clock against records", detail, "set the clock")
 
 
-def _plane(engine: Engine, tenant: Tenant, metrics: str | None) -> Finding:
+def _plane(engine: Engine, tenant: Tenant, metrics: str | None, audit_log: Path) -> Finding:
     """Opens a tenant's plane, and compares the clock with its writes."""
     check = f"tenant {tenant.name}"
     try:
@@ -89,6 +92,7 @@ def _plane(engine: Engine, tenant: Tenant, metrics: str | None) -> Finding:
         plane.follow()
         ahead = plane.ingest_lead_ns() / 1e9
         newest_ns = plane.newest_ingest_ns()
+        turning = turn_of(plane, tenant, audit_log)
     except StoreError as error:
         advice = f"fleetcast verify {tenant.name} says what is damaged; restore it from a backup"
         return Finding.failure(check, str(error), advice)
@@ -101,7 +105,7 @@ def _plane(engine: Engine, tenant: Tenant, metrics: str | None) -> Finding:
     if held is not None:
         detail = f"the clock is {silent / _DAY_SECONDS:.1f} days ahead of its newest write: {held}"
         return Finding.warning(check, detail, "set the clock, if it is wrong")
-    return Finding.good(check, f"{rows} rows")
+    return turning or Finding.good(check, f"{rows} rows")
 
 
 def _held(tenant: Tenant, silent_seconds: float, metrics: str | None) -> str | None:

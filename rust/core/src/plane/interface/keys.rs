@@ -32,6 +32,20 @@ impl Plane {
         }
     }
 
+    /// Returns true if `master_key` wraps the data keys of `plane` of `planes`. Example: false for
+    /// the new key until [`Self::rewrap`].
+    ///
+    /// # Errors
+    /// Returns [`Error::Missing`] or [`Error::Io`] if the key file cannot be read.
+    pub fn is_wrapped_by(
+        planes: &dyn Planes,
+        plane: &str,
+        master_key: &[u8; 32],
+    ) -> Result<bool, Error> {
+        let key_file = planes.wrapped_key(plane)?;
+        Ok(seal::unwrap(master_key, plane, &key_file).is_ok())
+    }
+
     /// Tells this plane its key file, from which its keys come from now on while they turn. Without
     /// it the plane keeps the keys with which it was opened, and [`Self::rekey`] is refused.
     /// Example: `plane.follow_key_file(KeyFile::new(planes, "acme", master_keys))`.
