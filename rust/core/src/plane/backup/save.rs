@@ -115,7 +115,7 @@ impl Backup<'_> {
         let manifest = manifest_of(&state.snapshot, &key()?.1)?;
         self.segments(&manifest)?;
         let before = self.state_before()?;
-        self.names(&before, &mut state)?;
+        self.names(&before, &key()?.0, &mut state)?;
         self.log(&before, &mut state)?;
         self.small("state", &state.encode())?;
         // Read last: a new key may have sealed what was copied. An old key is not dropped meanwhile.
@@ -212,10 +212,13 @@ impl Backup<'_> {
         }
     }
 
-    fn names(&mut self, before: &BackupState, state: &mut BackupState) -> Result<()> {
+    /// Saves the pages of names that the previous backup lacks. With another key file it saves all
+    /// pages: a key that sealed earlier pages may be gone.
+    fn names(&mut self, before: &BackupState, key: &[u8], state: &mut BackupState) -> Result<()> {
         let last = before.snapshot.names_last;
         let known = self.known_ranges("names");
         let goes_on = last > 0
+            && self.known_of(".key").is_some_and(|saved| saved.sha256 == hash_of(key))
             && last <= state.snapshot.names_last
             && reaches(&known, 1, last)
             && self.store.names_after(last - 1)?.first().is_some_and(|page| {

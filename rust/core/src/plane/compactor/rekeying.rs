@@ -12,8 +12,8 @@ use crate::storage::seal::{BlobKind, KeySlot, blob_slot};
 use crate::storage::segment::{Representatives, Segment};
 use crate::storage::store::{NamesPage, NewBlock};
 
-/// Bytes of segments that one compaction writes again under a new key, unless a single segment has
-/// more. Other work of the tenant and of other tenants comes in between.
+/// Bytes of segments and names that one compaction writes again under a new key, unless a single
+/// segment has more. Other work of the tenant and of other tenants comes in between.
 const RESEALED_BYTES_MAX: u64 = 64 << 20;
 
 impl Compactor {
@@ -81,11 +81,20 @@ impl Compactor {
             self.merge_segments(&[*entry], entry.effort(), done)?;
             left = left.saturating_sub(entry.bytes);
         }
-        self.drop_key(old, done)
+        if due == CompactionTrigger::Now {
+            left = u64::MAX;
+        }
+        self.drop_key(old, left, done)
     }
 
-    /// Drops the old key, unless a process still uses it. All segments are under the new key.
-    fn drop_key(&self, old: KeySlot, done: &mut CompactionReport) -> Result<()> {
+    /// Drops the old key, unless a process still uses it, or more than `names_bytes_max` of names
+    /// are left. All segments are under the new key.
+    fn drop_key(
+        &self,
+        old: KeySlot,
+        names_bytes_max: u64,
+        done: &mut CompactionReport,
+    ) -> Result<()> {
         let (Ok(file), Some(turns)) = (self.sealed.key_file(), self.sealed.store.key_turns())
         else {
             return Ok(());
@@ -110,7 +119,9 @@ impl Compactor {
         if self.old_blocks(old)? > 0 {
             return Ok(());
         }
-        self.seal_names_anew()?;
+        if !self.seal_names_anew(old, names_bytes_max)? {
+            return Ok(());
+        }
         turns.replace_positions(&|sealed| {
             let position = self.sealed.open_blob(BlobKind::Beside, sealed)?;
             self.sealed.sealer().seal(BlobKind::Beside, &position)
@@ -136,22 +147,32 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Seals all pages of names under the new key, also those that are under it already: a backup
-    /// tells by its last page whether its earlier pages are as they were.
-    fn seal_names_anew(&self) -> Result<()> {
-        let mut after = 0;
+    /// Seals pages of names under the new key, at most about `bytes_max`. Returns true if no page is
+    /// left under the old key.
+    fn seal_names_anew(&self, old: KeySlot, bytes_max: u64) -> Result<bool> {
+        let (mut after, mut left) = (0, bytes_max);
         loop {
             let pages = self.sealed.store.names_after(after)?;
-            let Some(last) = pages.last() else { return Ok(()) };
+            let Some(last) = pages.last() else { return Ok(true) };
             after = last.sequence;
+            let is_old = |page: &NamesPage| blob_slot(&page.sealed_names) == Some(old);
+            let old: Vec<_> = pages.into_iter().filter(is_old).collect();
+            if old.is_empty() {
+                continue;
+            }
+            if left == 0 {
+                return Ok(false);
+            }
+            let bytes: u64 = old.iter().map(|page| page.sealed_names.len() as u64).sum();
             let sealed = |page: NamesPage| {
                 let names = self.sealed.opened(|sealer| open_names(sealer, &page))?;
                 let sealed_names =
                     self.sealed.sealer().seal_at(BlobKind::Names, &page.place(), &names)?;
                 Ok(NamesPage { sealed_names, ..page })
             };
-            let pages = pages.into_iter().map(sealed).collect::<Result<Vec<_>>>()?;
+            let pages = old.into_iter().map(sealed).collect::<Result<Vec<_>>>()?;
             self.sealed.store.replace_names(&pages)?;
+            left = left.saturating_sub(bytes);
         }
     }
 

@@ -156,6 +156,60 @@ fn a_batch_that_is_not_durable_yet_keeps_the_old_key() {
     assert_eq!(rows(&opened(&planes, "plane")), 160);
 }
 
+/// Writes 70 MB of names, sealed: 40 batches of 56 series, each with 64 tags of 1,000 random characters.
+fn fill_with_names(plane: &Plane) {
+    let mut state = 1_u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{state:016x}")
+    };
+    for batch in 0..40 {
+        let record = |series: usize| {
+            let tag = |number: usize| {
+                let text: String = (0..63).map(|_| word()).collect();
+                format!(r#","t{number}":"{text}""#)
+            };
+            let tags: String = (0..62).map(tag).collect();
+            format!(
+                r#"{{"measurement":"m","time":"2026-01-01","tags":{{"entity_id":"{batch}-{series}"{tags}}},"fields":{{"a":1}}}}"#
+            )
+        };
+        let records: Vec<_> = (0..56).map(record).collect();
+        write_at(plane, &format!("[{}]", records.join(",")), NOW_NS);
+    }
+}
+
+#[test]
+fn names_are_sealed_anew_in_pieces_with_backups_in_between() {
+    let (directory, planes, plane) = filled();
+    fill_with_names(&plane);
+    plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+    plane.rekey().unwrap().unwrap();
+    // This page is under the new key from the start.
+    write_at(&plane, &body(500, 50, 5).replace("asset", "late"), NOW_NS);
+    let backup = directory.path().join("backup");
+    let (mut before, mut pieces, mut plane) = (Vec::new(), 0, plane);
+    while plane.old_key_bytes().unwrap().is_some() {
+        assert!(pieces < 9);
+        pieces += 1;
+        plane.compact(DUE, NOW_NS + DAY_NS).unwrap().unwrap();
+        drop(plane);
+        let saved = Plane::save((&planes, "plane"), &MASTER_KEY, &backup, pieces, &before);
+        let saved = saved.unwrap().unwrap();
+        let restored = format!("restored{pieces}");
+        let (of, new) = (("plane", &MASTER_KEY), (&planes as &dyn Planes, restored.as_str()));
+        Plane::restore(new, of, &MASTER_KEY, &backup, &saved.files, &saved.content, Link::Hard)
+            .unwrap();
+        assert_eq!(Plane::verify(&planes, &restored, &MASTER_KEY).unwrap().damages, [""; 0]);
+        before = saved.files;
+        plane = opened(&planes, "plane");
+    }
+    assert!(pieces > 1, "one compaction seals 64 MiB");
+    assert_eq!(rows(&plane), 150 + 40 * 56 + 50);
+    drop(plane);
+    assert_eq!(slots(&planes, directory.path()).unwrap(), [1]);
+}
+
 #[test]
 fn backups_of_before_and_after_each_step_are_restored() {
     let directory = tempfile::tempdir().unwrap();
