@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 # An hour that began at least three hours ago: every window of every interval starts here.
 HOUR_S = int(time.time()) // 3600 * 3600 - 10_800
 DAY_S = 86_400
-HEARD_SECONDS = 2.5  # a second, and what a loaded machine may add
+HEARD_SECONDS = 2.5
+"""A second, and what a loaded machine may add.
+
+No event tells that every process has heard: each asks the database twice a second and notes no
+answer there, PostgreSQL keeps only the last statement of a session, and not every process that
+asks has an address for metrics.
+"""
 INTERVALS_S = {"15s": 15, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600}
 _ZONE = dt.UTC
 
