@@ -11,16 +11,19 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from fleetcast.engine import Cluster, Planes, encode_records
-from fleetcast.errors import StoreUnreachable
+from fleetcast.errors import StoreUnavailable, StoreUnreachable
 from tests.waiting import until
 
-from .load import KEY, START
+from .load import EVER, KEY, START
 from .nodes import engine, servers
+from .relay import Relay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,6 +157,65 @@ def test_a_frozen_primary_that_wakes_up_beside_its_successor_is_not_believed(wri
     rows = until(lambda: writers.anew().stats().stored_rows)
     assert rows >= writers.acknowledged
     assert [writers.read(handle) for handle in writers.handles] == [[rows] * READERS] * NODES
+
+
+def written(handle: Plane, number: int) -> None:
+    """Writes a row of its own, which must be acknowledged."""
+    row = {"measurement": "link", "tags": {"entity_id": "e"}, "fields": {"n": float(number)}}
+    moment = START + timedelta(seconds=number)
+    handle.write_json(encode_records([{**row, "time": moment.isoformat()}]))
+
+
+def numbers(handle: Plane) -> list[float] | None:
+    """Values of all rows; `None` for a read that was refused."""
+    try:
+        return sorted(pl.DataFrame(handle.scan(*EVER))["n"].to_list())
+    except StoreUnreachable:
+        return None
+
+
+def is_over(handle: Plane) -> bool:
+    """True once a handle has found out that it was shown another history."""
+    try:
+        numbers(handle)
+    except StoreUnavailable:
+        return True
+    return False
+
+
+def sent_again(plane: str, old: str, new: str) -> None:
+    """Stores the last batch of the old primary on the new one, as one who got no answer does."""
+    within, of = f"SET search_path = old{SCHEMA};", f"plane = '{plane}'"
+    last = "slot, id, encode(sealed, 'hex') FROM log"
+    asked = f"{within} SELECT {last} WHERE {of} ORDER BY seq DESC LIMIT 1"
+    slot, batch, sealed = engine("sql", asked, old).split("\n")[-1].split("|")
+    counted = f"UPDATE head SET last = last + 1, last_id = '{batch}' WHERE {of} RETURNING last"  # noqa: S608 - its own id
+    stored = f"SELECT {slot}, '{plane}', last, '{batch}', decode('{sealed}', 'hex') FROM h"  # noqa: S608 - its own id
+    engine("sql", f"{within} WITH h AS ({counted}) INSERT INTO log {stored}", new)
+
+
+def test_a_batch_that_is_sent_again_to_its_place_hides_no_fork_before_it(writers, undo):
+    old, (start, path) = engine("primary"), writers.url.split("/fleet?")
+    hosts = dict(zip(servers(), start.partition("@")[2].split(","), strict=True))
+    with Relay() as relay:
+        user = start.partition("@")[0]
+        planes = Planes.in_cluster(Cluster(f"{user}@{hosts[old]},{relay.address}/fleet?{path}"))
+        reader = planes.open(writers.name, KEY, "acme")
+        before = numbers(reader)
+        new, third = promoted(old, undo)
+        # The reader is told nothing, and the third server confirms what the old primary stores.
+        written(reader, 2)
+        written(reader, 3)
+        assert numbers(reader) == [*before, 2.0, 3.0]
+        engine("rejoin", third, new)
+        fresh = writers.anew()
+        written(fresh, 4)
+        sent_again(writers.name, old, new)
+        after = [*before, 3.0, 4.0]
+        assert numbers(fresh) == after
+        relay.open(hosts[new])
+        until(lambda: is_over(reader))
+        assert numbers(planes.open(writers.name, KEY, "acme")) == after
 
 
 def reload(setting: str) -> None:

@@ -124,6 +124,11 @@ impl Cluster {
         Ok(rows.first().map_or(0, |row| row.get(0)))
     }
 
+    /// Returns the newest timeline that this process knows of, or 0 if it has seen no primary.
+    pub(crate) fn timeline(&self) -> Result<u32> {
+        Ok(self.open()?.pool.seen.timeline())
+    }
+
     /// Runs a statement like [`Self::change`], but repeats it. If an answer is lost, the statement
     /// is sent again until the outcome is known. If an earlier attempt was stored, the last attempt
     /// changes no rows.

@@ -32,7 +32,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 
 use crate::address::{DatabaseAddress, Durability};
 use crate::failure::{self, StatementFailure};
-use crate::seen::{ClusterFacts, now_us};
+use crate::seen::{ClusterFacts, now_us, timeline};
 
 /// Time for the whole handshake with a host. A request that waits for it is answered within two
 /// seconds.
@@ -42,11 +42,15 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The session itself waits for a standby with each commit, whatever the server's files say.
-const FACTS: &str = "SELECT set_config('synchronous_commit', 'on', false), pg_is_in_recovery(), \
-    CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
+const FACTS: &str = concat!(
+    "SELECT set_config('synchronous_commit', 'on', false), pg_is_in_recovery(), \
+    CASE WHEN NOT pg_is_in_recovery() THEN ",
+    timeline!(),
+    " END, \
     current_setting('fsync'), current_setting('full_page_writes'), \
     current_setting('synchronous_standby_names') <> '', \
-    (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+    (extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+);
 
 /// Asked behind each statement. A reload can take the standbys away from a commit that waits. A
 /// second reload can give them back before this question, and commits do not wait before the

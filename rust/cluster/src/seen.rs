@@ -3,6 +3,14 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The timeline of the primary that does a statement, as eight digits.
+macro_rules! timeline {
+    () => {
+        "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+    };
+}
+pub(crate) use timeline;
+
 /// The newest timeline, and the lead of the database's clock.
 #[derive(Default)]
 pub(crate) struct ClusterFacts {

@@ -116,11 +116,12 @@ impl Upload {
                 in_time(WRITING, parts.complete()).await?;
             }
         }
-        let stored = in_time(WRITING, self.objects.store.head(&self.path)).await?.size;
-        if stored == self.length {
-            return Ok(stored);
+        match in_time(WRITING, self.objects.store.head(&self.path)).await {
+            Ok(stored) if stored.size == self.length => Ok(self.length),
+            Ok(_) => Err(unavailable(WRITING, "it has another length now")),
+            Err(Error::Stale) => Err(unavailable(WRITING, "it is not there, but was said to be")),
+            Err(error) => Err(error),
         }
-        Err(unavailable(WRITING, "it has another length now"))
     }
 
     /// Ends the upload without an object.

@@ -17,6 +17,7 @@ use super::small::{lock, signed};
 use crate::cluster::{Cluster, change};
 use crate::failure::StatementFailure;
 use crate::identity::Id;
+use crate::seen::timeline;
 
 const WHAT: &str = "take the lease of compaction";
 const REPLACING: &str = "replace the manifest";
@@ -33,15 +34,21 @@ const GIVE_BACK: &str =
     "UPDATE plane SET held_until = '-infinity' WHERE plane = $1 AND fence = $2 RETURNING fence";
 
 /// Replaces the manifest, notes the compacted position, and subtracts the bytes that leave the log.
-/// `$3` is the fence, or 0 for a process that loads a plane that no other process knows.
-const REPLACE: &str = "\
+/// `$3` is the fence, or 0 for a process that loads a plane that no other process knows. `$7` is the
+/// timeline that the segments were made under: a new primary may lack their rows.
+const REPLACE: &str = concat!(
+    "\
     WITH p AS (SELECT plane, compacted AS before, least(greatest($5, compacted), last) AS upto \
             FROM plane JOIN head USING (plane) WHERE plane = $1), \
         u AS (UPDATE plane SET generation = generation + 1, manifest = $4, manifest_id = $6, compacted = p.upto FROM p \
-            WHERE plane.plane = $1 AND generation = $2 AND ($3::int8 = 0 OR fence = $3) RETURNING plane.plane), \
+            WHERE plane.plane = $1 AND generation = $2 AND ($3::int8 = 0 OR fence = $3) \
+            AND $7 = ",
+    timeline!(),
+    " RETURNING plane.plane), \
         gone AS (SELECT coalesce(sum(octet_length(sealed)), 0)::int8 AS bytes FROM log, p \
             WHERE log.plane = $1 AND seq > p.before AND seq <= p.upto) \
-    UPDATE head SET log_bytes = log_bytes - gone.bytes FROM u, gone WHERE head.plane = u.plane RETURNING last";
+    UPDATE head SET log_bytes = log_bytes - gone.bytes FROM u, gone WHERE head.plane = u.plane RETURNING last"
+);
 const MANIFEST: &str = "SELECT generation, manifest_id FROM plane WHERE plane = $1";
 const KEEP: &str = "UPDATE plane SET retention_seconds = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 
@@ -105,8 +112,9 @@ impl ClusterStore {
         let id = Id::of_sealed(manifest, "the sealed manifest")?;
         let fence = self.fence();
         let (from, upto) = (signed(generation), signed(compacted));
-        let parameters: [&(dyn ToSql + Sync); 6] =
-            [&self.plane, &from, &fence, &manifest, &upto, &id];
+        let timeline = self.timeline_text();
+        let parameters: [&(dyn ToSql + Sync); 7] =
+            [&self.plane, &from, &fence, &manifest, &upto, &id, &timeline];
         let replaced = self.cluster.change_surely(REPLACING, REPLACE, &parameters)?;
         let rows = replaced.map_err(|failure: StatementFailure| failure.of_change(REPLACING))?;
         // If no row changed, an earlier attempt whose answer was lost may have stored the manifest.

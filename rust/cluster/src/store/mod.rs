@@ -11,6 +11,8 @@ mod known;
 mod names;
 mod pin;
 mod segments;
+
+mod history;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use fleetcast_core::storage::store::{
     SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
 };
 
-use self::known::Watermarks;
+use self::known::{ShownEntries, Watermarks};
 use self::lease::Lease;
 use self::tickets::Tickets;
 use crate::cluster::Cluster;
@@ -35,6 +37,7 @@ pub(crate) struct ClusterStore {
     plane: Id,
     /// The last data that this handle was shown.
     known: Mutex<Watermarks>,
+    shown: Mutex<ShownEntries>,
     /// True if the last read found news. The next read then does not ask first if there is news.
     expects_news: AtomicBool,
     tickets: Tickets,
@@ -51,6 +54,7 @@ impl ClusterStore {
             cluster,
             plane,
             known: Mutex::default(),
+            shown: Mutex::default(),
             expects_news: AtomicBool::new(true),
             tickets: Tickets::default(),
             lease: Mutex::default(),
@@ -66,7 +70,8 @@ impl ClusterStore {
 
     fn check(&self) -> Result<()> {
         self.check_open()?;
-        self.check_history()
+        self.check_history()?;
+        self.proven().map(drop)
     }
 
     /// Marks the history as forked, so that every later call fails, and returns the error.

@@ -13,10 +13,12 @@ use crate::identity::Id;
 const READING: &str = "read names";
 const WRITING: &str = "append names";
 
-/// Appends a page, if `$2` is still the last page and the next ids are still `$3` and `$4`.
+/// Appends a page, if `$2` is still the last page and the next ids are still `$3` and `$4`. The last
+/// page must have the id that this handle knows, if it knows one. So an id proves all pages before it.
 const APPEND: &str = "\
     WITH p AS (UPDATE plane SET pages = pages + 1, page_id = $7, series = series + $5, fields = fields + $6 \
         WHERE plane = $1 AND pages = $2 AND series = $3 AND fields = $4 \
+        AND ($9::uuid IS NULL OR page_id = $9) \
         AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING pages) \
     INSERT INTO names SELECT $1, p.pages, $7, $8 FROM p RETURNING page";
 const STATE: &str = "SELECT pages, series, fields, (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $2), \
@@ -55,8 +57,9 @@ impl ClusterStore {
         let [series, fields] = [first.series, first.field].map(i64::from);
         let counts = [next.series - first.series, next.field - first.field].map(i64::from);
         let at = signed(after);
-        let parameters: [&(dyn ToSql + Sync); 8] =
-            [&self.plane, &at, &series, &fields, &counts[0], &counts[1], &id, &page];
+        let last = lock(&self.known).page.filter(|(page, _)| *page == after).map(|(_, id)| id);
+        let parameters: [&(dyn ToSql + Sync); 9] =
+            [&self.plane, &at, &series, &fields, &counts[0], &counts[1], &id, &page, &last];
         let rows = self.cluster.change_surely(WRITING, APPEND, &parameters)?;
         let is_stored = match rows {
             Ok(rows) if !rows.is_empty() => true,

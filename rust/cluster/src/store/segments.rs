@@ -12,6 +12,7 @@ use crate::cache::{ObjectCache, PIECE_BYTES};
 use crate::cluster::Cluster;
 use crate::identity::Id;
 use crate::objects::{Objects, Upload};
+use crate::seen::timeline;
 
 const WRITING: &str = "register a segment";
 const READING: &str = "list segments";
@@ -22,10 +23,13 @@ const BEGIN: &str = "\
     WHERE plane = $1 AND ($3::int8 = 0 OR fence = $3) RETURNING 1";
 const FINISH: &str = "UPDATE segment SET bytes = $3 WHERE plane = $1 AND id = $2 RETURNING 1";
 /// `$3` is the fence as above. A compactor that has lost its lease takes segments of the next holder
-/// for orphans.
-const RETIRE: &str = "\
+/// for orphans. So does a compactor whose manifest the new primary lacks: `$4` is its timeline.
+const RETIRE: &str = concat!(
+    "\
     UPDATE segment SET removed_at = clock_timestamp() WHERE plane = $1 AND id = $2 AND removed_at IS NULL \
-    AND ($3::int8 = 0 OR fence <= $3)";
+    AND ($3::int8 = 0 OR fence <= $3) AND $4 = ",
+    timeline!()
+);
 const LIST: &str = "SELECT id FROM segment WHERE plane = $1 AND removed_at IS NULL";
 const LENGTH: &str = "SELECT bytes FROM segment WHERE plane = $1 AND id = $2";
 
@@ -118,7 +122,8 @@ impl ClusterStore {
     }
 
     pub(super) fn retire_segment(&self, id: Id) -> Result<()> {
-        let parameters: [&(dyn ToSql + Sync); 3] = [&self.plane, &id, &self.fence()];
+        let (fence, timeline) = (self.fence(), self.timeline_text());
+        let parameters: [&(dyn ToSql + Sync); 4] = [&self.plane, &id, &fence, &timeline];
         self.cluster.change("remove a segment", RETIRE, &parameters).map(drop)
     }
 

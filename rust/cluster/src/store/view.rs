@@ -10,7 +10,7 @@ use fleetcast_core::storage::store::{LogEntry, LogView, Space, StoreCounts};
 use tokio_postgres::Row;
 
 use super::ClusterStore;
-use super::known::Watermarks;
+use super::known::ShownState;
 use super::small::{lock, signed, unsigned};
 use crate::identity::Id;
 
@@ -61,12 +61,16 @@ pub(crate) struct PlaneNumbers {
 
 impl ClusterStore {
     pub(super) fn look(&self, after: u64, generation: u64) -> Result<LogView> {
+        let timeline = self.proven()?;
         if !self.expects_news.load(Ordering::Relaxed)
             && let Some(view) = self.nothing_new(after, generation)?
+            && self.cluster.timeline()? == timeline
         {
             return Ok(view);
         }
-        let view = self.news(after, generation)?;
+        let Some(view) = self.news(after, generation, timeline)? else {
+            return self.look(after, generation);
+        };
         let is_news = view.manifest.is_some() || view.last > after;
         self.expects_news.store(is_news, Ordering::Relaxed);
         Ok(view)
@@ -92,7 +96,8 @@ impl ClusterStore {
         Ok(Some(LogView { generation, compacted, retention_seconds, last, ..LogView::default() }))
     }
 
-    fn news(&self, after: u64, generation: u64) -> Result<LogView> {
+    /// Returns `None` if the primary was replaced meanwhile: its successor's history is not proven.
+    fn news(&self, after: u64, generation: u64, timeline: u32) -> Result<Option<LogView>> {
         let known = *lock(&self.known);
         let page = known.page.map_or(0, |(page, _)| signed(page));
         let (at, of) = (signed(after), signed(generation));
@@ -117,20 +122,22 @@ impl ClusterStore {
             after,
             entry,
         };
+        let mut proven = lock(&self.shown);
+        if self.cluster.timeline()? != timeline {
+            return Ok(None);
+        }
         if !shown.continues(&known) {
             return Err(self.forked());
         }
         entries.retain(|(entry, _)| entry.sequence > after);
-        let mut known = lock(&self.known);
-        if let Some((entry, id)) = entries.last() {
-            known.note_entry(entry.sequence, *id);
+        for (entry, id) in &entries {
+            proven.note(entry.sequence, *id);
         }
-        if let Some(manifest) = &manifest {
-            known.note_manifest(found, Id::of_sealed(manifest, "the sealed manifest")?);
-        }
+        proven.forget_until(compacted);
+        self.note(&entries, manifest.as_deref(), found)?;
         let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
         let is_news = manifest.is_some() || last > after;
-        Ok(LogView {
+        Ok(Some(LogView {
             generation: found,
             manifest,
             compacted,
@@ -138,7 +145,23 @@ impl ClusterStore {
             pages: if is_news { pages } else { 0 },
             last,
             entries,
-        })
+        }))
+    }
+
+    fn note(
+        &self,
+        entries: &[(LogEntry, Id)],
+        manifest: Option<&[u8]>,
+        generation: u64,
+    ) -> Result<()> {
+        let mut known = lock(&self.known);
+        if let Some((entry, id)) = entries.last() {
+            known.note_entry(entry.sequence, *id);
+        }
+        if let Some(manifest) = manifest {
+            known.note_manifest(generation, Id::of_sealed(manifest, "the sealed manifest")?);
+        }
+        Ok(())
     }
 
     pub(super) fn entries_after(&self, after: u64) -> Result<Vec<LogEntry>> {
@@ -184,37 +207,6 @@ impl ClusterStore {
     pub(super) fn import_position(&self, key: [u8; 16]) -> Result<Option<Vec<u8>>> {
         let rows = self.cluster.read("read an import", IMPORT, &[&self.plane, &Id(key)])?;
         Ok(rows.first().map(|row| row.get(0)))
-    }
-}
-
-/// The present state of the data that a handle was shown before.
-struct ShownState {
-    generation: u64,
-    manifest: Option<Id>,
-    /// Id of the last page that was shown.
-    page: Option<Id>,
-    last: u64,
-    compacted: u64,
-    /// The reader's position, and the id of the entry there.
-    after: u64,
-    entry: Option<Id>,
-}
-
-impl ShownState {
-    /// Returns true if no data that was shown has been undone or replaced.
-    fn continues(&self, known: &Watermarks) -> bool {
-        let is_manifest = known.manifest.is_none_or(|(generation, id)| {
-            generation < self.generation
-                || (generation == self.generation && self.manifest == Some(id))
-        });
-        let is_page = known.page.is_none_or(|(_, id)| self.page == Some(id));
-        let is_entry = known.entry.is_none_or(|(sequence, id)| {
-            // The statement does not read entries before the reader's own position, nor compacted
-            // entries.
-            sequence <= self.compacted
-                || (sequence <= self.last && (sequence != self.after || self.entry == Some(id)))
-        });
-        is_manifest && is_page && is_entry
     }
 }
 

@@ -54,6 +54,8 @@ enum Flaw {
     NewIds,
     /// `ShownState::continues` is not asked.
     NoWatermark,
+    /// `ClusterStore::proven` compares no entries after a promotion.
+    HistoryNotCompared,
     /// After a reload, the wait for a standby is taken for a proof.
     ReloadIgnored,
 }

@@ -124,6 +124,8 @@ pub(super) struct Process {
     pub(super) expected: Batches,
     /// The log as this process last read it; the last entry is `Watermarks::entry`.
     pub(super) shown: Log,
+    /// The timeline under which all of `shown` was found: `ShownEntries::timeline`.
+    pub(super) proven: u8,
 }
 
 /// The time since the promotion.
@@ -161,6 +163,7 @@ impl Installation {
             step: Step::Ready,
             expected: Batches::default(),
             shown: Log::default(),
+            proven: TIMELINES[0],
         };
         let standby = Server::new(Role::Standby { of: OLD }, Log::default());
         let primary = Server::new(Role::Primary { timeline: TIMELINES[0] }, Log::default());

@@ -59,13 +59,18 @@ impl Failover {
         Some(())
     }
 
-    /// `ShownState::continues`: the entry that was shown last is still at its place. If not, the
-    /// history forked, and the process reads the store again.
+    /// `ShownState::continues`: the entry that was shown last is still at its place. The first read
+    /// under a newer timeline asks the same of each entry (`ClusterStore::proven`). If not, the history
+    /// forked, and the process reads the store again.
     fn view(&self, state: &mut Installation, process: usize, at: usize, log: Log) {
         let is_promised = state.is_promised(at);
+        let timeline = state.servers[at].timeline();
         let own = &mut state.processes[process];
+        let is_proven = own.proven == timeline || self.flaw == Some(Flaw::HistoryNotCompared);
+        own.proven = timeline;
         let known = own.shown.count().checked_sub(1);
-        let is_there = known.is_none_or(|last| log.get(last) == own.shown.get(last));
+        let is_there = known.is_none_or(|last| log.get(last) == own.shown.get(last))
+            && (is_proven || log.starts_with(own.shown));
         if !is_there && self.flaw != Some(Flaw::NoWatermark) {
             own.shown = Log::default();
             return;
