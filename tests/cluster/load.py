@@ -18,6 +18,8 @@ from fleetcast.engine import encode_records
 from fleetcast.errors import StoreUnreachable
 from tests.waiting import until
 
+from .figures import Figures, note
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from concurrent.futures import Future
@@ -155,8 +157,15 @@ class Load:
             refused for writer, refused in enumerate(self.refused) if writer % count in targets
         )
 
-    def check(self) -> str:
-        """Counts what was lost or stored twice, which must be nothing; the figures in one line."""
+    def is_read_by(self, plane: Plane) -> bool:
+        """False for a read of all rows that is refused. Its answer lacks nothing acknowledged."""
+        before = {number for each in self._acknowledged for number, _ in each}
+        rows = _rows_of(plane)
+        assert rows is None or before - {row // ROWS for row in rows} == set()
+        return rows is not None
+
+    def assert_kept(self, fault: str) -> None:
+        """Nothing was lost or stored twice. Notes the figures of the fault, and prints them."""
         acknowledged = {number for each in self._acknowledged for number, _ in each}
         unknown = set(self._unknown)
         stored = set()
@@ -172,8 +181,7 @@ class Load:
         assert self._behind == []  # a read that lacks what was acknowledged before it
         times = sorted(at for each in self._acknowledged for _, at in each)
         gap = max(after - before for before, after in itertools.pairwise(times))
-        return (
-            f"{len(acknowledged)} acknowledged, 0 lost, 0 twice, {len(unknown)} refused of which "
-            f"{len(stored & unknown)} stored, {self.refused_reads} reads refused, "
-            f"longest gap {gap:.2f} s"
-        )
+        counts = (len(acknowledged), len(unknown), len(stored & unknown), self.refused_reads)
+        found = Figures(1, *counts, gap)
+        note(fault, found)
+        print(f"\n{fault}: {found}")

@@ -117,4 +117,4 @@ def test_a_compactor_that_is_paused_beyond_its_lease_changes_nothing(place, numb
         until(lambda: len(lines) > before + 2)  # it ends what it was at, and compacts again
         load.goes_on(BATCHES)
         assert process.poll() is None
-    print(f"\ncompactor paused: {load.check()}")
+    load.assert_kept("compactor paused")

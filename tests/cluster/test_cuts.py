@@ -165,7 +165,7 @@ def test_a_node_that_is_cut_off_from_the_database_refuses_and_the_others_go_on(p
         load.goes_on(BATCHES, others)
         place.network.heal()
         load.goes_on(BATCHES)
-    print(f"\nnode and database: {load.check()}")
+    load.assert_kept("node and database")
     assert (load.refusals(others), load.refused_reads) == (0, 0)
 
 
@@ -184,7 +184,7 @@ def test_while_the_objects_are_away_writes_and_warm_reads_go_on(place, number):
         refused_in_time(cold.rows)
         place.network.heal()
         assert until(lambda: cold.rows().status == 200)
-    print(f"\nnodes and objects: {load.check()}")
+    load.assert_kept("nodes and objects")
     assert (sum(load.refused), load.refused_reads) == (0, 0)
 
 
@@ -199,7 +199,7 @@ def test_a_standby_that_is_cut_off_from_the_primary_is_missed_by_nobody(place, n
         load.goes_on(BATCHES)
         place.network.heal()
         load.goes_on(BATCHES)
-    print(f"\nprimary and a standby: {load.check()}")
+    load.assert_kept("primary and a standby")
     assert (sum(load.refused), load.refused_reads) == (0, 0)
 
 
@@ -215,7 +215,7 @@ def test_a_primary_that_is_cut_off_from_all_standbys_acknowledges_nothing(place,
         assert [gateway.newest().status for gateway in gateways] == [200] * len(NODES)
         place.network.heal()
         load.goes_on(BATCHES)
-    print(f"\nprimary and all standbys: {load.check()}")
+    load.assert_kept("primary and all standbys")
     assert load.refused_reads == 0
 
 
@@ -236,7 +236,7 @@ def test_a_primary_that_is_cut_off_from_all_is_replaced_and_not_believed_again(p
         engine("kill", old)
         engine("rejoin", old)
         load.goes_on(BATCHES)
-    print(f"\nprimary and all: {load.check()}")
+    load.assert_kept("primary and all")
 
 
 @rounds
@@ -247,5 +247,5 @@ def test_nodes_do_not_need_each_other(place, number):
         for one, other in itertools.combinations(NODES, 2):
             place.network.cut([one], [other])
         load.goes_on(BATCHES)
-    print(f"\nnode and node: {load.check()}")
+    load.assert_kept("node and node")
     assert (sum(load.refused), load.refused_reads) == (0, 0)

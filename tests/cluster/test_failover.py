@@ -72,7 +72,7 @@ def test_a_standby_that_is_killed_is_missed_by_nobody(nodes, undo, number):
         load.goes_on(BATCHES)
         undo.close()
         load.goes_on(BATCHES)
-    print(f"\nstandby killed: {load.check()}")
+    load.assert_kept("standby killed")
     assert (sum(load.refused), load.refused_reads) == (0, 0)
 
 
@@ -86,7 +86,7 @@ def test_a_primary_that_hangs_and_wakes_up_loses_nothing(nodes, undo, number):
         until_refused(load, number)
         undo.close()
         load.goes_on(BATCHES)
-    print(f"\nprimary frozen: {load.check()}")
+    load.assert_kept("primary frozen")
     assert load.refused_reads > 0
 
 
@@ -103,7 +103,7 @@ def test_a_standby_takes_over_from_a_primary_that_is_killed(nodes, undo, number)
         assert engine("primary") != primary
         undo.close()  # from a backup of the new one, while writers write
         load.goes_on(BATCHES)
-    print(f"\nprimary killed: {load.check()}")
+    load.assert_kept("primary killed")
 
 
 @rounds
@@ -116,5 +116,5 @@ def test_all_servers_are_killed_and_come_back(nodes, undo, number):
         until_refused(load, number)
         undo.close()
         load.goes_on(BATCHES)
-    print(f"\nall killed: {load.check()}")
+    load.assert_kept("all killed")
     assert load.refused_reads > 0
