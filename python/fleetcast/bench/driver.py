@@ -31,7 +31,7 @@ class Writer(Protocol):
         """Ends the connection."""
 
 
-class Reader(Protocol):
+class ReadSession(Protocol):
     """One connection to read."""
 
     def newest(self, measurement: str, end_ns: int) -> dict[str, tuple[int, Fields]]:
@@ -49,7 +49,7 @@ class Reader(Protocol):
         """Ends the connection."""
 
 
-class Session(Writer, Reader, Protocol):
+class Session(Writer, ReadSession, Protocol):
     """One connection to write and to read."""
 
 

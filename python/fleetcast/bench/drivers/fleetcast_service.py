@@ -20,7 +20,7 @@ from fleetcast.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleetcast.bench.driver import Reader, Writer
+    from fleetcast.bench.driver import ReadSession, Writer
 
 _TENANT = "bench"
 _ENTITIES_MAX = 16
@@ -72,7 +72,7 @@ class ServiceReads:
 class SplitSession:
     """A connection to write, and a connection to read."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: ReadSession) -> None:
         self._writer, self._reader = writer, reader
         self.write = writer.write
         self.newest = reader.newest
