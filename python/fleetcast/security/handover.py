@@ -44,7 +44,7 @@ class Handover:
     """The new key's own file, or `None` if the new key replaces the file of the old key."""
     begun_at: str
     begun_by: str
-    """Who began the turn, for people. Example: `user 0 on db1`."""
+    """Name of the user who began the turn, for people. Example: `user 0 on db1`."""
 
     @staticmethod
     def of(old: bytes, new: bytes, file: Path | None) -> Handover:
