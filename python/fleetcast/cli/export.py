@@ -91,12 +91,11 @@ def export(
             untouched = "" if file == "-" else f"; {file} is as it was before"
             click.echo(f"fleetcast: interrupted{untouched}", err=True)
             raise
-    kind = "hourly values" if hours else "rows"
-    document = {"tenant": record.name, "file": file, "rows": rows}
+    text = f"{rows} {'hourly values' if hours else 'rows'} exported"
     if file == "-":
-        click.echo(f"fleetcast: {rows} {kind} exported", err=True)
+        click.echo(f"fleetcast: {text}", err=True)
     else:
-        run.answer(document, f"{rows} {kind} exported to {file}")
+        run.answer({"tenant": record.name, "file": file, "rows": rows}, f"{text} to {file}")
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from fleetcast.transfer.parquet import write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
     from fleetcast.engine import Plane
@@ -19,16 +19,16 @@ _PIECE_VALUES = 1 << 18
 """Hours times fields that are in memory at a time."""
 _TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
 _TIMES = ("time", "last_time")
-_SCHEMA = {
+_SCHEMA: dict[str, pl.DataType] = {
     "time": pl.Datetime("ns", "UTC"),
-    "measurement": pl.String,
-    "entity_id": pl.String,
-    "field": pl.String,
-    "count": pl.Int64,
-    "sum": pl.Float64,
-    "min": pl.Float64,
-    "max": pl.Float64,
-    "last": pl.Float64,
+    "measurement": pl.String(),
+    "entity_id": pl.String(),
+    "field": pl.String(),
+    "count": pl.Int64(),
+    "sum": pl.Float64(),
+    "min": pl.Float64(),
+    "max": pl.Float64(),
+    "last": pl.Float64(),
     "last_time": pl.Datetime("ns", "UTC"),
 }
 
@@ -76,7 +76,7 @@ def write_hours(frames: Iterator[pl.DataFrame], form: str, file: BinaryIO) -> No
             frame.with_columns(texts).write_ndjson(file)
 
 
-def _within(span: tuple[int, int], plane: Plane, contents: dict) -> tuple[int, int]:
+def _within(span: tuple[int, int], plane: Plane, contents: Mapping[str, Any]) -> tuple[int, int]:
     """Returns the part of a span from the first to the last hour of rows and kept hours."""
     kept = plane.kept_hours()
     firsts = [contents["first_ns"], kept.first_ns]

@@ -115,9 +115,8 @@ def channels(services: ConsoleServices, tenant: str, query: ConsoleQuery) -> Ans
         shown = asked.fields or names[:_CHANNELS_MAX] or [""]
         if asked.raw:
             return names, {"raw": answer(plane, shown, None, None)}
-        kept_ns = plane.kept_hours().last_ns
         values_max = min(limits.point_budget, _VALUES_MAX // (len(shown) + 1))
-        step = asked.interval(values_max, kept_ns)
+        step = asked.interval(values_max, plane.kept_hours().last_ns)
         return names, {each: answer(plane, shown, step, each) for each in _AGGREGATIONS}
 
     names, bodies = read_plane(services, tenant, read)

@@ -21,13 +21,18 @@ const PROCESS: &str = "FLEETCAST_TEST_PROCESS";
 
 /// Places whose missing syncs show no fault, found by a text in their lines, and the reason: other
 /// syncs do the same.
-const STAND_INS: [(&str, &str); 4] = [
+const STAND_INS: [(&str, &str); 6] = [
     ("create_databases_and_commit", "nothing is promised yet; the next commit syncs the file"),
     ("env.write(\"begin the log\"", "nothing is promised yet; who opens the file syncs it"),
     ("LogFile::create(&directory, log", "recovery syncs the names once more before it is used"),
     (
         "directory.parent().map_or(Ok(()), sync_directory)",
         "the key's sync is one of the same names",
+    ),
+    ("keys.turned()", "the file before has both data keys"),
+    (
+        "keys.without_old()",
+        "the file before has the key too; the next compaction drops the old one",
     ),
 ];
 

@@ -39,6 +39,8 @@ pub struct KeptHoursStats {
     pub seconds: u64,
     /// Number of hours. An hour of an entity counts once.
     pub hours: u64,
+    /// Number of their segments.
+    pub segments: u64,
     /// Bytes of their segments.
     pub bytes: u64,
     /// Start of the first hour, and of the last hour.
@@ -54,6 +56,7 @@ impl Reader {
         Ok(KeptHoursStats {
             seconds: manifest.hours.seconds,
             hours: entries().map(|entry| entry.rows).sum(),
+            segments: manifest.hours.segments.len() as u64,
             bytes: entries().map(|entry| entry.bytes).sum(),
             times_ns: first.zip(entries().map(|entry| entry.max_ns).max()),
         })

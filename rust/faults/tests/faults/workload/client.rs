@@ -120,8 +120,9 @@ impl Client {
     /// Returns the number of segment files that no manifest names.
     pub(crate) fn orphans(&mut self) -> usize {
         let files = self.directory.join("segments").read_dir().map_or(0, Iterator::count);
+        let (stats, hours) = (self.plane().stats().unwrap(), self.plane().kept_hours().unwrap());
         // The checkpoint is not a segment of a day.
-        let named = self.plane().stats().unwrap().segments;
+        let named = stats.segments + hours.segments;
         files.saturating_sub(usize::try_from(named).unwrap() + 1)
     }
 

@@ -45,6 +45,7 @@ pub(crate) enum Step {
 /// Returns steps with all kinds of work, several times.
 pub(crate) fn steps(count: usize) -> Vec<Step> {
     let step = |at: usize| match at % 23 {
+        _ if at == count * 2 / 3 => Step::Retain,
         11 | 18 | 20 => Step::Append,
         5 | 17 => Step::Hold,
         7 | 22 => Step::Wait,
@@ -53,7 +54,6 @@ pub(crate) fn steps(count: usize) -> Vec<Step> {
         8 | 15 | 21 => Step::Delete,
         3 | 10 => Step::Rekey,
         14 => Step::Reopen,
-        _ if at == count * 2 / 3 => Step::Retain,
         _ => Step::Write,
     };
     (0..count).map(step).collect()

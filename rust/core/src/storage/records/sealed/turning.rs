@@ -54,24 +54,25 @@ impl SealedRecords {
             return Ok(false);
         }
         let head = self.sealed.check(&mut *snapshot, &old)?;
-        let mut found = Changes::new();
-        for space in &self.sealed.spaces {
-            let records = found.entry(space.clone()).or_default();
-            each(&mut *snapshot, space, |key, sealed| {
-                let value = old.open(space, &key, &sealed)?;
-                records.insert(key, Some(value));
-                Ok(())
-            })?;
-        }
-        let facts = found.entry(FACTS.to_owned()).or_default();
-        for label in secrets {
-            let derived = || Some(old.derived(label).to_vec());
-            facts.entry(secret_key(label)).or_insert_with(derived);
-        }
         // If a crash comes before the file of the revision is replaced, the file is one behind.
         let mut head = RecordsHead { revision: head.revision + 1, sum: [0; 16], ..head };
         let mut changes = Changes::new();
-        SealContext::seal_all(&new, &mut head, &found, &mut changes)?;
+        // A database ends a transaction without statements, so records are sealed between reads.
+        for space in &self.sealed.spaces {
+            let records = changes.entry(space.clone()).or_default();
+            each(&mut *snapshot, space, |key, sealed| {
+                let sealed = new.seal(space, &key, &old.open(space, &key, &sealed)?)?;
+                head.toggle(new.share(space, &key, &sealed)?);
+                records.insert(key, Some(sealed));
+                Ok(())
+            })?;
+        }
+        let facts = &changes[FACTS];
+        let missing = secrets.iter().map(|label| (secret_key(label), old.derived(label)));
+        let missing = missing.filter(|(key, _)| !facts.contains_key(key));
+        let missing = missing.map(|(key, secret)| (key, Some(secret.to_vec()))).collect();
+        let missing = Changes::from([(FACTS.to_owned(), missing)]);
+        SealContext::seal_all(&new, &mut head, &missing, &mut changes)?;
         self.sealed.commit(snapshot, &new, changes, &head, true)?;
         self.note()?; // the commit does not tell if the file could not be replaced
         Ok(true)
