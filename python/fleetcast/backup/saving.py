@@ -107,7 +107,7 @@ class _Saving:
             ]
         own = {path: self._own_file(path) for path in OWN_FILES}
         tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
-        self._installation.stores.refuse_turn()
+        self.installation.stores.refuse_turn()
         listing = Listing(
             number=self.number,
             created_at=datetime.now(UTC).isoformat(),

@@ -87,7 +87,7 @@ fn a_node_with_other_objects_neither_joins_nor_uses_them() {
     let name = random_name();
     let planes = ClusterPlanes::new(Arc::clone(&own));
     planes.create(&name, b"wrapped", &mut |_| Ok(())).unwrap();
-    for joined in [other.install("test", b"check").map(drop), other.check("test", b"check")] {
+    for joined in [other.install("test", b"check").map(drop), other.check("test", &[b"check"])] {
         let Err(Error::Invalid { message }) = joined else { panic!("{joined:?}") };
         assert!(message.contains("store.objects"), "{message}");
     }
@@ -100,7 +100,7 @@ fn a_node_with_other_objects_neither_joins_nor_uses_them() {
     segment.append(b"rows").unwrap();
     segment.finish().unwrap();
     std::fs::remove_file(database.objects().join("fleetcast-marker")).unwrap();
-    assert!(Cluster::new(settings).unwrap().check("test", b"check").is_err());
-    database.open().check("test", b"check").unwrap();
+    assert!(Cluster::new(settings).unwrap().check("test", &[b"check"]).is_err());
+    database.open().check("test", &[b"check"]).unwrap();
     assert!(database.objects().join("fleetcast-marker").exists());
 }

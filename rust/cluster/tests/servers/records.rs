@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 fn an_installation_is_made_once_and_joined_by_the_same_environment_and_key_alone() {
     let Some(database) = Database::new() else { return };
     let cluster = database.open();
-    assert!(cluster.check("test", b"check").is_err());
+    assert!(cluster.check("test", &[b"check"]).is_err());
     assert_eq!(cluster.install("test", b"check").unwrap(), InstallOutcome::New);
     assert_eq!(database.open().install("test", b"check").unwrap(), InstallOutcome::Joined);
     for (environment, key) in [("live", b"check"), ("test", b"other")] {
