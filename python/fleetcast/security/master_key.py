@@ -121,12 +121,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def sync_readable(*folders: Path) -> None:
-    """Makes the names in folders durable, except in folders that this user may not read.
+    """Makes the names in folders durable, if the folders are there and this user may read them.
 
     Raises `OSError`.
     """
     for folder in folders:
-        with contextlib.suppress(PermissionError):
+        with contextlib.suppress(FileNotFoundError, PermissionError):
             sync_folder(folder)
 
 
