@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kept::expired_hours;
-use super::plan::mergeable_hours;
+use super::kept::{expired_hours, mergeable_hours};
 use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::codec::Effort;
 use crate::model::aggregate::Statistic;

@@ -7,6 +7,7 @@
 
 pub(super) mod rest;
 
+mod growth;
 mod kept;
 mod sharing;
 
@@ -182,7 +183,7 @@ impl Compactor {
         let is_mergeable = mergeable(&manifest, &DayRest::new(due, now_ns)).is_some();
         let hours_from_ns = self.follower.hours_from_ns(now_ns.into()).unwrap_or(i64::MIN);
         let has_hours = !is_held
-            && (plan::mergeable_hours(&manifest).is_some()
+            && (kept::mergeable_hours(&manifest).is_some()
                 || kept::expired_hours(&manifest, hours_from_ns).is_some());
         let has_deleted = !manifest.tombstones.is_empty();
         let is_turning = self.sealed.sealer().old().is_some();

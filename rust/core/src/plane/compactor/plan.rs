@@ -2,22 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::rest::{CompactionTrigger, DayRest, over_ns};
-use super::{kept, sharing};
+use super::growth::{grown, worth_merging};
+use super::kept::next_of_hours;
+use super::rest::{CompactionTrigger, DayRest, ns_of, over_ns};
+use super::sharing;
 use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
-use crate::model::time::SECOND_NS;
 use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{HOUR_NS, day_of};
+use crate::storage::segment::day_of;
 
 /// A checkpoint is left out up to this number of segments, if these have at most this many rows for
 /// each row of the checkpoint.
 const CHECKPOINT_SEGMENTS: usize = 16;
 const CHECKPOINT_SHARE: u64 = 4;
-
-/// Growing segments are merged into a segment so many times as large as the largest of them.
-const GROWTH: u64 = 16;
 
 /// Work that compaction has left to do, and when, if no batch is written until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,10 +87,10 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
 ///
 /// Segments of one day come first. Resting segments are merged if together they are a quarter
 /// larger than the largest of them. A provisional segment is merged with all resting segments after
-/// it. Growing segments are merged if together they are nearly [`GROWTH`] times as large as the
+/// it. Growing segments are merged if together they are nearly 16 times as large as the
 /// largest of them.
 ///
-/// While a day grows, a merge makes a segment about [`GROWTH`] times as large. The base-16 logarithm
+/// While a day grows, a merge makes a segment about 16 times as large. The base-16 logarithm
 /// of (day / first segment) therefore tells how often a row is rewritten, and once more when the
 /// day ends. Example: a day that grows from 1 MB to 15 MB rewrites no row until it ends, and a day
 /// of 200 MB its rows once. The number of a day's segments grows with the same logarithm.
@@ -109,35 +107,6 @@ pub(super) fn mergeable(
         finished.or_else(|| Some((grown(growing)?, Effort::Low)))
     });
     of_a_day.or_else(|| Some((sharing::joinable(manifest, rest)?, Effort::High)))
-}
-
-/// Returns the last segments of hours that are worth merging, by the rule of a day that grows.
-/// Example: sixteen days become a segment, and sixteen such segments become a segment of 256 days.
-pub(super) fn mergeable_hours(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
-    grown(&manifest.hours.segments)
-}
-
-/// Returns the longest run of last segments that together are nearly [`GROWTH`] times as large as
-/// the largest of them. "Nearly", because a merge saves a few bytes, and equal segments must still
-/// be merged.
-fn grown(entries: &[SegmentEntry]) -> Option<Vec<SegmentEntry>> {
-    worth_merging(entries, 16 * GROWTH - 2, |_| false)
-}
-
-/// Returns the longest run of last segments that is worth merging. A run is worth merging if it has
-/// `sixteenths` / 16 times the bytes of its largest segment, or if its first segment `is_due`.
-fn worth_merging(
-    entries: &[SegmentEntry],
-    sixteenths: u64,
-    is_due: impl Fn(&SegmentEntry) -> bool,
-) -> Option<Vec<SegmentEntry>> {
-    let mut suffixes = (0..entries.len()).map(|start| &entries[start..]);
-    let worth = suffixes.find(|suffix| {
-        let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
-        let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
-        is_due(&suffix[0]) || suffix.len() > 1 && 16 * bytes >= sixteenths * largest
-    });
-    worth.map(<[_]>::to_vec)
 }
 
 /// Returns the first instant at which there may be segments to merge. This is now if there are
@@ -168,24 +137,10 @@ fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
     newest.map(|newest_ns| newest_ns.saturating_add(kept_ns).saturating_add(1)).min()
 }
 
-/// Returns the first instant at which kept hours are to be merged or removed.
-fn next_of_hours(manifest: &Manifest, now_ns: i64) -> Option<i64> {
-    if mergeable_hours(manifest).is_some() {
-        return Some(now_ns);
-    }
-    let kept_ns = ns_of(manifest.hours.seconds);
-    let due = manifest.hours.segments.iter().map(kept::due_ns);
-    // The instant is rounded down to an hour before hours expire.
-    due.map(|due_ns| due_ns.saturating_add(kept_ns).saturating_add(HOUR_NS)).min()
-}
-
-fn ns_of(seconds: u64) -> i64 {
-    i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::time::SECOND_NS;
     use crate::storage::segment::DAY_NS;
 
     fn manifest(segments: &[(i64, i64)]) -> Manifest {

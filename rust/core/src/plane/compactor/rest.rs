@@ -92,3 +92,8 @@ impl DayRest {
 pub(super) const fn over_ns(day: i64, quiet_ns: i64) -> i64 {
     day.saturating_add(1).saturating_mul(DAY_NS).saturating_add(quiet_ns)
 }
+
+/// Returns nanoseconds for a time that is set in seconds.
+pub(super) fn ns_of(seconds: u64) -> i64 {
+    i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS)
+}

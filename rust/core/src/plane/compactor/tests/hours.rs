@@ -35,33 +35,30 @@ fn write_rows(plane: &Plane, (number, minute): (i64, i64), (count, step): (i64, 
     }
 }
 
-/// Returns the hourly values of all entities for one aggregation after another, with all their bits.
-fn hours(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> Vec<Vec<EntityRows>> {
-    let of = |aggregation| {
-        let query = SeriesQuery {
-            entity_ids: (0..ENTITIES).map(|entity| format!("e{entity}")).collect(),
-            start_ns: times_ns.start,
-            end_ns: times_ns.end,
-            measurement: "link".to_owned(),
-            fields: Vec::new(),
-            windows: Some((Interval::OneHour, aggregation)),
-        };
-        plane.series(query, AnswerBounds::NONE, now_ns).unwrap().entities
-    };
-    Aggregation::ALL.map(of).to_vec()
-}
-
-/// Returns all statistics of the hours of an entity after the other, with all their bits.
-fn all_statistics(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> String {
-    let query = SeriesQuery {
+/// Returns the query for one aggregation of the hours of all entities.
+fn query(times_ns: std::ops::Range<i64>, aggregation: Aggregation) -> SeriesQuery {
+    SeriesQuery {
         entity_ids: (0..ENTITIES).map(|entity| format!("e{entity}")).collect(),
         start_ns: times_ns.start,
         end_ns: times_ns.end,
         measurement: "link".to_owned(),
         fields: Vec::new(),
-        windows: Some((Interval::OneHour, Aggregation::Last)),
+        windows: Some((Interval::OneHour, aggregation)),
+    }
+}
+
+/// Returns the hourly values of all entities for one aggregation after another, with all their bits.
+fn hours(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> Vec<Vec<EntityRows>> {
+    let answer = |aggregation| {
+        let query = query(times_ns.clone(), aggregation);
+        plane.series(query, AnswerBounds::NONE, now_ns).unwrap().entities
     };
-    format!("{:?}", plane.hours(&query, now_ns).unwrap())
+    Aggregation::ALL.map(answer).to_vec()
+}
+
+/// Returns all statistics of the hours of an entity after the other, with all their bits.
+fn all_statistics(plane: &Plane, times_ns: std::ops::Range<i64>, now_ns: i64) -> String {
+    format!("{:?}", plane.hours(&query(times_ns, Aggregation::Last), now_ns).unwrap())
 }
 
 /// Returns the number of rows that are stored, and the number of kept hours.
@@ -116,19 +113,11 @@ fn o7_hours_are_answered_after_their_rows_expired_as_before() {
     let cut = hours(&plane, START_NS + 1..now_ns, later_ns);
     assert_eq!(cut[0][0].times_ns[0], START_NS + HOUR_NS);
     // Raw rows and shorter windows are gone, as without kept hours.
-    let query = SeriesQuery {
-        entity_ids: vec!["e0".to_owned()],
-        start_ns: START_NS,
-        end_ns: now_ns,
-        measurement: "link".to_owned(),
-        fields: Vec::new(),
-        windows: None,
-    };
     let shorter = Some((Interval::FifteenMinutes, Aggregation::Max));
     for windows in [None, shorter] {
-        let query = SeriesQuery { windows, ..query.clone() };
+        let query = SeriesQuery { windows, ..query(START_NS..now_ns, Aggregation::Max) };
         let found = plane.series(query, AnswerBounds::NONE, later_ns).unwrap();
-        assert_eq!(found.entities[0].times_ns.len(), 0);
+        assert!(found.entities.iter().all(|entity| entity.times_ns.is_empty()));
     }
     assert!(plane.keep_hours(0).unwrap());
     assert_eq!(counts(&plane), (0, 0));
