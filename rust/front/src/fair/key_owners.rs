@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{PoisonError, RwLock};
 
-use super::{Owner, OwnerName};
+use super::Owner;
 
 const KEYS_MAX: usize = 65_536;
 
@@ -35,13 +35,13 @@ impl KeyOwners {
 
     /// Notes that a key belongs to an account; returns true if that is news. An empty key is not
     /// noted, because a client without any key may send it.
-    pub fn learn(&self, key: &[u8], account: &(impl OwnerName + ?Sized)) -> bool {
+    pub fn learn(&self, key: &[u8], account: &Owner) -> bool {
         if key.is_empty() {
             return false;
         }
         let hash = self.secret.hash_one(key);
         let known = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
-        if known.get(&hash).is_some_and(|known| **known == *account.text()) {
+        if known.get(&hash) == Some(account) {
             return false;
         }
         drop(known);
@@ -49,7 +49,7 @@ impl KeyOwners {
         if accounts.len() >= KEYS_MAX {
             accounts.clear();
         }
-        let before = accounts.insert(hash, account.kept());
-        before.is_none_or(|before| *before != *account.text())
+        let before = accounts.insert(hash, account.clone());
+        before.as_ref() != Some(account)
     }
 }

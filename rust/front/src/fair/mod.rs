@@ -27,32 +27,3 @@ pub use share::Share;
 
 /// Name of an owner, cheap to keep in many places.
 pub type Owner = Arc<str>;
-
-/// The name of an owner, borrowed or owned.
-pub trait OwnerName {
-    /// The name as text.
-    fn text(&self) -> &str;
-
-    /// The name as a value that can be stored.
-    fn kept(&self) -> Owner;
-}
-
-impl OwnerName for Owner {
-    fn text(&self) -> &str {
-        self
-    }
-
-    fn kept(&self) -> Owner {
-        self.clone()
-    }
-}
-
-impl OwnerName for str {
-    fn text(&self) -> &str {
-        self
-    }
-
-    fn kept(&self) -> Owner {
-        self.into()
-    }
-}

@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use super::Owner;
 use super::share::LocalShare;
 use super::usage::Usage;
-use super::{Owner, OwnerName};
 
 /// Count of the lanes among which the owner with least CPU time is searched.
 const NEAR_LANES: usize = 16;
@@ -177,7 +177,7 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
 
     /// Moves an item that `get` returned to the count of another owner. Returns false if that owner
     /// has its share.
-    pub fn move_to(&self, owner: &str, other: &(impl OwnerName + ?Sized)) -> bool {
+    pub fn move_to(&self, owner: &str, other: &Owner) -> bool {
         let mut state = self.lock();
         // This thread counts twice while it moves.
         let moved = state.under_way.take(other, 1, self.threads_max as u64 + 1);

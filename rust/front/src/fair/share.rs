@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Owner, OwnerName};
+use super::Owner;
 
 /// Counts an amount by owner against a bound. Safe to share between threads.
 ///
@@ -16,22 +16,16 @@ impl Share {
     /// owner's share.
     ///
     /// If no owner holds anything, every amount is taken, however large.
-    pub fn take(&self, owner: &(impl OwnerName + ?Sized), amount: u64, bound: u64) -> bool {
+    pub fn take(&self, owner: &Owner, amount: u64, bound: u64) -> bool {
         self.with(|holdings| holdings.take(owner, amount, bound))
     }
 
     /// Takes `more` for a holder that has taken `part`. Takes nothing and returns false if that is
     /// more than the owner's share.
-    pub fn grow(
-        &self,
-        owner: &(impl OwnerName + ?Sized),
-        part: u64,
-        more: u64,
-        bound: u64,
-    ) -> bool {
+    pub fn grow(&self, owner: &Owner, part: u64, more: u64, bound: u64) -> bool {
         self.with(|holdings| {
             let is_alone = holdings.total == part;
-            let fits = more == 0 || is_alone || holdings.fits(owner.text(), more, bound);
+            let fits = more == 0 || is_alone || holdings.fits(owner, more, bound);
             if fits {
                 holdings.add(owner, more);
             }
@@ -40,7 +34,7 @@ impl Share {
     }
 
     /// Counts an amount that is held already, without a check of the owner's share.
-    pub fn add(&self, owner: &(impl OwnerName + ?Sized), amount: u64) {
+    pub fn add(&self, owner: &Owner, amount: u64) {
         self.with(|holdings| holdings.add(owner, amount));
     }
 
@@ -81,28 +75,23 @@ impl LocalShare {
         self.total == 0 || self.total + needed <= bound
     }
 
-    pub(super) fn take(
-        &mut self,
-        owner: &(impl OwnerName + ?Sized),
-        amount: u64,
-        bound: u64,
-    ) -> bool {
-        let fits = self.fits(owner.text(), amount, bound);
+    pub(super) fn take(&mut self, owner: &Owner, amount: u64, bound: u64) -> bool {
+        let fits = self.fits(owner, amount, bound);
         if fits {
             self.add(owner, amount);
         }
         fits
     }
 
-    pub(super) fn add(&mut self, owner: &(impl OwnerName + ?Sized), amount: u64) {
+    pub(super) fn add(&mut self, owner: &Owner, amount: u64) {
         if amount == 0 {
             return;
         }
         self.total += amount;
-        if let Some(held) = self.held.get_mut(owner.text()) {
+        if let Some(held) = self.held.get_mut(owner) {
             *held += amount;
         } else {
-            self.held.insert(owner.kept(), amount);
+            self.held.insert(owner.clone(), amount);
         }
     }
 

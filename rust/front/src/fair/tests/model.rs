@@ -135,7 +135,7 @@ fn apply(
             if let Some(which) = which.checked_rem(plain.under_way.len()) {
                 let (owner_number, kind) = plain.under_way[which];
                 let fits = plain.fits(to, 2 * OWNER_MAX + 1);
-                assert_eq!(turns.move_to(NAMES[owner_number], NAMES[to]), fits);
+                assert_eq!(turns.move_to(NAMES[owner_number], &owner(NAMES[to])), fits);
                 if fits {
                     plain.under_way[which] = (to, kind);
                 }

@@ -98,10 +98,10 @@ fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
     let turns = FairQueue::new(1);
     turns.put(lane("address"), 0);
     let (first, _) = turns.get().unwrap();
-    assert!(turns.move_to(&first.owner, "a"));
+    assert!(turns.move_to(&first.owner, &owner("a")));
     turns.put(lane("address"), 1);
     let (second, _) = turns.get().unwrap();
-    assert!(!turns.move_to(&second.owner, "a"));
+    assert!(!turns.move_to(&second.owner, &owner("a")));
     turns.done(&second.owner);
     turns.done("a");
     turns.put(lane("a"), 2);

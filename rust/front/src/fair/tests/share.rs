@@ -4,7 +4,7 @@ use super::owner;
 use crate::fair::{KeyOwners, Share};
 
 fn taken(share: &Share, name: &str, bound: u64) -> usize {
-    (0..bound).take_while(|_| share.take(name, 1, bound)).count()
+    (0..bound).take_while(|_| share.take(&owner(name), 1, bound)).count()
 }
 
 #[test]
@@ -20,20 +20,20 @@ fn one_owner_gets_half_and_the_next_half_of_what_is_left() {
 #[test]
 fn what_is_larger_than_the_bound_passes_alone() {
     let share = Share::default();
-    assert!(share.take("a", 11, 10));
-    assert!(!share.take("b", 1, 10));
+    assert!(share.take(&owner("a"), 11, 10));
+    assert!(!share.take(&owner("b"), 1, 10));
     share.give("a", 11);
-    assert!(share.take("b", 10, 10));
-    assert!(!share.take("b", 1, 10));
+    assert!(share.take(&owner("b"), 10, 10));
+    assert!(!share.take(&owner("b"), 1, 10));
 }
 
 /// The batch of a call without records has no bytes.
 #[test]
 fn nothing_may_be_taken_and_given_back_any_number_of_times() {
     let share = Share::default();
-    assert!((0..3).all(|_| share.take("a", 0, 10)));
+    assert!((0..3).all(|_| share.take(&owner("a"), 0, 10)));
     (0..3).for_each(|_| share.give("a", 0));
-    assert!(share.take("a", 10, 10));
+    assert!(share.take(&owner("a"), 10, 10));
     assert_eq!((share.held("a"), share.total()), (10, 10));
 }
 
@@ -53,10 +53,10 @@ fn a_key_counts_for_its_address_until_it_is_known() {
 #[test]
 fn n6_what_needs_nothing_more_goes_on_whatever_others_hold() {
     let share = Share::default();
-    assert!(share.grow("a", 0, 60, 100));
-    assert!(share.take("b", 30, 100));
-    assert!(!share.grow("a", 60, 1, 100));
-    assert!(share.grow("a", 60, 0, 100), "it received into room that it has");
+    assert!(share.grow(&owner("a"), 0, 60, 100));
+    assert!(share.take(&owner("b"), 30, 100));
+    assert!(!share.grow(&owner("a"), 60, 1, 100));
+    assert!(share.grow(&owner("a"), 60, 0, 100), "it received into room that it has");
 }
 
 #[test]
