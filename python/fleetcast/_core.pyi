@@ -822,10 +822,10 @@ class FrontRequest:
         """Returns the WSGI environment of a request with a whole head. Call it once before each run
         of the application, as the body moves into the environment.
 
-        `wsgi.input` and `fleetcast.body` are the body, a `RequestBody`. `fleetcast.decision` is the
-        `Decision` of a front that decides. `fleetcast.failed` is the exception of a failed attempt
-        to serve the request: raise it, as a batch may be stored. Under a front that does not
-        decide, the application decides (`Service.decide`).
+        `fleetcast.body` is the body, a `RequestBody`. `wsgi.input` is the same object, which is no
+        file. `fleetcast.decision` is the `Decision` of a front that decides. `fleetcast.failed` is
+        the exception of a failed attempt to serve the request: raise it, as a batch may be stored.
+        Under a front that does not decide, the application decides (`Service.decide`).
 
         If `fleetcast.body_due` is true, the body has not been received. An application that needs
         it answers `100 Continue`. When the body is complete, the application is asked again, with
@@ -857,15 +857,10 @@ class FrontRequest:
 
 @final
 class RequestBody:
-    """The body of a request: a file for WSGI, and bytes that a plane reads without a copy."""
+    """The body of a request, which a plane reads without a copy."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> bytes: ...
-    def read(self, size: int | None = None, /) -> bytes: ...
-    def readline(self, size: int | None = None, /) -> bytes: ...
-    def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
 
 @final
 class MasterKeys:

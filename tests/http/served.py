@@ -42,7 +42,7 @@ def application(environ, start_response):
         start_response("100 Continue", [])
         return []
     else:
-        body = environ["wsgi.input"].read()
+        body = bytes(environ["fleetcast.body"])
         names = ("REQUEST_METHOD", "PATH_INFO", "RAW_PATH", "QUERY_STRING", "SERVER_PROTOCOL")
         names += ("CONTENT_LENGTH", "CONTENT_TYPE")
         names += tuple(name for name in environ if name.startswith("HTTP_"))
