@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,8 @@ from fleetcast.admin.processes import ProcessValues
 from fleetcast.admin.reference_page import STYLE_PATH, page, style
 from fleetcast.metrics import exposition
 from fleetcast.metrics.negotiation import accepted_type
-from fleetcast.surface.answers import NO_STORE, Answer
+from fleetcast.surface import answers
+from fleetcast.surface.answers import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -44,7 +44,7 @@ class AdminApp:
         self._limits = limits
         self._processes = ProcessValues()
         self._paths: Mapping[str, Callable[[str], Answer]] = {
-            "/livez": lambda _accept: _json(200, {"status": "ok"}),
+            "/livez": lambda _accept: answers.document({"status": "ok"}),
             "/readyz": lambda _accept: self._ready(),
             "/metrics": self._metrics,
             "/openapi.json": lambda _accept: self._described(),
@@ -61,25 +61,24 @@ class AdminApp:
     def _answer(self, path: str, method: str, accept: str) -> Answer:
         handler = self._paths.get(path)
         if handler is None:
-            return _json(404, {"error": "not_found"})
+            return answers.document({"error": "not_found"}, 404)
         if method not in _METHODS:
             allow = ("Allow", ", ".join(_METHODS))
-            return _json(405, {"error": "method_not_allowed"}, allow)
+            return answers.document({"error": "method_not_allowed"}, 405, allow)
         try:
             return handler(accept)
         except Exception:
             logger.exception("%s failed", path)
-            return _json(500, {"error": "internal_error"})
+            return answers.document({"error": "internal_error"}, 500)
 
     def _ready(self) -> Answer:
         """200 while every surface serves, the stores answer and upkeep goes on."""
         ready, content = self._readiness.look()
-        return _json(200 if ready else 503, content)
+        return answers.document(content, 200 if ready else 503)
 
     def _described(self) -> Answer:
         """The description of the public API, with the limits in force."""
-        described = document(self._limits())
-        return Answer(200, (json.dumps(described, separators=(",", ":")).encode(),))
+        return answers.document(document(self._limits()))
 
     def _reference(self) -> Answer:
         """The same description for readers."""
@@ -91,7 +90,3 @@ class AdminApp:
         values: dict[str, float] = {**self._totals.all(), **self._processes.read()}
         kind = accepted_type(accept)
         return Answer(200, (exposition(values, self._gauges.lines(), kind=kind).encode(),), kind)
-
-
-def _json(status: int, content: Mapping[str, object], *fields: tuple[str, str]) -> Answer:
-    return Answer(status, (json.dumps(content).encode(),), fields=(NO_STORE, *fields))

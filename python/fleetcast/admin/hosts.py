@@ -11,17 +11,18 @@ Example: `Host: evil.example:9090` gets 421, `Host: 127.0.0.1:9090` is answered.
 from __future__ import annotations
 
 import ipaddress
-import json
 from typing import TYPE_CHECKING
+
+from fleetcast.surface.answers import document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _LOOPBACK = "localhost"
-_REFUSED = json.dumps(
-    {"error": "unknown_host", "message": "admin.hosts does not name this host."}
-).encode()
+_REFUSED = document(
+    {"error": "unknown_host", "message": "admin.hosts does not name this host."}, 421
+)
 
 
 def behind_known_hosts(
@@ -32,13 +33,7 @@ def behind_known_hosts(
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if is_known(environ.get("HTTP_HOST", ""), hosts()):
             return application(environ, start_response)
-        fields = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(_REFUSED))),
-            ("Cache-Control", "no-store"),
-        ]
-        start_response("421 Misdirected Request", fields)
-        return [_REFUSED]
+        return _REFUSED.sent(start_response)
 
     return answer
 
