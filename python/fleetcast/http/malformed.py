@@ -9,32 +9,21 @@ from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fleetcast.http.server.whole_answer import WholeAnswer
     from fleetcast.metrics import Counters
 
 
-class MalformedRequests:
-    """Counts and logs malformed requests; `process` names the process in the access log."""
+def malformed_requests(counters: Counters, process: str) -> Callable[[str, WholeAnswer], None]:
+    """Returns a function that counts and logs the answer to a peer.
 
-    def __init__(self, counters: Counters, process: str) -> None:
-        self._process = process
-        self._accounting = Accounting("http", counters, write_served)
+    `process` names the process in the access log.
+    """
+    accounting = Accounting("http", counters, write_served)
 
-    def note(self, address: str, answer: WholeAnswer) -> None:
-        """Counts and logs the answer to a peer at `address`."""
-        self._accounting.refuse(
-            Served(
-                answer.request_id,
-                OTHER,
-                OTHER,
-                answer.status,
-                answer.code,
-                None,
-                None,
-                address,
-                0.0,
-                bytes_in=0,
-                bytes_out=len(answer.body),
-                process=self._process,
-            )
-        )
+    def note(address: str, answer: WholeAnswer) -> None:
+        request = answer.request_id, OTHER, OTHER, answer.status, answer.code
+        accounting.refuse(Served(*request, None, None, address, 0.0, 0, len(answer.body), process))
+
+    return note

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.composition.http_parts import Opening
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Serving
-from fleetcast.http.malformed import MalformedRequests
+from fleetcast.http.malformed import malformed_requests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.backend import stores_of
@@ -66,7 +66,7 @@ def serve_http(listener: HttpListener) -> None:
             counters=counters,
             run=configuration.run,
         )
-        server.malformed = MalformedRequests(counters, listener.process).note
+        server.malformed = malformed_requests(counters, listener.process)
         with listener.opened(opening) as served:
             server.data_path = _serving(served, counters.shared, listener.process)
             counters.put(ready, 1)
