@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleetcast.bench.processes import cpu_seconds_of, with_children
+from fleetcast.admin.processes import with_children
+from fleetcast.bench.processes import cpu_seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import resource
+from contextlib import suppress
 from pathlib import Path
 
 from fleetcast.engine import VERSION
@@ -32,9 +33,9 @@ class ProcessValues:
         """Returns sums over the processes; `process_open_fds` is of the process with the most."""
         supervisor = _supervisor()
         memory = virtual = descriptors = most = ticks = 0
-        for pid in _tree(supervisor):
+        for pid in with_children(supervisor):
             try:
-                ticks += sum(map(int, _stat(pid)[_CPU_FIELDS_WITH_ENDED]))
+                ticks += sum(map(int, stat_fields(pid)[_CPU_FIELDS_WITH_ENDED]))
                 virtual += _memory(pid, _VIRTUAL_FIELD)
                 memory += _memory(pid, _RESIDENT_FIELD)
                 held = _descriptors(pid)
@@ -64,9 +65,9 @@ def process_list() -> list[dict[str, object]]:
     """Returns the supervisor and all processes below it, each after its parent."""
     found: list[dict[str, object]] = []
     supervisor, boot = _supervisor(), _booted()
-    for pid in _tree(supervisor):
+    for pid in with_children(supervisor):
         try:
-            fields = _stat(pid)
+            fields = stat_fields(pid)
             cpu_ticks = sum(map(int, fields[_CPU_FIELDS]))
             found.append(
                 {
@@ -99,18 +100,17 @@ def _descriptors(pid: int) -> int:
         return sum(1 for _ in entries)
 
 
-def _tree(pid: int) -> list[int]:
-    found = [pid]
+def with_children(process: int) -> list[int]:
+    """Returns a process and all processes below it."""
+    found = [process]
     for parent in found:
         for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
+            with suppress(OSError):  # the thread has ended in the meantime
                 found += [int(child) for child in children.read_text().split()]
-            except OSError:
-                continue
     return found
 
 
-def _stat(pid: int) -> list[str]:
+def stat_fields(pid: int) -> list[str]:
     """Returns the fields of /proc/PID/stat after the command's name.
 
     The name may hold any character, also brackets and spaces.
@@ -119,12 +119,12 @@ def _stat(pid: int) -> list[str]:
 
 
 def _supervisor() -> int:
-    return int(_stat(os.getppid())[_PARENT_FIELD])  # our parent is gunicorn's arbiter
+    return int(stat_fields(os.getppid())[_PARENT_FIELD])  # our parent is gunicorn's arbiter
 
 
 def _started(pid: int) -> float:
     """Returns the start of a process in seconds since 1970."""
-    return _booted() + int(_stat(pid)[_STARTED_FIELD]) / _CLOCK_TICKS
+    return _booted() + int(stat_fields(pid)[_STARTED_FIELD]) / _CLOCK_TICKS
 
 
 def _booted() -> int:

@@ -8,29 +8,20 @@ import select
 import signal
 import socket
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleetcast.admin.processes import stat_fields, with_children
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_CHILDREN_USER, _CHILDREN_SYSTEM = 13, 14
+_ENDED_CHILDREN = slice(13, 15)  # user and system
 _BLOCK_BYTES = 512
 _END_SECONDS = 60.0
-
-
-def with_children(process: int) -> list[int]:
-    """Returns a process and all processes below it."""
-    found = [process]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # the thread has ended in the meantime
-                found += [int(child) for child in children.read_text().split()]
-    return found
 
 
 def cpu_seconds_of(processes: Iterable[int]) -> float:
@@ -51,10 +42,7 @@ def cpu_seconds_below(process: int) -> float:
 
 def _ended_seconds(process: int) -> float:
     """Returns the CPU seconds of the process's ended children, which the system counts in ticks."""
-    # The name in the second field may hold spaces. The fields after its bracket do not.
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    wanted = (_CHILDREN_USER, _CHILDREN_SYSTEM)
-    return sum(int(fields[each]) for each in wanted) / _TICKS_PER_SECOND
+    return sum(map(int, stat_fields(process)[_ENDED_CHILDREN])) / _TICKS_PER_SECOND
 
 
 def kill_below(process: int) -> None:

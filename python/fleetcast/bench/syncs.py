@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.bench.processes import with_children
+from fleetcast.admin.processes import with_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
