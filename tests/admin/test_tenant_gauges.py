@@ -10,7 +10,7 @@ import pytest
 
 from fleetcast.admin.tenant_gauges import TenantGauges
 from fleetcast.engine import Engine, Tenant, encode_records, peek
-from fleetcast.engine.glances import FolderGlance
+from fleetcast.engine.glances import Glance, folder_state
 from tests.clock import Clock
 from tests.maintenance.stopped_writer import stopped_writer
 from tests.waiting import PATIENCE_SECONDS, until
@@ -52,7 +52,7 @@ def tenants(engine):
 
 
 def glance(folder, counts=peek):
-    return FolderGlance(folder, partial(counts, folder))
+    return Glance(partial(folder_state, folder), partial(counts, folder))
 
 
 def rows(gauges):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from functools import partial
 
-from fleetcast.cluster.engine import DatabaseGlance, PlaneStates
-from fleetcast.engine import Cluster, Planes, Tenant, encode_records
+from fleetcast.cluster.engine import PlaneStates
+from fleetcast.engine import Cluster, Glance, Planes, Tenant, encode_records
 from fleetcast.maintenance.upkeep import Moment, Upkeep
 from tests.clock import Clock
 
@@ -47,7 +47,8 @@ def test_upkeep_asks_for_all_tenants_at_once_and_for_each_that_has_changed(
         for each in tenants:
             planes.create(each.account_id, KEY)
             counts = partial(planes.counts, each.account_id)
-            upkeeps.append(Upkeep(DatabaseGlance(each.account_id, states, counts), each))
+            glance = Glance(partial(states.of, each.account_id), counts)
+            upkeeps.append(Upkeep(glance, each))
 
         def look() -> tuple[list[bool], int]:
             """Which are due, and the number of statements that tell."""

@@ -31,13 +31,13 @@ def test_a_store_that_hangs_delays_no_other(engine, tmp_path):
     counters = Counters.alone()
     flusher = Flusher(engine, lambda: Ingest(mode="async", flush_interval_ms=1), counters)
     with stopped_writer(tmp_path / "planes" / names[0], MASTER_KEY), flusher.running():
-        until(lambda: set(engine.waiting()) == {names[0]})
+        until(lambda: set(engine.open_planes.waiting()) == {names[0]})
         gauge = sample("fleetcast_ingest_buffer_bytes")
-        ((_, waiting),) = engine.waiting().values()
+        ((_, waiting),) = engine.open_planes.waiting().values()
         until(lambda: Totals(counters.shared).of(gauge) == waiting)
         # Batches that come meanwhile are flushed as well.
         engine.plane(names[1], "acme").write_json(BODY, buffer_bytes_max=1 << 20)
-        until(lambda: set(engine.waiting()) == {names[0]})
+        until(lambda: set(engine.open_planes.waiting()) == {names[0]})
     engine.close()
     rows = {name: engine.plane(name, "acme").stats().rows for name in names[1:]}
     assert rows == {name: 2 if name == names[1] else 1 for name in names[1:]}

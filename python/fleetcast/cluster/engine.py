@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleetcast.engine import Cluster, Engine, Planes
+from fleetcast.engine import Cluster, Engine, Glance, Planes
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fleetcast.config.sections import Store
-    from fleetcast.engine import Glance, MasterKeys, State, Stats
+    from fleetcast.engine import MasterKeys, State
 
 _LOOK_SECONDS = 15.0
 _OPEN_MAX = 256
@@ -67,21 +67,6 @@ class PlaneStates:
         return 0, *self._found.get(account_id, ())
 
 
-class DatabaseGlance:
-    """Looks at the plane of an account in a database; `counts` reads its counts."""
-
-    __slots__ = ("_account_id", "_states", "counts")
-
-    def __init__(self, account_id: str, states: PlaneStates, counts: Callable[[], Stats]) -> None:
-        self._account_id = account_id
-        self._states = states
-        self.counts = counts
-
-    def state(self) -> State:
-        """Returns the state of the plane, at most 15 seconds old. Raises `StoreError`."""
-        return self._states.of(self._account_id)
-
-
 class ClusterEngine(Engine):
     """Planes in PostgreSQL and an object store.
 
@@ -108,5 +93,5 @@ class ClusterEngine(Engine):
 
     def glance(self, account_id: str) -> Glance:
         """Returns looks at an account's plane, which do not open the plane."""
-        counts = partial(self._planes.counts, account_id)
-        return DatabaseGlance(account_id, self._states, counts)
+        state = partial(self._states.of, account_id)
+        return Glance(state, partial(self._planes.counts, account_id))

@@ -38,7 +38,7 @@ class Flusher:
     """Flushes one engine from its own threads. `ingest` returns the settings in force."""
 
     def __init__(self, engine: Engine, ingest: Callable[[], Ingest], counters: Counters) -> None:
-        self._engine = engine
+        self._planes = engine.open_planes
         self._ingest = ingest
         self._counters = counters
         self._gauge = counters.gauge(sample("fleetcast_ingest_buffer_bytes"))
@@ -57,7 +57,7 @@ class Flusher:
 
     def begin(self) -> None:
         """Starts a flush of each store that has waiting batches and is not being flushed."""
-        waiting = self._engine.waiting()
+        waiting = self._planes.waiting()
         self._counters.put(self._gauge, sum(waiting_bytes for _, waiting_bytes in waiting.values()))
         for account_id, (plane, _) in waiting.items():
             if account_id not in self._flushing:
@@ -66,7 +66,7 @@ class Flusher:
 
     def _flush(self, account_id: str, plane: Plane) -> None:
         try:
-            self._engine.flush(account_id, plane)
+            self._planes.flush(account_id, plane)
         except StoreError as error:
             self._log(error)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast._core import Planes
 
@@ -17,29 +17,19 @@ State = tuple[int, ...]
 """Nanoseconds since 1970 of a change, or 0, and more numbers. Every change gives another state."""
 
 
-class Glance(Protocol):
+class Glance(NamedTuple):
     """Reads a plane without opening it."""
 
-    def state(self) -> State:
-        """Returns the state of the plane. Raises `OSError`, `StoreError`."""
+    state: Callable[[], State]
+    """Returns the state of the plane. Raises `OSError`, `StoreError`."""
+    counts: Callable[[], Stats]
+    """Returns the counts of the plane's contents, without its key. Raises `StoreError`."""
 
-    def counts(self) -> Stats:
-        """Returns the counts of the plane's contents. Raises `StoreError`."""
 
-
-class FolderGlance:
-    """Reads the plane in `folder`; `counts` reads its counts without its key."""
-
-    __slots__ = ("_folder", "counts")
-
-    def __init__(self, folder: str, counts: Callable[[], Stats]) -> None:
-        self._folder = folder
-        self.counts = counts
-
-    def state(self) -> State:
-        """Returns the time of change, size and inode number of its file. Raises `OSError`."""
-        status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
-        return status.st_mtime_ns, status.st_size, status.st_ino
+def folder_state(folder: str) -> State:
+    """Returns the time of change, size and inode number of a plane's file. Raises `OSError`."""
+    status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def peek(directory: Path | str) -> Stats:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from fleetcast._core import OpenPlanes, Planes, StoreError, StoreExists
-from fleetcast.engine.glances import FolderGlance
+from fleetcast.engine.glances import Glance, folder_state
 from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fleetcast._core import MasterKeys, Plane, Verified
-    from fleetcast.engine.glances import Glance
 
 _OPEN_MAX = 1_024
 _DESCRIPTORS_PER_PLANE = 5
@@ -80,8 +79,8 @@ class Engine:
 
     def glance(self, account_id: str) -> Glance:
         """Returns a glance at an account's plane, which does not open the plane."""
-        counts = partial(self._planes.counts, account_id)
-        return FolderGlance(f"{self._directory}/{account_id}", counts)
+        state = partial(folder_state, f"{self._directory}/{account_id}")
+        return Glance(state, partial(self._planes.counts, account_id))
 
     def create_plane(self, account_id: str, *, exist_ok: bool = False) -> None:
         """Makes the empty store of a new account. Raises `StoreError`.
@@ -130,21 +129,6 @@ class Engine:
         """Destroys an account's data key first, then its files."""
         self.release(account_id)
         self._planes.destroy(account_id)
-
-    def waiting(self) -> dict[str, tuple[Plane, int]]:
-        """Planes with acknowledged batches that are not yet durable, by account: asynchronous mode.
-
-        Each plane comes with its waiting sealed bytes.
-        """
-        return self.open_planes.waiting()
-
-    def flush(self, account_id: str, plane: Plane) -> None:
-        """Makes durable the waiting batches of a plane from `waiting`.
-
-        A store that fails is released. A store without room, or whose engine is unreachable, keeps
-        its batches for the next flush. Raises `StoreError`.
-        """
-        self.open_planes.flush(account_id, plane)
 
     def verify(self, account_id: str) -> Verified:
         """Checks every byte of an account's store, and closes the store first.
