@@ -22,7 +22,7 @@ from fleetcast.config import SETTINGS_FILE, resolve
 from fleetcast.config.sections import EMBEDDED
 from fleetcast.engine import Engine, open_secret
 from fleetcast.errors import OperatorError, StoreDamaged
-from fleetcast.installation.audit_log import AuditLog
+from fleetcast.installation.audit_log import record
 from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.installation.turning import settled
@@ -120,7 +120,7 @@ def restore_all(
         _copy(folder, settings_file, root / SETTINGS_FILE)
         made = directory.control, directory.tls, directory.planes, root
         sync_readable(*made, *root.absolute().parents)
-    AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
+    record(directory.audit_log, "backup restored", backup=str(folder))
 
 
 def _keep_pepper(store: ControlStore, listing: Listing, master_key: bytes) -> None:

@@ -36,26 +36,14 @@ def audit_line(event: str, details: Mapping[str, object]) -> bytes:
     return json.dumps(document).encode() + b"\n"
 
 
-class AuditLog:
-    """The audit log's file, to which lines are added."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def record(self, event: str, **details: object) -> None:
-        """Adds a line. If that fails the change stands all the same, with a warning."""
-        try:
-            self._append(audit_line(event, details))
-        except OSError as error:
-            sys.stderr.write(f"fleetcast: warning: {self._path}: {error.strerror}\n")
-
-    def _append(self, line: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(self._path, flags, 0o600)
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+def record(path: Path, event: str, **details: object) -> None:
+    """Adds a line to the file. If that fails the change stands all the same, with a warning."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
+            file.write(audit_line(event, details))
+    except OSError as error:
+        sys.stderr.write(f"fleetcast: warning: {path}: {error.strerror}\n")
 
 
 def last_line(path: Path, event: str, account_id: str) -> dict[str, object] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, Usage
@@ -12,7 +12,7 @@ from fleetcast.engine import Engine, MasterKeys
 from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
-from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
+from fleetcast.installation.audit_log import AuditLogFollower, record
 from fleetcast.security.handover import HandoverFile, KnownKeys
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class EmbeddedStores:
 
     def audit(self) -> Audit:
         """Returns a function that notes changes in a file."""
-        return AuditLog(self._directory.audit_log).record
+        return partial(record, self._directory.audit_log)
 
     def follower(self) -> AuditLogFollower:
         """Returns a follower that repeats new lines of the file."""
