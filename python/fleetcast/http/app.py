@@ -11,7 +11,7 @@ from fleetcast.http.error_handling import handle_errors, put_json
 from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
 from fleetcast.http.resources.account import AccountResource
-from fleetcast.http.resources.health import LivenessResource, SubsystemResource
+from fleetcast.http.resources.health import SubsystemResource
 from fleetcast.http.resources.predictions import PredictionsResource
 from fleetcast.http.resources.telemetry import TelemetryResource
 from fleetcast.http.resources.topology import LatestResource, SeriesResource
@@ -54,7 +54,7 @@ def app_of(
 def _resources(services: HttpServices) -> Mapping[str, object]:
     """The resource of each path."""
     return {
-        "/health": LivenessResource(),
+        "/health": SubsystemResource({}),
         **{
             f"/health/{name}": SubsystemResource(services.probes.get(name, {}))
             for name in ("telemetry", "topology", "predictions")

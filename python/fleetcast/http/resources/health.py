@@ -18,18 +18,11 @@ if TYPE_CHECKING:
 _PING_SECONDS = 1.0
 
 
-class LivenessResource:
-    """Answers 200 as long as the process serves traffic."""
-
-    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
-        """Asks no dependency."""
-        response.data = encode({"status": "ok", "checks": {}})
-
-    on_head = on_get
-
-
 class SubsystemResource:
-    """Answers 200 if every dependency answers in time, else 503."""
+    """Answers 200 if every dependency of a subsystem answers in time, else 503.
+
+    Without dependencies, as for `/health`, it answers 200 as long as the process serves.
+    """
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
         self._dependencies = Dependencies(probes)
