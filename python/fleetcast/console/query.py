@@ -30,14 +30,14 @@ class ConsoleQuery:
                 max_num_fields=_PARAMETERS_MAX,
             )
         except ValueError:
-            raise _bad("query", "The query cannot be read.") from None
+            self.refuse("query", "The query cannot be read.")
         self._values = dict(pairs)
 
     def text(self, name: str, default: str = "") -> str:
         """Returns a text without control characters."""
         text = self._values.get(name, default)
         if len(text) > _CHARACTERS_MAX or any(character < " " for character in text):
-            raise _bad(name, f"{name} is too long, or has characters that no name has.")
+            self.refuse(name, f"{name} is too long, or has characters that no name has.")
         return text
 
     def needed(self, name: str) -> str:
@@ -51,23 +51,23 @@ class ConsoleQuery:
         except (ValueError, RecursionError):  # also raised by arrays within arrays
             found = None
         if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            raise _bad(name, f"{name} must be a JSON array of texts.")
+            self.refuse(name, f"{name} must be a JSON array of texts.")
         return found
 
     def choice(self, name: str, allowed: Collection[str], default: str) -> str:
         """Returns one of a few words."""
         text = self.text(name, default)
         if text not in allowed:
-            raise _bad(name, f"{name} must be one of {', '.join(sorted(allowed))}.")
+            self.refuse(name, f"{name} must be one of {', '.join(sorted(allowed))}.")
         return text
 
     def whole(self, name: str, default: int, value_max: int) -> int:
         """Returns a whole number from 0 to `value_max`."""
         text = self.text(name, str(default))
         if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
-            raise _bad(name, f"{name} must be a whole number.")
+            self.refuse(name, f"{name} must be a whole number.")
         if int(text) > value_max:
-            raise _bad(name, f"{name} must be at most {value_max}.")
+            self.refuse(name, f"{name} must be at most {value_max}.")
         return int(text)
 
     def number(self, name: str, default: float) -> float:
@@ -80,7 +80,7 @@ class ConsoleQuery:
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
-            raise _bad(name, f"{name} must be a number.")
+            self.refuse(name, f"{name} must be a number.")
         return found
 
     def time_ns(self, name: str) -> int | None:
@@ -91,12 +91,9 @@ class ConsoleQuery:
         try:
             return parse_time(text)
         except ValueError:
-            raise _bad(name, f"{name} must be a time such as 2026-01-31T12:00:00Z.") from None
+            self.refuse(name, f"{name} must be a time such as 2026-01-31T12:00:00Z.")
 
-    def refuse(self, name: str, message: str) -> NoReturn:
+    @staticmethod
+    def refuse(name: str, message: str) -> NoReturn:
         """Raises `ConsoleRefused` about a parameter."""
-        raise _bad(name, message)
-
-
-def _bad(name: str, message: str) -> ConsoleRefused:
-    return ConsoleRefused(400, "invalid_input", message, field=name)
+        raise ConsoleRefused(400, "invalid_input", message, field=name)
