@@ -108,12 +108,13 @@ class _Saving:
         own = {path: self._own_file(path) for path in OWN_FILES}
         tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
         self.installation.stores.refuse_turn()
+        pepper = self.installation.store.secret(KEY_PEPPER)
         listing = Listing(
             number=self.number,
             created_at=datetime.now(UTC).isoformat(),
             version=VERSION,
             master_key_check=master_key_check(self.master_key),
-            sealed_pepper=self._sealed_pepper(),
+            sealed_pepper=seal_secret(self.master_key, KEY_PEPPER, pepper),
             installation={path: file for path, file in own.items() if file is not None},
             tenants=tenants,
         )
@@ -121,9 +122,6 @@ class _Saving:
             sync_folder(self.folder / name)
         self.written += listing.write(self.folder)
         return Summary(listing, self.written, self.linked, self.failed)
-
-    def _sealed_pepper(self) -> bytes:
-        return seal_secret(self.master_key, KEY_PEPPER, self.installation.store.secret(KEY_PEPPER))
 
     def _tenant(
         self, tenant: Tenant, keys: list[ApiKey], usage: UsageRecord | None

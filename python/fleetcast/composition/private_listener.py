@@ -53,7 +53,8 @@ def private_application(
         gauges=gauges,
     )
     with running as console, closing_unused(engine):
-        hosts = Live(settings, _hosts)
+        # Names of the listener in addition to the loopback names.
+        hosts = Live(settings, lambda settings: (settings.admin.address, *settings.admin.hosts))
         yield behind_known_hosts(_by_path(admin, console), hosts.current)
 
 
@@ -66,11 +67,6 @@ def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplicatio
         return (console if is_console else admin)(environ, start_response)
 
     return application
-
-
-def _hosts(settings: Settings) -> tuple[str, ...]:
-    """Names of the listener in addition to the loopback names."""
-    return (settings.admin.address, *settings.admin.hosts)
 
 
 def _surfaces(settings: Settings) -> tuple[str, ...]:

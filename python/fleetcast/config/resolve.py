@@ -128,7 +128,10 @@ def settings_from_json(text: str) -> Settings:
     """Reads the text of `settings_to_json`, in a child process."""
     return _built(
         {
-            section: {name: _retupled(value) for name, value in values.items()}
+            section: {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values.items()
+            }
             for section, values in json.loads(text).items()
         }
     )
@@ -143,10 +146,6 @@ def _built(values: Mapping[str, Mapping[str, object]]) -> Settings:
         reflection = settings.service.environment in _REFLECTING
         settings = replace(settings, grpc=replace(settings.grpc, reflection=reflection))
     return settings
-
-
-def _retupled(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _checked(name: str, value: object) -> object:

@@ -65,7 +65,8 @@ def make_data_directory(
             directory.cache.mkdir(mode=0o700)
         else:
             directory.planes.mkdir(mode=0o700)
-            _make_accounts(directory, settings, master_key)
+            revision = directory.accounts_revision(settings)
+            ControlStore.create(directory.control, master_key, revision)
         # The settings come last, because a directory with settings counts as a data directory.
         write_private(root / SETTINGS_FILE, _settings_text(settings, given).encode())
         # Without the key, acknowledged records cannot be read after a power cut. The key is lost if
@@ -82,15 +83,11 @@ def make_data_directory(
         raise
 
 
-def _make_accounts(directory: DataDirectory, settings: Settings, master_key: bytes) -> None:
-    revision = directory.accounts_revision(settings)
-    ControlStore.create(directory.control, master_key, revision)
-
-
 def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:
     """Returns the key of the settings, a copy of the key in `file`, or a new key."""
-    if _key_is_elsewhere(settings):
-        return load_master_key(root, settings.security)
+    security = settings.security
+    if security.master_key_command or security.master_key_file != MASTER_KEY_FILE:
+        return load_master_key(root, security)
     if file is None:
         return create_master_key(root / MASTER_KEY_FILE)
     master_key = read_master_key(file)
@@ -131,11 +128,6 @@ def _clear(root: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-
-
-def _key_is_elsewhere(settings: Settings) -> bool:
-    security = settings.security
-    return bool(security.master_key_command) or security.master_key_file != MASTER_KEY_FILE
 
 
 _HEAD = """\
