@@ -623,17 +623,13 @@ class Service:
         self, request_id: str, origin: str | None, allow: str | None = None
     ) -> list[tuple[str, str]]:
         """Header fields of every answer. `allow` is the field of an answer to OPTIONS."""
-    def content(
-        self, body: bytes | RequestBody, content_encoding: str | None
-    ) -> bytes | RequestBody:
+    def content(self, body: bytes | Piece, content_encoding: str | None) -> bytes | Piece:
         """Decodes a body with this `Content-Encoding`: gzip, or a block of snappy.
 
         Raises `Refused`: `request_too_large` beyond the bytes that a body may have or 1,024 members
         of gzip, `invalid_input` (`field`: `payload`) if the body does not match its coding.
         """
-    def write(
-        self, plane: Plane, path: str, query: str, content: bytes | RequestBody
-    ) -> WriteResult:
+    def write(self, plane: Plane, path: str, query: str, content: bytes | Piece) -> WriteResult:
         """Writes the content of a body for `path` as one batch.
 
         The listener for other protocols rejects a faulty record alone (`WriteResult.dropped`). In
@@ -654,7 +650,7 @@ class Service:
     def series(self, plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
         """Returns the body of `GET /topology/series`. Raises `Refused`, `StoreError`."""
     def ask(
-        self, plane: Plane, path: str, query: str, form: bytes | RequestBody
+        self, plane: Plane, path: str, query: str, form: bytes | Piece
     ) -> tuple[int, str | None, list[memoryview]]:
         """Answers a path of Prometheus' HTTP API, whose parameters are in `query` and in `form`.
 
@@ -663,7 +659,7 @@ class Service:
         `StoreError`.
         """
     def read(
-        self, plane: Plane, message: bytes | RequestBody
+        self, plane: Plane, message: bytes | Piece
     ) -> tuple[str, tuple[int, str | None, list[memoryview]]]:
         """Answers remote read of Prometheus, a `ReadRequest` that is not compressed.
 
@@ -822,7 +818,7 @@ class FrontRequest:
         """Returns the WSGI environment of a request with a whole head. Call it once before each run
         of the application, as the body moves into the environment.
 
-        `fleetcast.body` is the body, a `RequestBody`. `wsgi.input` is the same object, which is no
+        `fleetcast.body` is the body, a `Piece`. `wsgi.input` is the same object, which is no
         file. `fleetcast.decision` is the `Decision` of a front that decides. `fleetcast.failed` is
         the exception of a failed attempt to serve the request: raise it, as a batch may be stored.
         Under a front that does not decide, the application decides (`Service.decide`).
@@ -856,8 +852,8 @@ class FrontRequest:
         """Sends `whole_answer` as it is, and then ends the connection."""
 
 @final
-class RequestBody:
-    """The body of a request, which a plane reads without a copy."""
+class Piece:
+    """The body of a request, or a long piece of an answer, read in place."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -1049,7 +1045,7 @@ class Plane:
         """
     def write_json(
         self,
-        body: bytes | RequestBody,
+        body: bytes | Piece,
         *,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: Time | None = None,

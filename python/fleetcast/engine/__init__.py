@@ -48,7 +48,7 @@ from fleetcast._core import (
     Planes as Planes,
     Records as Records,
     RecordsTransaction as RecordsTransaction,
-    RequestBody as RequestBody,
+    Piece as Piece,
     RowBatch as RowBatch,
     RowStream as RowStream,
     SecretText as SecretText,

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from wsgiref.types import WSGIEnvironment
 
-    from fleetcast.engine import Decision, RequestBody
+    from fleetcast.engine import Decision, Piece
     from fleetcast.http.request_state import RequestState
     from fleetcast.http.routes import Route
     from fleetcast.http.services import HttpServices
 
-    Body = bytes | RequestBody
+    Body = bytes | Piece
 
 logger = logging.getLogger(__name__)
 

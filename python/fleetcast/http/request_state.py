@@ -11,7 +11,7 @@ from fleetcast.metrics.surfaces import OTHER
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.engine import Identity, Plane, RequestBody
+    from fleetcast.engine import Identity, Piece, Plane
     from fleetcast.http.routes import Route
 
 
@@ -32,7 +32,7 @@ class RequestState:
     """Set on authenticated routes."""
     plane: Plane
     """Set on authenticated routes."""
-    body: bytes | RequestBody
+    body: bytes | Piece
     """Set on routes that take a body."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:

@@ -78,7 +78,6 @@ mod _core {
         accounts::{ApiKey, ConsoleSession, Identity, OperatorToken, Tenant, UsageRecord},
         adapted::NameMapping,
         arrow::{ArrowStream, RowBatch, RowMessages, RowStream},
-        body::RequestBody,
         cluster::Cluster,
         encode::{encode_json, encode_protobuf, is_acceptable, time_ns},
         errors::{
@@ -90,6 +89,7 @@ mod _core {
         limiter::LimiterFile,
         long_answer::LongAnswer,
         master_keys::{MasterKeys, open_secret, seal_secret},
+        pieces::Piece,
         plane::Plane,
         planes::{OpenPlanes, Planes},
         records::{Records, RecordsTransaction},

@@ -1,4 +1,4 @@
-//! Pieces of long answers as Python sees them. A long piece is not copied: Python reads it in
+//! Bodies and pieces of answers as Python sees them. A long piece is not copied: Python reads it in
 //! place.
 
 use std::ffi::c_int;
@@ -16,13 +16,17 @@ use crate::shown::show;
 /// piece of 20,000 bytes becomes a `memoryview`.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
-/// A long piece, which Python reads through a `memoryview`.
+/// The body of a request, or a long piece of an answer. Python reads it through a `memoryview`.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Piece {
     bytes: Vec<u8>,
 }
 
 impl Piece {
+    pub(crate) const fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -30,6 +34,10 @@ impl Piece {
 
 #[pymethods]
 impl Piece {
+    fn __len__(&self) -> usize {
+        self.bytes.len()
+    }
+
     #[expect(unsafe_code, reason = "C's buffer protocol is a structure that the callee fills")]
     unsafe fn __getbuffer__(
         slf: &Bound<'_, Self>,
@@ -52,7 +60,7 @@ pub(crate) fn view(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Bound<'_, PyAny>>
     if bytes.len() < COPIED_BYTES_MAX {
         return Ok(PyBytes::new(py, &bytes).into_any());
     }
-    let piece = Bound::new(py, Piece { bytes })?;
+    let piece = Bound::new(py, Piece::new(bytes))?;
     Ok(PyMemoryView::from(piece.as_any())?.into_any())
 }
 

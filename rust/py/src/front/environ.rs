@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 
 use fleetcast_front::{self as front, ParsedRequest};
 
-use crate::body::RequestBody;
 use crate::latin1::latin1;
+use crate::pieces::Piece;
 
 /// Returns the variables that the environments of all requests share.
 pub(super) fn same_for_all(py: Python<'_>, server: (&str, u16)) -> PyResult<Py<PyDict>> {
@@ -38,7 +38,7 @@ pub(super) fn add_request(
     let py = environ.py();
     // While the body is still due, its first bytes are not yet a body.
     let body = if request.is_body_due() { Vec::new() } else { request.take_body() };
-    let body = Bound::new(py, RequestBody::new(body))?;
+    let body = Bound::new(py, Piece::new(body))?;
     let ParsedRequest::Whole { head, framing } = request.asked() else { return Ok(()) };
     for (name, value) in head.fields() {
         let is_bare = matches!(name, "CONTENT_TYPE" | "CONTENT_LENGTH");

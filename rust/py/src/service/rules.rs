@@ -23,12 +23,12 @@ use super::decision::Decision;
 use super::environ_request::request_of;
 use crate::adapted::NameMapping;
 use crate::arguments::{at, bounds};
-use crate::body::{AnyBody, RequestBody};
+use crate::body::AnyBody;
 use crate::errors::failure;
 use crate::gil::leave;
 use crate::limiter::LimiterFile;
 use crate::long_answer::body;
-use crate::pieces::views;
+use crate::pieces::{Piece, views};
 use crate::plane::Plane;
 use crate::planes::OpenPlanes;
 use crate::results::WriteResult;
@@ -124,7 +124,7 @@ impl Service {
         let content = leave(py, || Ok(self.0.content(packed, coding)))?;
         match content.map_err(|refusal| failure(py, Failure::Refused(refusal)))? {
             Cow::Borrowed(_) => Ok(body),
-            Cow::Owned(content) => Ok(Bound::new(py, RequestBody::new(content))?.into_any()),
+            Cow::Owned(content) => Ok(Bound::new(py, Piece::new(content))?.into_any()),
         }
     }
 
