@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import SESSION_PEPPER, ControlStoreUnavailable
-from fleetcast.engine import ConsoleSession, OperatorToken, SecretText
+from fleetcast.engine import ConsoleSession, OperatorToken, Records, SecretText
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ class ConsoleSessions(AuditedRecords):
         if given is None:
             return None
         session = self._good(given)
-        if session is None and self._store.renew():  # another node may have opened it just now
+        if session is None and self._store.ask(
+            Records.renew
+        ):  # another node may have opened it just now
             session = self._good(given)
         if session and self._clock() - session.record.used_at >= NOTED_EVERY_SECONDS:
             self._use(session.record.session_id)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fleetcast.accounts.audited import AuditedRecords
 from fleetcast.accounts.store import OPERATOR_PEPPER
-from fleetcast.engine import OperatorToken, SecretText
+from fleetcast.engine import OperatorToken, Records, SecretText
 from fleetcast.errors import OperatorError
 
 TOKEN_SECONDS = 30 * 86_400
@@ -81,7 +81,7 @@ class Operators(AuditedRecords):
             return None
         found = self._good(given)
         # Another node may have issued the token a moment ago.
-        return self._good(given) if found is None and self._store.renew() else found
+        return self._good(given) if found is None and self._store.ask(Records.renew) else found
 
     def active(self, token_id: str) -> OperatorToken | None:
         """Returns the token of an id; `None` if it has ended. Raises `ControlStoreUnavailable`."""

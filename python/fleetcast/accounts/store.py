@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.engine import ApiKey, ConsoleSession, OperatorToken, Records, Tenant, UsageRecord
 from fleetcast.errors import OperatorError, RecordsUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from fleetcast.engine import MasterKeys, RecordsTransaction
+
+T = TypeVar("T")
 
 REVISION_FILE = "accounts.revision"
 """Name of the file that shows if an older copy of a control store was put back.
@@ -86,14 +88,6 @@ class ControlStore:
         with self.read() as view:
             return list(Tenant.all(view).values())
 
-    def renew(self) -> bool:
-        """Looks for changes by other nodes. Returns true if there may be some.
-
-        Raises `ControlStoreUnavailable`.
-        """
-        with self._available():
-            return self.records.renew()
-
     @contextmanager
     def write(self) -> Iterator[RecordsTransaction]:
         """Gives a view to change, durably.
@@ -106,9 +100,7 @@ class ControlStore:
 
     def verify_master_key(self) -> None:
         """Raises `OperatorError` if the store was made with another master key."""
-        with self._available():
-            is_of_master_key = self.records.is_of_master_key()
-        if not is_of_master_key:
+        if not self.ask(Records.is_of_master_key):
             made = f"the one that the control store in {self.records.place} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
@@ -118,47 +110,27 @@ class ControlStore:
 
         Raises `ControlStoreUnavailable`.
         """
-        with self._available():
-            return self.records.secret(label)
+        return self.ask(lambda records: records.secret(label))
 
     def keep_secret(self, label: str, secret: bytes) -> None:
         """Keeps a secret of a backup. Raises `ControlStoreUnavailable`."""
-        with self._available():
-            self.records.keep_secret(label, secret)
+        self.ask(lambda records: records.keep_secret(label, secret))
 
     def turn(self) -> bool:
         """Seals all records under the newest master key; returns false if that was done before.
 
         Raises `ControlStoreUnavailable`; no record is changed then.
         """
-        with self._available():
-            return self.records.turn(_SECRETS)
+        return self.ask(lambda records: records.turn(_SECRETS))
 
-    def check(self) -> None:
-        """Checks that every record is the record that was written last in its place.
+    def ask(self, call: Callable[[Records], T]) -> T:
+        """Returns the result of a call to the records. Raises `ControlStoreUnavailable`.
 
-        Raises `ControlStoreUnavailable`, also for an older copy of the store.
+        Example: `ask(Records.check)` checks that every record is the record that was written last
+        in its place.
         """
         with self._available():
-            self.records.check()
-
-    def is_sealed(self) -> bool:
-        """Returns false for a store of fleetcast 0.3.0, or a store that was never used.
-
-        Raises `ControlStoreUnavailable`.
-        """
-        with self._available():
-            return self.records.is_sealed()
-
-    def unsealed_accounts(self) -> list[str]:
-        """Returns the accounts of a store of fleetcast 0.3.0. Raises `ControlStoreUnavailable`."""
-        with self._available():
-            return self.records.unsealed_accounts()
-
-    def take_over(self) -> None:
-        """Seals the records that fleetcast 0.3.0 wrote. Raises `ControlStoreUnavailable`."""
-        with self._available():
-            self.records.take_over([])
+            return call(self.records)
 
     def close(self) -> None:
         """Closes the files of the store; a later use opens them again."""

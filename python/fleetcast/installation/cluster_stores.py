@@ -80,16 +80,16 @@ class ClusterStores:
         handover = self.handover.read()
         key = self._first_key
         self._check([key] if handover is None else handover.keys(key))
-        if not self.control.is_sealed():
-            for account_id in self.control.unsealed_accounts():
+        if not self.control.ask(Records.is_sealed):
+            for account_id in self.control.ask(Records.unsealed_accounts):
                 with suppress(StoreMissing, StoreDamaged):  # opening the plane reports it
                     self.engine.bind_plane(account_id)
             self.predictions.take_over()
             self._models.take_over([])
             self._lines.take_over(cluster_audit.FACT_KEYS)
-            self._usage.take_over()
-            self.control.take_over()
-        self.control.check()
+            for store in (self._usage, self.control):
+                store.ask(lambda records: records.take_over([]))
+        self.control.ask(Records.check)
 
     def refuse_turn(self) -> None:
         """Raises `OperatorError` if the master key turns, or has turned without this node.

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, Usage
-from fleetcast.engine import Engine, MasterKeys
+from fleetcast.engine import Engine, MasterKeys, Records
 from fleetcast.errors import StoreDamaged, StoreMissing
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.free_space import check_room
@@ -54,13 +54,13 @@ class EmbeddedStores:
         `StoreError`.
         """
         self.control.verify_master_key()
-        if not self.control.is_sealed():
-            for account_id in self.control.unsealed_accounts():
+        if not self.control.ask(Records.is_sealed):
+            for account_id in self.control.ask(Records.unsealed_accounts):
                 with suppress(StoreMissing, StoreDamaged):  # opening the plane reports it
                     self.engine.bind_plane(account_id)
             self.predictions.take_over()
-            self.control.take_over()
-        self.control.check()
+            self.control.ask(lambda records: records.take_over([]))
+        self.control.ask(Records.check)
 
     def refuse_turn(self) -> None:
         """Does no work: the lock of the data directory keeps the master key from turning."""
