@@ -6,8 +6,7 @@ import atexit
 import contextlib
 import json
 import os
-import time
-from functools import lru_cache
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import name_process, tell_left_out
@@ -65,21 +64,11 @@ def write_served(served: Served) -> None:
 
 def write_line(document: Mapping[str, object]) -> None:
     """Writes one line as it is."""
-    _write(encode_line(document))
+    # A single system call writes the line, so lines of several processes stay whole.
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, f"{encode_line(document)}\n".encode())
 
 
 def timestamp() -> str:
     """The present instant as log lines write it. Example: `2026-01-02T03:04:05.000006Z`."""
-    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return f"{_second(second)}.{nanoseconds // 1000:06}Z"
-
-
-def _write(line: str) -> None:
-    # A single system call writes the line, so lines of several processes stay whole.
-    with contextlib.suppress(OSError):
-        os.write(_STDERR, f"{line}\n".encode())
-
-
-@lru_cache(1)
-def _second(second: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
