@@ -41,7 +41,7 @@ class CsvReader:
         self._header: CsvHeader | None = None
 
     def spans(self) -> Iterator[Piece]:
-        """See `Reader`. The header must be in the first piece, and is not yielded."""
+        """See `LineReader`. The header must be in the first piece, and is not yielded."""
         with opened(self._name, self._advance) as file:
             for piece in pieces(file):
                 if self._header is not None:
@@ -55,7 +55,7 @@ class CsvReader:
             assign(self._name, [], self._options)  # raises the error about the missing columns
 
     def batch(self, span: Piece) -> CsvRows:
-        """See `Reader`."""
+        """See `LineReader`."""
         assert self._header is not None  # noqa: S101 - `spans` ran before
         return CsvRows(span, self._header)
 

@@ -59,7 +59,7 @@ class ParquetReader:
         self._columns: Columns | None = None
 
     def spans(self) -> Iterator[Frame]:
-        """See `Reader`. Input that is not a plain file goes through a temporary file."""
+        """See `LineReader`. Input that is not a plain file goes through a temporary file."""
         if self._name == STDIN or without_compression(self._name) != self._name:
             with opened(self._name, self._advance) as file, tempfile.NamedTemporaryFile() as plain:
                 shutil.copyfileobj(cast("BinaryIO", file), plain)
@@ -87,7 +87,7 @@ class ParquetReader:
                 first += rows.height
 
     def batch(self, span: Frame) -> TableRows:
-        """See `Reader`."""
+        """See `LineReader`."""
         numbers = range(span.first, span.last + 1)
         if self._columns is None:
             return TableRows(span.rows, numbers, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from fleetcast.engine import TextFormat
 from fleetcast.transfer.batches import JsonLines, ProtocolLines
@@ -14,27 +14,18 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from fleetcast.transfer.batches import Lines
+    from fleetcast.transfer.csv_reader import CsvReader
+    from fleetcast.transfer.parquet_reader import ParquetReader
     from fleetcast.transfer.pieces import Piece
-    from fleetcast.transfer.tables import RecordBatch
 
     Precision = Literal["ns", "us", "ms", "s"]
 
-
-class Reader(Protocol):
-    """A file, read span by span: some of its lines or rows, numbered from 1.
-
-    A span is a `Piece` or has its attributes: `first`, `last`, `problem`, `until` and `after`.
-    """
-
-    def spans(self) -> Iterator[Any]:
-        """Yields the whole file in order. Raises `OSError`, `OperatorError`."""
-
-    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401 - the reader's type
-        """Returns the records of a span."""
+Reader: TypeAlias = "LineReader | CsvReader | ParquetReader"
+"""A file, read span by span: some of its lines or rows, numbered from 1."""
 
 
 class LineReader:
-    """Lines of a text, of which each is a record of the `form`."""
+    """Lines of a text, of which each is a record of the `form`. A span is some of its lines."""
 
     def __init__(
         self, name: str, advance: Callable[[int], object], form: TextFormat, batch: type[Lines]
@@ -45,12 +36,12 @@ class LineReader:
         self._batch = batch
 
     def spans(self) -> Iterator[Piece]:
-        """See `Reader`."""
+        """Yields the whole file in order, span by span. Raises `OSError`, `OperatorError`."""
         with opened(self._name, self._advance) as file:
             yield from pieces(file)
 
     def batch(self, span: Piece) -> Lines:
-        """See `Reader`."""
+        """Returns the records of a span."""
         return self._batch(span, self._form)
 
 
