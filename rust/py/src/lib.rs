@@ -19,9 +19,10 @@ mod arguments;
 mod html;
 mod shown;
 
-mod body;
 mod latin1;
 mod pieces;
+
+mod body;
 
 mod arrays;
 mod arrow;
