@@ -38,10 +38,10 @@ def load(
 ) -> Loaded:
     """Sends all batches; `answered` is called with the number of batches acknowledged so far.
 
-    Each connection waits for an answer before its next batch. With `batches_per_second` a batch is
-    also not sent before it is due, and its latency counts from when it was due, so that a batch
-    that waited for an earlier answer shows the wait. A connection that fails sends no more batches.
-    Raises the errors of `answered`.
+    Each connection waits for an answer before its next batch. With `batches_per_second` every batch
+    has a time at which it is due. It is sent then, or later if the answer before is late. Latency
+    counts from the due time, so it includes that delay. A connection that fails sends no more
+    batches. Raises the errors of `answered`.
 
     Example: with 4 connections, the first connection sends the batches 0, 4, 8, …. At a rate of 2
     these are due after 0, 2 and 4 seconds.

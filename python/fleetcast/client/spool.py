@@ -1,9 +1,8 @@
 """Batches that wait to be sent, in order: the oldest batches in memory, the rest on disk.
 
-Each batch on disk is a file named by its number. Files that are there when the program starts are
-older than any new batch, so they are sent first. A file appears whole or not at all while the
-machine runs. Files are not synced, so a power cut may take the newest files. A file that cannot be
-read or holds no batch is renamed and passed over.
+Each batch on disk is a file named by its number. Files that a run before left are sent first. A
+program that is killed leaves no half file. A power cut may lose the newest files, because files are
+not synced. A file that cannot be read, or that holds no batch, is renamed and passed over.
 
 Example: batch 7 is the file whose name is 7 with 20 digits.
 """

@@ -41,10 +41,11 @@ logger = logging.getLogger(__name__)
 class Maintenance:
     """Upkeep of the stores of all tenants. `after_seconds` returns how old a log may get.
 
-    `prefers` returns true if this node comes first for an account. The other nodes wait a minute
-    for that node, so that the memory of only one node holds a plane. The store's lock lets one node
-    work at a time. `clock` gives seconds of a clock that cannot be set, `wall` gives seconds since
-    1970. Close the object to wait for upkeep that is under way.
+    `prefers` returns true if this node comes first for an account. Every other node begins
+    upkeep a minute later than that node should have, so that a plane is in the memory of one node
+    only. The store's lock lets one node work at a time. `clock` gives seconds of a clock that
+    cannot be set, `wall` gives seconds since 1970. Close the object to wait for upkeep that is
+    under way.
     """
 
     def __init__(

@@ -1,6 +1,7 @@
 """Delivery of batches to the service, oldest first.
 
-A part whose answer never came is looked up before it is sent again, so that it is stored once.
+If a part got no answer, the bridge asks the service whether the part is stored, and sends it again
+only if it is not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The document that hands a new master key to the holders of the old key, and the other way around.
 
-It exists while the master key turns: in a file of the data directory, or in the database of many
-nodes. Each of the two keys opens it and gives the other key, so stored bytes that are sealed under
-either key can be opened. Without the document, the old key opens nothing.
+The document exists while the master key changes: in a file of the data directory, or in the
+database of many nodes. A process that has one of the two keys opens the document and reads the
+other key from it. So the process can open stored bytes under both keys. Once the document is gone,
+the old key opens nothing.
 """
 
 from __future__ import annotations

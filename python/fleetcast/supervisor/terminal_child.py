@@ -1,8 +1,8 @@
 """The log as text on a terminal.
 
-All processes write lines of JSON to descriptor 2. If this is a terminal, the service puts a pipe in
-its place, and this process writes each line of the pipe as text. It ends with the last process that
-writes, so it also shows the last lines of a supervisor that was killed.
+All processes write lines of JSON to descriptor 2. If descriptor 2 is a terminal, the service
+replaces it by a pipe, and this process writes each line of the pipe as text. This process ends when
+no process can write to the pipe any more, so the last lines of a killed supervisor are shown too.
 """
 
 from __future__ import annotations

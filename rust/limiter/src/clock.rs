@@ -1,5 +1,5 @@
-//! A clock that all processes of a host read alike and that cannot be set, and the boot that it
-//! counts from.
+//! A clock that nobody can set and that shows all processes of a host the same time. The
+//! clock begins anew at each boot, and a boot has a name.
 
 use std::io;
 

@@ -1,7 +1,7 @@
-"""A small fleet on the move: the same values on every run, ending at the minute it is asked for.
+"""Measurements of a small fleet. Every run makes the same values, up to a minute that is given.
 
-One link runs into rain, one fell silent, and a pool is at its capacity, so that each view of the
-console has something to show.
+The signal of one link fades in rain, one link is silent, and a pool is at its capacity. So each
+view of the console has something to show.
 """
 
 from __future__ import annotations

@@ -56,12 +56,12 @@ pub enum Work<K, T> {
 /// Items that wait for one of `2 * owner_max` threads. A lone owner gets `owner_max` of the
 /// threads.
 ///
-/// Every lane that has items gets one item served in each round. Of the first lanes, the lane whose
-/// owner has used least CPU time goes first. An owner's share of the threads bounds its items under
-/// way. Owners that are slow, or stuck in their own store, thus leave threads to the other owners.
-/// An owner that has used more CPU time than its equal part, beside others, gets one thread for
-/// each core. While `StartCheck` returns false, the lane waits, and `retry` asks again. Safe to
-/// share between threads.
+/// In each round, every lane that has items gets one item served. Among the lanes at the head of
+/// the round, the one whose owner has used least CPU time goes first. An owner has no more items
+/// under way than its share of the threads, so an owner that is slow, or stuck in its own store,
+/// leaves threads to the others. If others wait too, an owner that has used more CPU time than an
+/// equal part gets only one thread for each core. While `StartCheck` returns false, the lane waits,
+/// and `retry` asks again. Safe to share between threads.
 ///
 /// The thread that went to sleep last is woken first, because its caches are warm. Each woken
 /// thread wakes the next. Threads that are awake take the items before another thread has woken up.

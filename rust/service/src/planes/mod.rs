@@ -136,13 +136,13 @@ impl OpenPlanes {
         turn.open(self.keys.changes(), || self.keys.open(key_file, open))
     }
 
-    /// Closes an account's plane if it is still `of`, so that the next use opens it again.
+    /// Closes an account's plane, so that the next use opens it again. With `of`, a plane that was
+    /// opened since stays open.
     ///
-    /// Use it for a plane that failed. Opening the plane then finds the fault, or the fault is
-    /// gone.
+    /// Use it for a plane that failed: the next opening reports the fault, unless it is gone.
     ///
     /// # Errors
-    /// Returns the errors of the flush before; the plane is closed all the same.
+    /// Returns the errors of the flush that comes first. The plane is closed even then.
     pub fn release(&self, account_id: &str, of: Option<&Arc<OpenPlane>>) -> Result<()> {
         let Some(slot) = self.slot(account_id) else { return Ok(()) };
         let mut turn = slot.turn();

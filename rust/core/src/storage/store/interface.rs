@@ -76,9 +76,9 @@ pub trait NewSegment {
     fn finish_content(self: Box<Self>) -> Result<()>;
 }
 
-/// Lock of the one compactor of a store, among all processes. The end of its process frees it at
-/// the latest. If the lock is a lease, it may run out before it is dropped. The holder's later
-/// calls then change no data: they fail with [`crate::model::error::Error::Overtaken`], or are
+/// Lock that makes one compactor of all processes the only one of a store. It is free when it is
+/// dropped or its process ends. A lock that is a lease may run out before. The later calls of its
+/// holder then change no data: they fail with [`crate::model::error::Error::Overtaken`], or are
 /// refused as [`Store::replace_manifest`] says.
 pub trait CompactionLock: Send {}
 
