@@ -1,4 +1,4 @@
-"""Options and forms that all commands share: `--data`, `--json`, durations, times and tables."""
+"""Options and forms that commands share: `--data`, `--json`, durations, times and tables."""
 
 from __future__ import annotations
 
@@ -51,6 +51,15 @@ class Run:
     def answer(self, document: object, text: str) -> None:
         """Prints one JSON document if `--json` was given, else the text."""
         click.echo(json.dumps(document) if self.json else text)
+
+
+BACKUP_KEY = click.option(
+    "--master-key",
+    "key_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Master key of the backup, if the data directory has another key or none.",
+)
 
 
 def with_run(function: Callable[..., R]) -> Callable[..., R]:

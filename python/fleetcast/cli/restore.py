@@ -9,7 +9,7 @@ import click
 
 from fleetcast.backup.listing import Listing
 from fleetcast.backup.restoring import Restored, RestoreKeys, restore_all, restore_tenant
-from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.common import BACKUP_KEY, Run, table, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.security.master_key import read_master_key
 
@@ -23,13 +23,7 @@ _HEADER = ("tenant", "saved_as", "rows", "values", "answers", "keys")
     "--tenant", metavar="NAME", help="Add only this tenant to an existing data directory."
 )
 @click.option("--as", "new_name", metavar="NEW", help="Name that the tenant gets.")
-@click.option(
-    "--master-key",
-    "key_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Master key of the backup, if the data directory has another key or none.",
-)
+@BACKUP_KEY
 @click.option(
     "--new-master-key", is_flag=True, help="Make a new master key for an empty data directory."
 )

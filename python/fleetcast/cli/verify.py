@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Run, table, tenant_names, with_run
+from fleetcast.cli.common import BACKUP_KEY, Run, table, tenant_names, with_run
 from fleetcast.cli.progress import bytes_of, progress, reads
 from fleetcast.errors import StoreError
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from fleetcast.installation.opening import Installation
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
-_FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
 _READS = 2  # of each byte: its content, and its answers
 _COUNTS = ("blocks", "segments", "rows", "values")
 
@@ -26,14 +25,9 @@ _COUNTS = ("blocks", "segments", "rows", "values")
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TENANT]...", shell_complete=tenant_names)
 @click.option("--backup", type=_FOLDER, metavar="DIR", help="Check the backup in DIR instead.")
-@click.option(
-    "--master-key",
-    type=_FILE,
-    metavar="FILE",
-    help="Master key of the backup, if the data directory has another key or none.",
-)
+@BACKUP_KEY
 @with_run
-def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Path | None) -> int:
+def verify(run: Run, names: tuple[str, ...], backup: Path | None, key_file: Path | None) -> int:
     """Check every stored byte of some tenants, or of all, whether the service runs or not.
 
     No file is changed. Accounts are checked as well, and forecasts if no tenant is named. If data
@@ -45,7 +39,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     if backup is not None:
         from fleetcast.cli.verify_backup import verify_backup
 
-        return verify_backup(run, backup.absolute(), names, master_key)
+        return verify_backup(run, backup.absolute(), names, key_file)
     rows: list[dict[str, object]] = []
     cells: list[list[object]] = []
     damaged: list[str] = []
