@@ -63,7 +63,7 @@ def check_stores(
         except (ControlStoreUnavailable, StoreError) as error:
             yield Finding.failure("control store", str(error), mend)
             return
-        yield Finding.good("control store", f"{len(tenants)} tenants")
+        yield Finding.good("control store", f"tenants: {len(tenants)}")
         if isinstance(stores, ClusterStores):
             yield from check_database(stores.cluster, settings.store)
             yield from check_objects(stores.cluster)
@@ -105,7 +105,7 @@ def _plane(engine: Engine, tenant: Tenant, metrics: str | None, audit_log: Path)
     if held is not None:
         detail = f"the clock is {silent / _DAY_SECONDS:.1f} days ahead of its newest write: {held}"
         return Finding.warning(check, detail, "set the clock, if it is wrong")
-    return turning or Finding.good(check, f"{rows} rows")
+    return turning or Finding.good(check, f"rows: {rows}")
 
 
 def _held(tenant: Tenant, silent_seconds: float, metrics: str | None) -> str | None:
