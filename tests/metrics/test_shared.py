@@ -115,7 +115,7 @@ def test_refusals_of_more_keys_than_there_is_room_for_count_together(descriptor)
     """Also in the next process, which takes over the names of the process before."""
     for _ in range(2):
         memory = os.dup(descriptor)  # closing it releases the rows, as the end of a process does
-        surface = Accounting("http", Counters(Shared(memory)), lambda _: None)
+        surface = Accounting("http", Counters(Shared(memory)))
         for number in range(KEYED_MAX + 5):
             surface.count(served(403, "insufficient_scope", "t", f"k{number}"), "a")
         os.close(memory)
@@ -132,7 +132,7 @@ def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
     tenants = 4_100
     counters, shared = Counters(Shared(descriptor)), Shared(descriptor)
     reader = Totals(shared)
-    surface, writes = Accounting("http", counters, lambda _: None), Writes(counters, "http")
+    surface, writes = Accounting("http", counters), Writes(counters, "http")
     records = [{"measurement": "link", "time": "2026-01-01", "fields": {"x": 1}}] * 3
     result = Plane.in_memory("acme").write_json(encode_records(records))
     for number in range(tenants):

@@ -15,7 +15,6 @@ from fleetcast.config.name_mapping import read_names
 from fleetcast.engine import Service
 from fleetcast.http.rules import adapter_rules
 from fleetcast.http.services import HttpServices
-from fleetcast.log_lines import write_served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +43,6 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
                 probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
                 predictions=predictions,
-                access_log=write_served,
             )
             return HttpParts(service, create_app(services))
 

@@ -10,7 +10,6 @@ from fleetcast.composition.serving_stores import serving_stores
 from fleetcast.composition.shared_settings import Live
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.installation.backend import stores_of
-from fleetcast.log_lines import write_served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,5 +33,4 @@ def grpc_services(
             engine=stores.engine,
             probes=telemetry_probes(stores),
             counters=counters,
-            access_log=write_served,
         )

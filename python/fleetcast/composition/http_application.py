@@ -15,7 +15,6 @@ from fleetcast.engine import Service
 from fleetcast.http.app import create_app
 from fleetcast.http.rules import public_rules
 from fleetcast.http.services import HttpServices
-from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
                     predictions=predictions,
                     simulate=simulate if simulates else None,
                     requests_total=usage.requests_total,
-                    access_log=write_served,
                 )
             )
             return HttpParts(service, application)

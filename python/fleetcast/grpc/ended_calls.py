@@ -26,7 +26,7 @@ class EndedCalls:
 
     def __init__(self, services: GrpcServices, front: GrpcFront) -> None:
         self._front = front
-        self._accounting = Accounting("grpc", services.counters, services.access_log)
+        self._accounting = Accounting("grpc", services.counters)
         self._writes = Writes(services.counters, "grpc")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="grpc-ended", daemon=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.log_lines import Served, write_served
+from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 
@@ -20,7 +20,7 @@ def malformed_requests(counters: Counters, process: str) -> Callable[[str, Whole
 
     `process` names the process in the access log.
     """
-    accounting = Accounting("http", counters, write_served)
+    accounting = Accounting("http", counters)
 
     def note(address: str, answer: WholeAnswer) -> None:
         request = answer.request_id, OTHER, OTHER, answer.status, answer.code

@@ -31,7 +31,7 @@ class Middleware:
     """
 
     def __init__(self, services: HttpServices, admission: Admission, process: str) -> None:
-        self._accounting = Accounting("http", services.counters, services.access_log)
+        self._accounting = Accounting("http", services.counters)
         self._admit = admission.admit
         self._process = process
         self._service = services.service

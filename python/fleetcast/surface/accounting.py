@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fleetcast.log_lines import write_served
 from fleetcast.metrics import Requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fleetcast.log_lines import Served
     from fleetcast.metrics import Counters
 
@@ -17,12 +16,9 @@ if TYPE_CHECKING:
 class Accounting:
     """Counts and logs the requests of one surface, `http` or `grpc`."""
 
-    def __init__(
-        self, surface: str, counters: Counters, access_log: Callable[[Served], None]
-    ) -> None:
+    def __init__(self, surface: str, counters: Counters) -> None:
         self._counters = counters
         self._requests = Requests(counters, surface)
-        self._log = access_log
 
     def begin(self) -> float:
         """Counts a request as under way, and returns the instant at which it began."""
@@ -52,11 +48,11 @@ class Accounting:
         )
         ones = [(index, 1) for index in of.counts]
         self._counters.add_all([*ones, *of.seconds.changes(served.seconds)])
-        self._log(served)
+        write_served(served)
 
     def refuse(self, served: Served) -> None:
         """Counts and logs a message that was refused before it was a request."""
         code = str(served.error)
         indexes = self._requests.refusal(served.method, served.route, served.status, code)
         self._counters.add_all((index, 1) for index in indexes)
-        self._log(served)
+        write_served(served)

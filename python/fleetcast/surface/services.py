@@ -10,7 +10,6 @@ from fleetcast.metrics import Counters
 
 if TYPE_CHECKING:
     from fleetcast.engine import Engine
-    from fleetcast.log_lines import Served
 
 Probe = Callable[[], None]
 """Asks a dependency for a sign of life. Any exception means that the dependency has failed."""
@@ -22,4 +21,3 @@ class SurfaceServices:
 
     engine: Engine
     counters: Counters = field(default_factory=Counters.alone)
-    access_log: Callable[[Served], None] = lambda _served: None
