@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
     from fleetcast.http.writing import Writing
-    from fleetcast.surface.services import Probe
+    from fleetcast.surface.readiness import Probe
 
 _JSON = "application/json"
 _PING_SECONDS = 1.0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.metrics import Totals
-    from fleetcast.surface.services import Probe
+    from fleetcast.surface.readiness import Probe
 
 _PROBE_SECONDS = 2.0
 _UPKEEP_FAILURES_MAX = 2  # in a row: a child that was killed once is started again at once

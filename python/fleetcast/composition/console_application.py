@@ -30,7 +30,6 @@ from fleetcast.http.rules import public_rules
 from fleetcast.logs import audit
 from fleetcast.metrics import Counters
 from fleetcast.surface.planes import TenantPlanes
-from fleetcast.surface.services import SurfaceServices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,13 +70,12 @@ def console_application(
     refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
     keys = History(refused_key_counts(shared), _MOMENTS_OF_KEYS, step_seconds=_KEYS_STEP_SECONDS)
     counters = Counters(shared)
-    surface = SurfaceServices(engine=stores.engine, counters=counters)
     operators = Operators(stores.control)
     kept = ConsoleSessions(stores.control, audit=audit)
     services = ConsoleServices(
         control=stores.control,
         sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
-        planes=TenantPlanes(surface),
+        planes=TenantPlanes(stores.engine),
         reads=TenantReads(),
         stats=gauges.stats,
         records=records,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fleetcast.installation.stores import Stores
-    from fleetcast.surface.services import Probe
+    from fleetcast.surface.readiness import Probe
 
 
 def http_probes(stores: Stores) -> Mapping[str, Mapping[str, Probe]]:

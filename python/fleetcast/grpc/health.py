@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from fleetcast.grpc.calls import Context
-    from fleetcast.surface.services import Probe
+    from fleetcast.surface.readiness import Probe
 
 _PING_SECONDS = 1.0
 _WATCH_SECONDS = 5.0

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.surface.services import SurfaceServices
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fleetcast.config import Settings
-    from fleetcast.engine import Authenticator
-    from fleetcast.surface.services import Probe
+    from fleetcast.engine import Authenticator, Engine
+    from fleetcast.metrics import Counters
+    from fleetcast.surface.readiness import Probe
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrpcServices(SurfaceServices):
+class GrpcServices:
     """The parts of one gRPC process."""
 
+    engine: Engine
+    counters: Counters
     authenticator: Authenticator
     settings: Callable[[], Settings]
     """Returns the settings in force."""

@@ -47,7 +47,7 @@ def app_of(
     for path in routes:
         app.add_route(path, resources[path])
     backend = services.settings.store.backend
-    handle_errors(app, middleware, TenantPlanes(services), backend, put_body)
+    handle_errors(app, middleware, TenantPlanes(services.engine), backend, put_body)
     return app
 
 

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.surface.services import SurfaceServices
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane, Service
+    from fleetcast.engine import Engine, Plane, Service
     from fleetcast.forecast.serving.predictions import Predictions
-    from fleetcast.surface.services import Probe
+    from fleetcast.metrics import Counters
+    from fleetcast.surface.readiness import Probe
 
 Simulated = tuple[list[dict[str, object]], dict[str, object]]
 Simulate = Callable[["Plane", int, str | None], Simulated | None]
@@ -28,9 +27,11 @@ simulated, or if the plane's tenant has a fleet. Raises `StoreError`.
 
 
 @dataclass(frozen=True, kw_only=True)
-class HttpServices(SurfaceServices):
+class HttpServices:
     """The parts of one HTTP worker, and the settings that its application serves by."""
 
+    engine: Engine
+    counters: Counters
     settings: Settings
     service: Service
     """Decides about requests, by these settings."""

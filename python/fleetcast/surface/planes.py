@@ -9,8 +9,7 @@ from fleetcast.errors import StoreError, StoreFull, StoreUnreachable, refused
 
 if TYPE_CHECKING:
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane, Tenant
-    from fleetcast.surface.services import SurfaceServices
+    from fleetcast.engine import Engine, Plane, Tenant
 
 logger = logging.getLogger(__name__)
 
@@ -18,8 +17,8 @@ logger = logging.getLogger(__name__)
 class TenantPlanes:
     """The planes behind one surface."""
 
-    def __init__(self, services: SurfaceServices) -> None:
-        self._engine = services.engine
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def open(self, tenant: Tenant, request_id: str) -> Plane:
         """Returns the open store of an account.

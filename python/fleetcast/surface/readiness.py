@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from fleetcast.surface.services import Probe
+Probe = Callable[[], None]
+"""Asks a dependency for a sign of life. Any exception means that the dependency has failed."""
 
 _THREADS = 4  # a probe that hangs keeps its thread; other probes must not wait for it
 

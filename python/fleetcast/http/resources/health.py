@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import falcon
 
-    from fleetcast.surface.services import Probe
+    from fleetcast.surface.readiness import Probe
 
 _PING_SECONDS = 1.0
 
