@@ -132,7 +132,7 @@ def test_f1_a_plane_is_not_closed_before_what_waits_is_stored(hasty):
         hasty.plane(name, "acme")
     hasty.close_unused()
     assert opened(hasty) == {first}
-    ((account_id, (plane, _)),) = hasty.waiting().items()
+    ((account_id, (plane, _)),) = hasty.open_planes.waiting().items()
     hasty.flush(account_id, plane)
     del plane
     hasty.close_unused()
