@@ -31,6 +31,7 @@ mod schema;
 
 mod handover;
 
+mod changes;
 mod records;
 mod replica;
 

@@ -8,20 +8,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::records::{
-    Changes, Item, RecordSnapshot, RecordStore, RecordsVersion, only_reads,
-};
+use fleetcast_core::storage::records::{Changes, Item, RecordSnapshot, RecordStore, only_reads};
 use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::changes::{self, keys_of};
 use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
 use crate::failure::StatementFailure;
 use crate::pool::PooledSession;
 
 /// The name without the address, which may hold a password.
 pub(crate) const PLACE: &str = "PostgreSQL";
-const READING: &str = "read records";
 const WRITING: &str = "write records";
 
 const GET_ALL: &str =
@@ -38,12 +36,6 @@ const VERSION: &str = "SELECT version FROM records WHERE name = $1";
 const LOCK: &str = "INSERT INTO records VALUES ($1, 0) \
     ON CONFLICT (name) DO UPDATE SET version = records.version RETURNING version";
 const COUNT_UP: &str = "UPDATE records SET version = version + 1 WHERE name = $1";
-/// `OFFSET 0` keeps the inner query apart from the join: its condition on the version is then asked
-/// once, and if there is no news, no record is read. As a part of the join it is asked for each
-/// record of the store.
-const NEWER: &str = "WITH v AS (SELECT coalesce((SELECT version FROM records WHERE name = $1), 0) AS version) \
-    SELECT v.version, r.space, r.key, r.value FROM v LEFT JOIN LATERAL (SELECT space, key, value FROM record \
-        WHERE store = $1 AND v.version <> $2 OFFSET 0) r ON true ORDER BY r.space, r.key";
 
 /// Most records that one statement changes.
 const AT_ONCE: usize = 8_192;
@@ -55,37 +47,17 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
 
 /// A store of records, read and written in the database with each use.
 pub struct ClusterRecords {
-    cluster: Arc<Cluster>,
-    name: String,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) name: String,
+    /// If true, copies follow the store, so each change leaves a row for them.
+    pub(crate) is_followed: bool,
 }
 
 impl ClusterRecords {
     /// Opens the store of this name, which may have no records.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str) -> Self {
-        Self { cluster, name: name.to_owned() }
-    }
-
-    /// Returns all records, or `None` if the version is still `version`. A store that was never
-    /// written has version 0.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be used.
-    pub(crate) fn newer(&self, version: Option<u64>) -> Result<Option<RecordsVersion>> {
-        let version = version.map_or(-1, u64::cast_signed);
-        let rows = self.cluster.read(READING, NEWER, &[&self.name, &version])?;
-        let found: i64 = rows.first().map_or(0, |row| row.get(0));
-        if found == version {
-            return Ok(None);
-        }
-        let mut state =
-            RecordsVersion { version: found.cast_unsigned(), ..RecordsVersion::default() };
-        for row in &rows {
-            if let Some(space) = row.get::<_, Option<String>>(1) {
-                state.spaces.entry(space).or_default().insert(row.get(2), row.get(3));
-            }
-        }
-        Ok(Some(state))
+        Self { cluster, name: name.to_owned(), is_followed: false }
     }
 
     /// Begins a transaction.
@@ -101,9 +73,14 @@ impl ClusterRecords {
             begun.map_err(|failure| failure.of_read(WRITING))?;
             Ok(connection)
         })?;
-        let (cluster, name) = (Arc::clone(&self.cluster), self.name.clone());
-        let mut transaction =
-            Transaction { cluster, name, connection: Some(connection), version: 0, writes };
+        let mut transaction = Transaction {
+            cluster: Arc::clone(&self.cluster),
+            name: self.name.clone(),
+            is_followed: self.is_followed,
+            connection: Some(connection),
+            version: 0,
+            writes,
+        };
         let rows = transaction.ask(if writes { LOCK } else { VERSION }, &[])?;
         transaction.version = rows.first().map_or(0, |row| row.get(0));
         Ok(transaction)
@@ -124,6 +101,7 @@ impl RecordStore for ClusterRecords {
 pub(crate) struct Transaction {
     cluster: Arc<Cluster>,
     name: String,
+    is_followed: bool,
     /// `None` once the transaction has ended.
     connection: Option<PooledSession>,
     version: i64,
@@ -163,7 +141,12 @@ impl RecordSnapshot for Transaction {
         if !self.writes {
             return Err(only_reads());
         }
-        self.ask(COUNT_UP, &[])?;
+        if self.is_followed {
+            let (spaces, keys) = keys_of(changes);
+            self.ask(changes::COUNT_UP, &[&spaces, &keys])?;
+        } else {
+            self.ask(COUNT_UP, &[])?;
+        }
         for (space, changes) in changes {
             let (mut keys, mut values, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
             for (key, value) in changes {

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use fleetcast_core::model::error::{Result, catching};
 use fleetcast_core::storage::records::{
-    CommitFn, RecordSnapshot, RecordStore, RecordsVersion, StateSnapshot,
+    CommitFn, RecordSnapshot, RecordStore, RecordsVersion, StateMark, StateSnapshot,
 };
 
+use crate::changes::{self, ChangeMark};
 use crate::cluster::Cluster;
+use crate::identity::Id;
 use crate::records::{ClusterRecords, PLACE};
 
 /// Pause between questions. With the round trip and the read, a change is known within a second.
@@ -31,7 +33,17 @@ struct ReplicaState {
     records: ClusterRecords,
     /// Locked while the database is asked.
     asks: Mutex<()>,
-    state: Mutex<Option<Arc<RecordsVersion>>>,
+    state: Mutex<Option<RecordsCopy>>,
+}
+
+/// All records as they were after a change.
+#[derive(Clone, Default)]
+struct RecordsCopy {
+    records: Arc<RecordsVersion>,
+    /// The id of the change.
+    change: Option<Id>,
+    /// How often all records were read.
+    reads: u64,
 }
 
 #[derive(Default)]
@@ -45,10 +57,20 @@ impl Replica {
     /// thread that asks for news.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, name: &str, follows: bool) -> Self {
+        let records = ClusterRecords { cluster, name: name.to_owned(), is_followed: true };
         let (asks, state) = (Mutex::default(), Mutex::default());
-        let copy =
-            Arc::new(ReplicaState { records: ClusterRecords::new(cluster, name), asks, state });
+        let copy = Arc::new(ReplicaState { records, asks, state });
         Self { copy, follows, following: Mutex::default() }
+    }
+
+    /// Returns the records that this process knows, if it follows the store; else those that are in
+    /// the database now.
+    fn known(&self) -> Result<RecordsCopy> {
+        if self.follows {
+            self.follow();
+        }
+        let known = locked(&self.copy.state).clone().filter(|_| self.follows);
+        known.map_or_else(|| self.copy.refresh(), Ok)
     }
 
     fn follow(&self) {
@@ -81,22 +103,31 @@ impl FollowerThread {
 
 impl ReplicaState {
     /// Returns the records that are in the database now.
-    fn refresh(&self) -> Result<Arc<RecordsVersion>> {
+    fn refresh(&self) -> Result<RecordsCopy> {
         let _asks = locked(&self.asks);
-        let state = self.state();
-        match self.records.newer(state.as_ref().map(|state| state.version))? {
-            None => Ok(state.unwrap_or_default()),
-            Some(newer) => {
-                let newer = Arc::new(newer);
-                *locked(&self.state) = Some(Arc::clone(&newer));
-                Ok(newer)
+        let ClusterRecords { cluster, name, .. } = &self.records;
+        let held = locked(&self.state).as_ref().map(RecordsCopy::last);
+        let changed = held.map(|held| changes::after(cluster, name, held)).transpose()?.flatten();
+        if let Some((last, changes)) = changed {
+            let mut state = locked(&self.state);
+            let copy = state.get_or_insert_default();
+            if !changes.is_empty() {
+                // It copies all records if a snapshot still has them.
+                Arc::make_mut(&mut copy.records).change(last.version, &changes);
+                copy.change = last.id;
             }
+            return Ok(copy.clone());
         }
+        let (change, records) = changes::all(cluster, name)?;
+        let mut state = locked(&self.state);
+        let reads = state.as_ref().map_or(0, |copy| copy.reads) + 1;
+        Ok(state.insert(RecordsCopy { records: Arc::new(records), change, reads }).clone())
     }
+}
 
-    /// Returns the records that this process knows.
-    fn state(&self) -> Option<Arc<RecordsVersion>> {
-        locked(&self.state).clone()
+impl RecordsCopy {
+    fn last(&self) -> ChangeMark {
+        ChangeMark { version: self.records.version, id: self.change }
     }
 }
 
@@ -106,13 +137,9 @@ impl RecordStore for Replica {
     }
 
     fn begin(&self, writes: bool) -> Result<Box<dyn RecordSnapshot>> {
-        if self.follows {
-            self.follow();
-        }
         let transaction = writes.then(|| self.copy.records.transaction(true)).transpose()?;
         // No other process changes records while this transaction writes.
-        let known = self.copy.state().filter(|_| self.follows && !writes);
-        let state = known.map_or_else(|| self.copy.refresh(), Ok)?;
+        let state = if writes { self.copy.refresh() } else { self.known() }?;
         let copy = Arc::clone(&self.copy);
         let commit = transaction.map(|transaction| -> CommitFn {
             Box::new(move |changes| {
@@ -122,7 +149,13 @@ impl RecordStore for Replica {
                 Ok(())
             })
         });
-        Ok(Box::new(StateSnapshot::new(state, commit)))
+        Ok(Box::new(StateSnapshot::new(state.records, commit)))
+    }
+
+    fn mark(&self) -> Result<StateMark> {
+        let state = self.known()?;
+        let version = state.records.version;
+        Ok(StateMark { version, opening: state.reads, ..StateMark::default() })
     }
 
     fn renew(&self) -> Result<bool> {

@@ -65,9 +65,19 @@ const TABLES: &str = "
         store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));
 ";
 
+/// A table that installations of an earlier release lack. The earlier release goes on beside it, so
+/// the version stays.
+const LATER_TABLES: &str = "
+    SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
+    CREATE TABLE IF NOT EXISTS record_change (
+        store text, version bigint, id uuid NOT NULL, spaces text[], keys bytea[],
+        PRIMARY KEY (store, version));
+";
+
 const INSTALL: &str =
     "INSERT INTO cluster VALUES (true, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING one";
-const FIND: &str = "SELECT schema_version, environment, master_key_check FROM cluster";
+const FIND: &str = "SELECT schema_version, environment, master_key_check, \
+    to_regclass('record_change') IS NULL FROM cluster";
 
 impl Cluster {
     /// Makes the tables, or joins the existing installation. Its environment and the check of its
@@ -77,10 +87,9 @@ impl Cluster {
     /// Returns [`Error::Invalid`] for another installation, or an error if the database cannot be
     /// used.
     pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<InstallOutcome> {
+        self.make(TABLES)?;
         self.wait(|pool| async move {
             let connection = pool.own().await?;
-            let outcome = connection.run(WHAT, TABLES).await;
-            outcome.map_err(|failure| failure.of_change(WHAT))?;
             let now = partitions::slot_of(pool.seen.database_now_us());
             for slot in now..=now + partitions::AHEAD {
                 partitions::make(&connection, slot).await?;
@@ -95,7 +104,7 @@ impl Cluster {
 
     /// Checks that the installation has this environment and a master key with one of these checks,
     /// and the objects if the settings name objects. Objects that cannot be asked are compared with
-    /// their first use.
+    /// their first use. Makes the tables that an installation of an earlier release lacks.
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] for another installation or none, or an error if the database
@@ -116,10 +125,22 @@ impl Cluster {
             "the database belongs to an installation with another master key".to_owned()
         } else if self.has_other_objects()? {
             ANOTHER.to_owned()
+        } else if row.get(3) {
+            return self.make(LATER_TABLES);
         } else {
             return Ok(());
         };
         Err(Error::Invalid { message: fault })
+    }
+
+    fn make(&self, tables: &'static str) -> Result<()> {
+        self.wait(|pool| async move {
+            let connection = pool.own().await?;
+            let made = connection.run(WHAT, tables).await;
+            made.map_err(|failure| failure.of_change(WHAT))?;
+            connection.keep();
+            Ok(())
+        })
     }
 
     fn has_other_objects(&self) -> Result<bool> {

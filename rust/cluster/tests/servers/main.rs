@@ -7,6 +7,7 @@ mod proxy;
 
 mod records;
 
+mod changes;
 mod cuts;
 mod forks;
 mod objects;

@@ -157,24 +157,6 @@ fn a_replica_that_follows_learns_of_changes_by_itself_and_stays_as_it_was_withou
     assert_eq!(seen().len(), 3);
 }
 
-/// Each process asks twice a second, and an installation may have ten thousand accounts.
-#[test]
-fn a_question_for_news_reads_no_record_if_there_is_no_news() {
-    let Some(database) = Database::new() else { return };
-    put(&ClusterRecords::new(database.installed(), "control"), b"a", b"1");
-    let replica = Replica::new(database.open(), "control", false);
-    assert!(replica.renew().unwrap());
-    database.run(
-        "CREATE FUNCTION refuse() RETURNS bool LANGUAGE plpgsql AS \
-            $$ BEGIN RAISE 'a record was read'; END $$; \
-        CREATE POLICY refuse ON record USING (refuse()); \
-        ALTER TABLE record ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
-    );
-    assert!(replica.renew().unwrap());
-    database.run("UPDATE records SET version = version + 1");
-    assert!(replica.renew().is_err(), "with news each record is read");
-}
-
 #[test]
 fn writers_of_a_store_take_turns_and_readers_do_not_wait_for_them() {
     let Some(database) = Database::new() else { return };

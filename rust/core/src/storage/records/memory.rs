@@ -46,8 +46,9 @@ impl RecordsVersion {
         self.spaces.get(space).map_or(0, BTreeMap::len) as u64
     }
 
-    fn change(&mut self, changes: &Changes) {
-        self.version += 1;
+    /// Makes the changes that lead to the version `version`.
+    pub fn change(&mut self, version: u64, changes: &Changes) {
+        self.version = version;
         for (space, changes) in changes {
             let held = self.spaces.entry(space.clone()).or_default();
             for (key, value) in changes {
@@ -86,7 +87,9 @@ impl RecordStore for MemoryRecords {
         let turn = writes.then(|| WriterGuard::await_in(&self.0));
         let commit = turn.map(|turn| -> CommitFn {
             Box::new(move |changes| {
-                Arc::make_mut(&mut turn.0.state()).change(changes);
+                let mut state = turn.0.state();
+                let version = state.version + 1;
+                Arc::make_mut(&mut state).change(version, changes);
                 Ok(())
             })
         });
