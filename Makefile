@@ -34,7 +34,7 @@ CARGO_TEST := cargo test --workspace --exclude fleetcast-cluster --locked
 # A package whose engine has the backend of many machines.
 CLUSTER := target/cluster/site
 # Servers and nodes that end under load: minutes, and their time limits want a machine that does nothing else.
-FAILOVER := $(foreach fault,failover old_primaries cuts compactors preference objects patroni,tests/cluster/test_$(fault).py)
+FAILOVER := $(foreach fault,failover old_primaries cuts clock_steps compactors preference objects patroni,tests/cluster/test_$(fault).py)
 ON_SERVERS = PYTHONPATH=$(abspath $(CLUSTER)) PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c
 ENGINE := Cargo.toml Cargo.lock pyproject.toml python/fleetcast/_core.pyi $(shell find rust/arrow rust/core rust/docstrings rust/front rust/grpc rust/limiter rust/promql rust/py rust/service -name '*.rs' -o -name Cargo.toml)
 
@@ -109,7 +109,7 @@ cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of Postgr
   $(BIN)/python -m pytest -q tests/cluster $(FAILOVER:%=--ignore=%) && \
   $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --backend postgresql tests/conformance tests/client'
 
-failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers and objects fail under load, with a table; MINUTES=30: passes for so long; FAULTS=full: 1,350 rounds, hours
+failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers and objects fail under load, with a table; MINUTES=30: passes for so long; FAULTS=full: 1,400 rounds, hours
 	FAULTS=$(FAULTS) $(ON_SERVERS) '$(BIN)/python -m tests.cluster --minutes $(MINUTES) $(FAILOVER) tests/cluster/test_reads_of_others.py'
 
 # Tests that compare the service with a clock of their own may fail; docs/operations.md ("Clocks") has what must not.

@@ -7,32 +7,25 @@ figures.
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import os
 import random
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from fleetcast.errors import StoreUnreachable
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.service.service import ALL_SCOPES, command, start
 from tests.waiting import until
 
-from .load import START, Load
+from .gateway import UNAVAILABLE, Gateway
+from .load import Load
 from .network import HERE, NET, NO_NETWORK, Network
 from .nodes import engine, make_nodes, servers
-
-if TYPE_CHECKING:
-    from tests.service.service import Answer, Service
 
 SERVERS = ["1", "2", "3"]
 NODES = ["11", "12", "13"]
@@ -42,38 +35,7 @@ ROUNDS = int(os.environ.get("CUTS", "50" if FULL else "1"))
 BATCHES = 10
 DICE = random.Random(os.environ.get("FAULTS_SEED", "7"))
 ANSWERED_SECONDS = 2.0
-UNAVAILABLE = {
-    "error": "telemetry_unavailable",
-    "upstream": "postgresql",
-    "retry_after_seconds": 5,
-}
-ALL = {"start": START.isoformat(), "end": (START + timedelta(hours=2)).isoformat()}
 rounds = pytest.mark.parametrize("number", range(ROUNDS))
-
-
-@dataclass
-class Gateway:
-    """A client of one node."""
-
-    service: Service
-    key: str
-
-    def write_json(self, body: bytes) -> None:
-        try:
-            answer = self.service.post(body, key=self.key)
-        except (OSError, http.client.HTTPException) as error:
-            raise StoreUnreachable(str(error)) from error
-        if answer.status == 503:
-            assert answer.json == UNAVAILABLE
-            raise StoreUnreachable(answer.body)
-        assert answer.status == 202, answer.body
-
-    def newest(self) -> Answer:
-        return self.service.get("/topology", key=self.key, freshness_seconds=86400)
-
-    def rows(self) -> Answer:
-        chosen = {"entity_id": "e0", "measurement": "link", "interval": "1h"}
-        return self.service.get("/topology/series", key=self.key, **ALL, **chosen)
 
 
 class Place:

@@ -1,0 +1,47 @@
+"""A client of one node, as a writer of a load has it."""
+
+from __future__ import annotations
+
+import http.client
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import StoreUnreachable
+
+from .load import START
+
+if TYPE_CHECKING:
+    from tests.service.service import Answer, Service
+
+UNAVAILABLE = {
+    "error": "telemetry_unavailable",
+    "upstream": "postgresql",
+    "retry_after_seconds": 5,
+}
+ALL = {"start": START.isoformat(), "end": (START + timedelta(hours=2)).isoformat()}
+
+
+@dataclass
+class Gateway:
+    """A client of one node."""
+
+    service: Service
+    key: str
+
+    def write_json(self, body: bytes) -> None:
+        try:
+            answer = self.service.post(body, key=self.key)
+        except (OSError, http.client.HTTPException) as error:
+            raise StoreUnreachable(str(error)) from error
+        if answer.status == 503:
+            assert answer.json == UNAVAILABLE
+            raise StoreUnreachable(answer.body)
+        assert answer.status == 202, answer.body
+
+    def newest(self) -> Answer:
+        return self.service.get("/topology", key=self.key, freshness_seconds=86400)
+
+    def rows(self) -> Answer:
+        chosen = {"entity_id": "e0", "measurement": "link", "interval": "1h"}
+        return self.service.get("/topology/series", key=self.key, **ALL, **chosen)
