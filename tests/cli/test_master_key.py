@@ -35,7 +35,11 @@ MODULES = [
 @pytest.fixture
 def house(call, data, tmp_path):
     """An installation with two tenants, rows, forecasts, a key and a token. Gives key and token."""
-    file = tmp_path / "records.jsonl"
+    return make_house(call, data, tmp_path / "records.jsonl")
+
+
+def make_house(call, data, file):
+    """Fills an installation, by way of a file of records. Returns an API key and a token."""
     file.write_text(RECORD)
     for name in ("acme", "other"):
         call("tenant", "create", name)
@@ -60,6 +64,8 @@ def is_whole(data, key, token):
         assert installation.operators.holder(token) is not None
         with installation.stores.predictions.read() as records:
             assert records.get("rollouts", b"k") == b"v"
+        for tenant in installation.tenants.all():
+            assert installation.engine.plane(tenant.account_id, tenant.name).stats().rows == 1
     return run(["verify"]) == 0
 
 
@@ -90,18 +96,25 @@ def test_the_new_key_opens_everything_and_the_old_key_nothing(call, fail, data, 
     assert is_whole(data, *house)
 
 
-def test_killed_at_any_line_it_goes_on_where_it_was(call, fail, data, house, tmp_path):
-    old, states = master_key(data), set()
-    for _ in killed_before_each_line(
-        data, tmp_path / "before", MODULES, [["master-key", "rotate"]]
-    ):
+def ended(call, data, file):
+    """Ends a turn, to the key in `file` if there is one. Returns true if that is complete."""
+    if file is not None:
+        assert not call("master-key", "rotate", "--to", file)["is_complete"]
+        shutil.copy(file, data / "master.key")
+    return call("master-key", "rotate")["is_complete"]
+
+
+@pytest.mark.parametrize("name", [None, "next.key"])
+def test_killed_at_any_line_it_goes_on_where_it_was(call, fail, data, house, tmp_path, name):
+    old, states, file = master_key(data), set(), name and data / name
+    command = ["master-key", "rotate", *(["--to", str(file)] if file else [])]
+    for _ in killed_before_each_line(data, tmp_path / "before", MODULES, [command]):
         states.add(((data / HANDOVER_FILE).exists(), master_key(data) == old))
         assert is_whole(data, *house)
-        done = call("master-key", "rotate")
-        assert done["is_complete"]
+        assert ended(call, data, file)
         assert opens_nothing(data, old, call, fail)
         assert is_whole(data, *house)
-    assert states >= {(False, True), (True, False)}
+    assert states >= {(False, True), (True, file is not None)}
 
 
 def test_a_change_that_is_not_complete_is_told_and_keeps_others_waiting(

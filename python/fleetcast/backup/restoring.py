@@ -29,6 +29,7 @@ from fleetcast.installation.turning import settled
 from fleetcast.security.certificate import issue_certificate
 from fleetcast.security.master_key import (
     create_master_key,
+    key_line,
     load_master_key,
     sync_folder,
     sync_readable,
@@ -244,7 +245,7 @@ def _own_key(root: Path, settings: Settings, saved_key: bytes, *, renewed: bool)
         return load_master_key(root, settings.security)
     if renewed:
         return create_master_key(path)
-    write_private(path, f"{saved_key.hex()}\n".encode())
+    write_private(path, key_line(saved_key))
     return saved_key
 
 

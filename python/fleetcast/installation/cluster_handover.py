@@ -9,6 +9,8 @@ from fleetcast.security.handover import Handover
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fleetcast.engine import Cluster
     from fleetcast.installation.directory import DataDirectory
 
@@ -28,11 +30,12 @@ class ClusterHandover:
         document = self._cluster.handover()
         return None if document is None else Handover.decode(document, _PLACE)
 
-    def begin(self, handover: Handover, old: bytes) -> Handover:
+    def begin(self, old: bytes, new: bytes, file: Path | None) -> Handover:
         """Stores a handover from the key `old`, or returns the handover of another node.
 
         Raises `OperatorError` if the installation has another key, `StoreError`.
         """
+        handover = Handover.of(old, new, file)
         if self._cluster.begin_handover(handover.encode(), database_check(old)):
             return handover
         begun = self.read()

@@ -16,6 +16,7 @@ from fleetcast.errors import OperatorError, StoreError, reason
 from fleetcast.security.certificate import certificate_hosts, issue_certificate
 from fleetcast.security.master_key import (
     create_master_key,
+    key_line,
     load_master_key,
     read_master_key,
     sync_readable,
@@ -91,7 +92,7 @@ def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:
     if file is None:
         return create_master_key(root / MASTER_KEY_FILE)
     master_key = read_master_key(file)
-    write_private(root / MASTER_KEY_FILE, f"{master_key.hex()}\n".encode())
+    write_private(root / MASTER_KEY_FILE, key_line(master_key))
     return master_key
 
 

@@ -8,7 +8,6 @@ at all planes once more.
 
 from __future__ import annotations
 
-import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,15 +20,14 @@ from fleetcast.installation.backend import handover_of
 from fleetcast.installation.lock import held
 from fleetcast.installation.opening import opened
 from fleetcast.security.certificate import turn_authority
-from fleetcast.security.handover import UNSETTLED, Handover, HandoverFile
+from fleetcast.security.handover import UNSETTLED, HandoverFile
 from fleetcast.security.master_key import (
     MASTER_KEY_BYTES,
-    create_master_key,
     key_id,
+    key_line,
     load_master_key,
     read_master_key,
-    sync_folder,
-    write_private,
+    replace_private,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Security
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.opening import Installation
-    from fleetcast.security.handover import HandoverPlace
+    from fleetcast.security.handover import Handover, HandoverPlace
 
 
 @dataclass(frozen=True)
@@ -112,12 +110,12 @@ def _begin(place: HandoverPlace, root: Path, security: Security, file: Path | No
     elif file.exists():
         new = read_master_key(file)
     else:
-        new = create_master_key(file)
-        sync_folder(file.parent)
+        new = secrets.token_bytes(MASTER_KEY_BYTES)
+        replace_private(file, key_line(new))
     if new == old:
         message = f"{file} has the master key in force: name a file with another key, or a new file"
         raise OperatorError(message)
-    return place.begin(Handover.of(old, new, file), old)
+    return place.begin(old, new, file)
 
 
 def _install(place: HandoverPlace, root: Path, security: Security, handover: Handover) -> None:
@@ -137,16 +135,9 @@ def _install(place: HandoverPlace, root: Path, security: Security, handover: Han
         raise OperatorError(message)
     new, _ = handover.keys(key)
     path = (root / security.master_key_file).resolve()
-    staged = path.with_name(f"{path.name}.new")
     try:
         status = path.stat()
-        staged.unlink(missing_ok=True)  # of a process that was killed here
-        write_private(staged, f"{new.hex()}\n".encode())
-        if os.geteuid() == 0:
-            os.chown(staged, status.st_uid, status.st_gid)
-        staged.chmod(S_IMODE(status.st_mode))
-        staged.replace(path)
-        sync_folder(path.parent)
+        replace_private(path, key_line(new), owner=status, mode=S_IMODE(status.st_mode))
     except OSError as error:
         message = f"{path} cannot be replaced ({error.strerror}): "
         if read_master_key(path) == key and place.withdraw():

@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fleetcast.engine import open_secret, seal_secret
 from fleetcast.errors import OperatorError, StoreDamaged
-from fleetcast.security.master_key import derive, sync_folder, write_private
+from fleetcast.security.master_key import derive, replace_private, sync_folder, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,11 +105,7 @@ def turn_authority(folder: Path, old: bytes, new: bytes) -> None:
         key = _opened(path.read_bytes(), old)
     except (FileNotFoundError, ValueError, StoreDamaged):
         return
-    staged = folder / f"ca.key.{os.getpid()}"
-    staged.unlink(missing_ok=True)  # of a process that was killed here
-    write_private(staged, _sealed(key, new))
-    staged.replace(path)
-    sync_folder(folder)
+    replace_private(path, _sealed(key, new))
 
 
 def certificate_end(path: Path) -> datetime:

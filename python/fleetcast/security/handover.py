@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from fleetcast.engine import open_secret, seal_secret
 from fleetcast.errors import OperatorError, StoreDamaged, StoreError
 from fleetcast.log_lines import timestamp
-from fleetcast.security.master_key import key_id, load_master_key, sync_folder, write_private
+from fleetcast.security.master_key import key_id, load_master_key, replace_private, sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,8 +88,8 @@ class HandoverPlace(Protocol):
     def read(self) -> Handover | None:
         """Returns the handover; `None` if no key turns. Raises `OperatorError`, `StoreError`."""
 
-    def begin(self, handover: Handover, old: bytes) -> Handover:
-        """Stores a handover from the key `old`, durably. Returns the handover that is in force.
+    def begin(self, old: bytes, new: bytes, file: Path | None) -> Handover:
+        """Stores a handover as of `Handover.of`, durably. Returns the handover that is in force.
 
         Raises `OperatorError`, `StoreError`, `OSError`.
         """
@@ -125,21 +125,18 @@ class HandoverFile:
             message = f"{self._path} cannot be read"
             raise OperatorError(message) from None
 
-    def begin(self, handover: Handover, old: bytes) -> Handover:
-        """Writes the file, durably and as the owner of the directory's. Raises `OSError`."""
-        del old  # the caller holds the directory's lock
-        new = self._path.with_name(f"{HANDOVER_FILE}.new")
-        new.unlink(missing_ok=True)  # of a process that was killed here
-        write_private(new, handover.encode())
-        if os.geteuid() == 0:
-            os.chown(new, self._root.stat().st_uid, self._root.stat().st_gid)
-        new.replace(self._path)
-        sync_folder(self._root)
+    def begin(self, old: bytes, new: bytes, file: Path | None) -> Handover:
+        """Writes the file, durably and as the owner of the directory's. Raises `OSError`.
+
+        The caller holds the directory's lock.
+        """
+        handover = Handover.of(old, new, file)
+        replace_private(self._path, handover.encode(), owner=self._root.stat())
         return handover
 
     def withdraw(self) -> bool:
         """Removes the file, durably. Raises `OSError`."""
-        self.settle(b"")
+        self._remove()
         return True
 
     def nodes_left(self) -> list[str]:
@@ -148,10 +145,13 @@ class HandoverFile:
 
     def settle(self, new: bytes) -> list[str]:
         """Removes the file, durably: from now on the old key opens nothing. Raises `OSError`."""
-        del new
+        del new  # only a database knows its key
+        self._remove()
+        return []
+
+    def _remove(self) -> None:
         self._path.unlink()
         sync_folder(self._root)
-        return []
 
 
 class KnownKeys:

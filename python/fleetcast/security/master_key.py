@@ -37,8 +37,13 @@ _WITHOUT_IT = (
 def create_master_key(path: Path) -> bytes:
     """Writes a fresh key to `path`, mode 0600. Raises `OSError`, also if the file exists."""
     key = secrets.token_bytes(MASTER_KEY_BYTES)
-    write_private(path, f"{key.hex()}\n".encode())
+    write_private(path, key_line(key))
     return key
+
+
+def key_line(master_key: bytes) -> bytes:
+    """Returns the content of a file that has the key."""
+    return f"{master_key.hex()}\n".encode()
 
 
 def load_master_key(directory: Path, settings: Security) -> bytes:
@@ -109,6 +114,23 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def replace_private(
+    path: Path, content: bytes, owner: os.stat_result | None = None, mode: int = 0o600
+) -> None:
+    """Makes or replaces a file, durably: it has the whole content, or is as it was.
+
+    If root calls this, the file belongs to the owner of `owner`. Raises `OSError`.
+    """
+    staged = path.with_name(f"{path.name}.new")
+    staged.unlink(missing_ok=True)  # of a process that was killed here
+    write_private(staged, content)
+    if owner is not None and os.geteuid() == 0:
+        os.chown(staged, owner.st_uid, owner.st_gid)
+    staged.chmod(mode)
+    staged.replace(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
