@@ -26,6 +26,9 @@ mod sequences;
 mod flaws;
 mod omissions;
 
+mod traced;
+mod turning;
+
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 

@@ -20,10 +20,6 @@ const OPERATIONS: [Step; 9] = [
     Step::Reopen,
 ];
 const LENGTH_MAX: usize = 3;
-/// Most sets of surviving changes that are tried for a power cut. If there are no more sets than
-/// this, all are tried. Otherwise this number is drawn. Example: all 16 sets of 4 changes are
-/// tried.
-const SETS_MAX: usize = 16;
 /// One image in so many is worked on and verified. The other images are only read.
 const WORKED_ON: usize = 8;
 const THREADS: usize = 2;
@@ -150,7 +146,7 @@ impl Record {
             if moment >= start {
                 let expected = expected_at(&self.before, &self.events, moment);
                 visit(self.killed(&disk, moment, dice), expected.clone(), dice);
-                for fate in fates(&disk, dice) {
+                for fate in disk.fates(dice) {
                     visit(disk.cut_with(&fate, dice), expected.clone(), dice);
                 }
             }
@@ -169,20 +165,4 @@ impl Record {
         }
         image
     }
-}
-
-/// Returns all sets of the changes that are not durable, or some of the sets.
-fn fates(disk: &Disk, dice: &mut Dice) -> Vec<Fate> {
-    let pending: Vec<u64> = disk.pending().into_iter().collect();
-    let chosen = |set: u64| {
-        let times = pending.iter().enumerate();
-        Fate::Chosen(times.filter(|(at, _)| set >> at & 1 == 1).map(|(_, time)| *time).collect())
-    };
-    let is_all = pending.len() <= SETS_MAX.ilog2() as usize;
-    let sets: Vec<u64> = if is_all {
-        (0..1 << pending.len()).collect()
-    } else {
-        [0, u64::MAX].into_iter().chain((2..SETS_MAX).map(|_| dice.below(1 << 31))).collect()
-    };
-    sets.into_iter().map(chosen).collect()
 }

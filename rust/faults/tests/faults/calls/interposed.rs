@@ -11,7 +11,7 @@ use libc::{iovec, mode_t, off_t, size_t, ssize_t};
 use super::active::{find_entry, find_file};
 use super::fault::Fault;
 use super::recording::inode;
-use crate::disk::Change;
+use crate::disk::{Change, is_lock};
 use crate::sites;
 
 /// Fails with `errno`.
@@ -40,7 +40,7 @@ unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
         })
     };
     let entry = || if flags & libc::O_CREAT == 0 { None } else { find_entry(&name) };
-    let entry = entry().filter(|(_, (_, file))| !file.ends_with("-lock"));
+    let entry = entry().filter(|(_, (_, file))| !is_lock(file));
     let Some((recording, (directory, file_name))) = entry else { return real() };
     let is_new = name.symlink_metadata().is_err();
     if let Some(errno) = recording.refuse(is_new) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::thread::ThreadId;
 
 use super::fault::{DIED, Fault, Others};
-use crate::disk::{Change, Node};
+use crate::disk::{Change, Node, is_lock};
 
 /// Record of the calls and changes.
 #[derive(Clone, Default)]
@@ -41,7 +41,7 @@ pub(super) struct Recording {
 impl Recording {
     /// Adopts a new file or directory, except LMDB's lock file, which does not outlive a machine.
     pub(super) fn adopt(&mut self, name: &str, meta: &Metadata) -> Option<Node> {
-        if name.ends_with("-lock") {
+        if is_lock(name) {
             return None;
         }
         self.last += 1;

@@ -19,8 +19,13 @@ pub(crate) use self::change::{Change, Node};
 use self::directory::Directory;
 pub(crate) use self::fate::Fate;
 use self::file::File;
-pub(crate) use self::image::{Image, restore};
+pub(crate) use self::image::{Image, is_lock, read, restore};
 use super::dice::Dice;
+
+/// Most sets of surviving changes that are tried for a power cut. If there are no more sets than
+/// this, all are tried. Otherwise this number is drawn. Example: all 16 sets of 4 changes are
+/// tried.
+const SETS_MAX: usize = 16;
 
 /// The durable state, and the later changes that may survive.
 #[derive(Clone)]
@@ -127,8 +132,26 @@ impl Disk {
     }
 
     /// Returns the times of the changes that are not durable.
-    pub(crate) fn pending(&self) -> BTreeSet<u64> {
+    fn pending(&self) -> BTreeSet<u64> {
         self.nodes.values().flat_map(Contents::pending).collect()
+    }
+
+    /// Returns all sets of the changes that are not durable, or some of the sets.
+    pub(crate) fn fates(&self, dice: &mut Dice) -> Vec<Fate> {
+        let pending: Vec<u64> = self.pending().into_iter().collect();
+        let chosen = |set: u64| {
+            let times = pending.iter().enumerate();
+            Fate::Chosen(
+                times.filter(|(at, _)| set >> at & 1 == 1).map(|(_, time)| *time).collect(),
+            )
+        };
+        let is_all = pending.len() <= SETS_MAX.ilog2() as usize;
+        let sets: Vec<u64> = if is_all {
+            (0..1 << pending.len()).collect()
+        } else {
+            [0, u64::MAX].into_iter().chain((2..SETS_MAX).map(|_| dice.below(1 << 31))).collect()
+        };
+        sets.into_iter().map(chosen).collect()
     }
 
     fn walk(&self, node: Node, path: &Path, fate: &Fate, dice: &mut Dice, image: &mut Image) {
