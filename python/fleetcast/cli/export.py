@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import click
 
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 
 class _Chosen(TypedDict):
+    measurements: tuple[str, ...]
+    entities: tuple[str, ...]
+
+
+class _RowExport(NamedTuple):
+    """What is exported, and the file that takes it."""
+
+    plane: Plane
+    form: str
+    span: tuple[int, int]
+    target: BinaryIO
+    advance: Callable[[int], None]
     measurements: tuple[str, ...]
     entities: tuple[str, ...]
 
@@ -86,7 +98,7 @@ def export(
                 written(file) as target,
             ):
                 write = _write_hours if hours else _write
-                write(plane, form, (start, end), chosen, target, count)
+                write(_RowExport(plane, form, (start, end), target, count, **chosen))
         except KeyboardInterrupt:
             untouched = "" if file == "-" else f"; {file} is as it was before"
             click.echo(f"fleetcast: interrupted{untouched}", err=True)
@@ -119,20 +131,14 @@ def _tags(plane: Plane, measurements: tuple[str, ...]) -> list[str]:
     return sorted(names | {"entity_id"})
 
 
-def _write(
-    plane: Plane,
-    form: str,
-    span: tuple[int, int],
-    chosen: _Chosen,
-    target: BinaryIO,
-    advance: Callable[[int], None],
-) -> None:
-    measurements, entities = chosen["measurements"], chosen["entities"]
-    stream = plane.scan(*span, measurements=measurements or None, entities=entities or None)
-    if form == "jsonl":
+def _write(asked: _RowExport) -> None:
+    stream = asked.plane.scan(
+        *asked.span, measurements=asked.measurements or None, entities=asked.entities or None
+    )
+    if asked.form == "jsonl":
         from fleetcast.transfer.exporting import export_jsonl
 
-        export_jsonl(stream, target, advance)
+        export_jsonl(stream, asked.target, asked.advance)
         return
     from fleetcast.transfer import table_export
 
@@ -141,23 +147,17 @@ def _write(
     except ValueError as error:
         message = f"{error}: use --format jsonl, or fewer of them with --measurement"
         raise OperatorError(message) from None
-    if form == "parquet":
-        table_export.export_parquet(stream, target, advance)
+    if asked.form == "parquet":
+        table_export.export_parquet(stream, asked.target, asked.advance)
     else:
         # Names are read after the scan began, because tags are never fewer later.
-        names = _tags(plane, measurements)
-        table_export.export_csv(stream, names, target, advance)
+        names = _tags(asked.plane, asked.measurements)
+        table_export.export_csv(stream, names, asked.target, asked.advance)
 
 
-def _write_hours(
-    plane: Plane,
-    form: str,
-    span: tuple[int, int],
-    chosen: _Chosen,
-    target: BinaryIO,
-    advance: Callable[[int], None],
-) -> None:
+def _write_hours(asked: _RowExport) -> None:
     from fleetcast.transfer.hours_export import hour_frames, write_hours
 
-    names = chosen["measurements"], chosen["entities"]
-    write_hours(hour_frames(plane, span, names, advance), form, target)
+    names = asked.measurements, asked.entities
+    frames = hour_frames(asked.plane, asked.span, names, asked.advance)
+    write_hours(frames, asked.form, asked.target)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
-    from fleetcast.engine import Plane
+    from fleetcast.engine import KeptHours, Plane
 
 _HOUR_NS = 3_600_000_000_000
 _PIECE_VALUES = 1 << 18
@@ -45,10 +45,11 @@ def hour_frames(
     """
     measurements, entities = chosen
     yield pl.DataFrame(schema=_SCHEMA)
+    kept = plane.kept_hours()
     for measurement, contents in sorted(plane.describe()["measurements"].items()):
         if measurements and measurement not in measurements:
             continue
-        start, end = _within(span, plane, contents)
+        start, end = _within(span, kept, contents)
         step = max(_PIECE_VALUES // max(len(contents["fields"]), 1), 1) * _HOUR_NS
         for entity in plane.entity_ids(measurement):
             if entities and entity not in entities:
@@ -76,9 +77,8 @@ def write_hours(frames: Iterator[pl.DataFrame], form: str, file: BinaryIO) -> No
             frame.with_columns(texts).write_ndjson(file)
 
 
-def _within(span: tuple[int, int], plane: Plane, contents: Mapping[str, Any]) -> tuple[int, int]:
+def _within(span: tuple[int, int], kept: KeptHours, contents: Mapping[str, Any]) -> tuple[int, int]:
     """Returns the part of a span from the first to the last hour of rows and kept hours."""
-    kept = plane.kept_hours()
     firsts = [contents["first_ns"], kept.first_ns]
     lasts = [contents["last_ns"], kept.last_ns]
     first = min((time for time in firsts if time is not None), default=0)
