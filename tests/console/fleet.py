@@ -158,7 +158,7 @@ def fleet(data: Path, *options: str, terminal_count: int = TERMINALS) -> Iterato
     for number, name in enumerate(OTHERS[3:]):
         load(data, name, terminals(now, 40 * (number + 2)))
     service = start(data, key, "--admin", "127.0.0.1:0", *options)
-    service.token = operator_token(data, "Ada")
+    service.data, service.token = data, operator_token(data, "Ada")
     service.other_key = create_key(data, "lighthouse")
     try:
         yield service

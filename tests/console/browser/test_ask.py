@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import pytest
 
+from tests.console.fleet import load
+from tests.service.service import command
 from tests.waiting import until
 
 from .driver import AXE
@@ -26,6 +28,20 @@ NEWEST = 'last_over_time(snr_db{measurement="link"}[1d])'
 @pytest.fixture(autouse=True)
 def wide(console):
     console.resize(1280)
+
+
+@pytest.fixture
+def aged(console):
+    """A tenant with samples of a day, and hours of the three days before."""
+    data, now = console.service.data, datetime.now(UTC)
+    command(data, "tenant", "create", "aged")
+    command(data, "tenant", "set", "aged", "--retention", "1d", "--keep-hours", "1y")
+    record = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"snr_db": 7.5}}
+    times = (now - timedelta(hours=hours) for hours in range(96))
+    load(data, "aged", ({**record, "time": time.isoformat()} for time in times))
+    command(data, "compact")
+    yield "aged"
+    command(data, "tenant", "delete", "aged", "--yes")
 
 
 def opened(console, query="", **parameters):
@@ -145,6 +161,20 @@ def test_a_refusal_is_said_at_the_field_until_the_query_is_mended(console):
     until(lambda: console.texts(f"{ROWS} td:last-child") == ["42"])
     assert console.texts(".said") == [""]
     assert box.get_attribute("aria-invalid") == "false"
+
+
+def test_a_window_before_the_retention_says_when_samples_begin(console, aged):
+    now = datetime.now(UTC)
+    ago = {"from": now - timedelta(hours=80), "to": now - timedelta(hours=60)}
+    window = {name: f"{time:%Y-%m-%dT%H:%M:%S}" for name, time in ago.items()}
+    console.view("ask", tenant=aged, query="snr_db", **window)
+    begin = f"samples are kept from {now - timedelta(days=1):%Y-%m-%d}T"
+    assert until(lambda: console.texts(".warned")[0]).startswith(begin)
+    assert not AXE.exists() or console.violations() == []
+    query = quote("last_over_time(snr_db[2h])")
+    console.view("ask", tenant=aged, query=query, seconds="3600")
+    until(lambda: console.texts(f"{ROWS} td:last-child") == ["7.5"])
+    assert console.texts(".warned") == [""]
 
 
 def test_the_examples_are_a_click_away(console):

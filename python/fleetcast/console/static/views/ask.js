@@ -60,15 +60,14 @@ export const questions = {
       go.again();
     });
     const group = new ChartGroup((start, end) => window.zoom(start, end), () => window.back());
-    const put = async (path, about, signal) =>
-      (await ask(ofTenant(asked.tenant, `api/v1/${path}`), about, { signal })).data;
+    const put = (path, about, signal) => ask(ofTenant(asked.tenant, `api/v1/${path}`), about, { signal });
 
     /** The stretch of the window in seconds since 1970. */
     const stretch = () => {
       const end = window.fixed?.[1] ?? Date.now() / 1000;
       return { start: end - window.seconds, end };
     };
-    const load = (path, metric) => put(path, metric ? { "match[]": metric, ...stretch() } : {});
+    const load = async (path, metric) => (await put(path, metric ? { "match[]": metric, ...stretch() } : {})).data;
     let suggest = suggestions(load);
 
     const run = (query) => {
@@ -85,7 +84,14 @@ export const questions = {
         [new Date(row.time * 1000).toISOString(), ...columns.map((name) => labelOf(row.metric, name) ?? null), finite(row.text) ?? row.text])];
     };
 
+    const warned = el("p", { class: "warned", role: "status" });
+    const warn = (warnings) => {
+      const text = [...new Set(warnings)].join("; ");
+      if (warned.textContent !== text) warned.textContent = text;
+    };
+
     const clear = () => {
+      warn([]);
       chart?.end();
       table?.end();
       chart = table = null;
@@ -112,10 +118,12 @@ export const questions = {
       const step = Math.max(Math.ceil(window.seconds / STEPS), 1);
       try {
         const now = await put("query", { query, time: end }, signal);
-        const isDrawn = now.resultType === "scalar" || (now.resultType === "vector" && now.result.length <= SERIES_MAX);
+        const { resultType, result } = now.data;
+        const isDrawn = resultType === "scalar" || (resultType === "vector" && result.length <= SERIES_MAX);
         const course = isDrawn ? await put("query_range", { query, start, end, step }, signal) : now;
         field.refuse("");
-        await show(now, course, { start, end, step });
+        await show(now.data, course.data, { start, end, step });
+        warn([now, course].flatMap(({ warnings = [] }) => warnings));
       } catch (error) {
         if (!REFUSED.includes(error.code)) throw error;
         clear();
@@ -182,7 +190,7 @@ export const questions = {
       el("div", { class: "actions" }, save("CSV", (name) => saveCsv(name, ...saved())), save("JSON", (name) => saveJson(name, ...saved())),
         save("PNG", (name) => chart && savePng(name, [chart])))),
       el("div", { class: "filters" }, field.node, el("button", { type: "button", click: () => run(field.text) }, "Run")),
-      field.said, place);
+      field.said, warned, place);
     return { node, refresh, end: clear, get seconds() { return asked.query ? window.every : Infinity; } };
   },
 };
