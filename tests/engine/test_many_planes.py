@@ -133,7 +133,7 @@ def test_f1_a_plane_is_not_closed_before_what_waits_is_stored(hasty):
     hasty.close_unused()
     assert opened(hasty) == {first}
     ((account_id, (plane, _)),) = hasty.open_planes.waiting().items()
-    hasty.flush(account_id, plane)
+    hasty.open_planes.flush(account_id, plane)
     del plane
     hasty.close_unused()
     assert opened(hasty) == set()
