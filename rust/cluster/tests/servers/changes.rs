@@ -76,7 +76,9 @@ impl Releases {
             Step::Save => drop(self.database.run(SAVE)),
             Step::PutBack(changes) => {
                 self.database.run(PUT_BACK);
-                changes.iter().for_each(|records| change(&self.own, records));
+                for records in changes {
+                    change(&self.own, records);
+                }
             }
         }
     }
