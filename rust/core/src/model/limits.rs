@@ -115,10 +115,12 @@ pub const BLOCK_CELLS_MAX: usize = 1 << 24;
 /// row could repeat one long string of the dictionary.
 pub const BLOCK_TEXT_BYTES_MAX: usize = 1 << 26;
 
-/// Bytes of decoded blocks, the newest of the log, that one plane keeps in one process.
+/// Bytes of decoded blocks, the newest of the log, that one plane keeps in one process. They hold
+/// nearly every log that compaction leaves ([`LOG_BYTES_DUE`]): a decoded row with one value takes
+/// 28 bytes, and at least two in the log.
 ///
 /// Example: an hour of 1,000 entities with five fields every ten seconds takes 20 MB.
-pub const RECENT_BYTES_MAX: usize = 32 << 20;
+pub const RECENT_BYTES_MAX: usize = 64 << 20;
 
 /// Bytes of segment indexes that one plane keeps in one process.
 pub const SEGMENT_INDEX_BYTES_MAX: usize = 8 << 20;

@@ -230,24 +230,32 @@ impl Selection {
         }
     }
 
-    /// Returns the rows of the wanted series. The cost is that of the series, of the rows, or of the
-    /// values in the only column that is wanted, in whatever there are fewest.
+    /// Returns the rows of the wanted series. The cost is that of the series, or of the rows that may
+    /// have a wanted value, in whatever there are fewest.
     fn wanted_rows(
         &self,
         (table, index): (&Table, Option<&SeriesIndex>),
         columns: &[&Column],
     ) -> Vec<RowRun> {
         let series = table.series.as_slice();
-        if self.needs_values
-            && let [Column { rows: RowSet::Some(present), .. }] = columns
-            && present.len() < self.series.len()
-        {
-            return self.runs(series, present.iter().map(|row| *row as usize));
-        }
+        let present = match columns {
+            [column] if self.needs_values => &column.rows,
+            _ => &RowSet::All,
+        };
+        let runs_within = |rows: Range<usize>| {
+            self.runs(series, present.within(&rows).map(|at| present.row_at(at)))
+        };
+        let all = 0..series.len();
+        let is_searched = self.series.len() < present.within(&all).len() / ROWS_PER_SEARCH;
         let mut wanted: Vec<RowRun> = Vec::new();
-        if let Some(index) = index {
-            index.visit(&self.series, |entity, rows| wanted.push(RowRun { entity, rows }));
-        } else if self.series.len() < series.len() / ROWS_PER_SEARCH && series.is_sorted() {
+        if let Some(index) = index.filter(|_| is_searched) {
+            for (rows, only) in index.stretches(&self.series) {
+                match only.and_then(|series| self.entity(series)) {
+                    Some(entity) => wanted.push(RowRun { entity, rows }),
+                    None => wanted.append(&mut runs_within(rows)),
+                }
+            }
+        } else if is_searched && series.is_sorted() {
             // Nearly every block is sorted: its rows are grouped by entity, in order of their first
             // series.
             for (id, entity) in &self.series {
@@ -258,7 +266,7 @@ impl Selection {
                 }
             }
         } else {
-            return self.runs(series, 0..series.len());
+            return runs_within(all);
         }
         wanted
     }

@@ -197,27 +197,30 @@ mod tests {
         found.unwrap().into_iter().map(named).collect()
     }
 
-    /// Each record has one of three metrics, so that few rows have a value of a metric. The rows of
-    /// an entity are neighbours in a segment, and in the log once its blocks are joined.
+    /// Each record has one of three metrics, so that few rows have a value of a metric. Each entity
+    /// has two series, whose rows alternate. The rows of an entity are neighbours in a segment, and
+    /// in the log once its blocks are joined.
     #[test]
     fn a_metric_has_the_same_samples_whether_it_is_asked_for_alone_or_with_others() {
         let plane = Plane::in_memory("acme").unwrap();
         for minute in 13..30 {
-            let record = |entity: usize| {
-                let metric = ["a", "b", "c"][(entity + minute) % 3];
+            let record = |series: usize| {
+                let (core, entity) = (series / 20, series % 20);
+                let metric = ["a", "b", "c"][(series + minute) % 3];
                 format!(
                     r#"{{"measurement":"link","time":"2026-09-21T14:{minute}:20Z",
-                    "tags":{{"entity_id":"{entity}"}},"fields":{{"{metric}":{entity}.{minute}}}}}"#
+                    "tags":{{"core":"{core}","entity_id":"{entity}"}},
+                    "fields":{{"{metric}":{series}.{minute}}}}}"#
                 )
             };
             let body = format!("[{}]", (0..40).map(record).collect::<Vec<_>>().join(","));
             let (limits, when) = (WriteLimits::default(), Acknowledgement::Durable);
             plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, when).unwrap();
         }
-        let read = |of: &str, seconds: i64| {
-            let test = LabelTest::Matching(regex::Regex::new(of).unwrap());
+        let read = |label: &str, of: &str, seconds: i64| {
+            let test = LabelTest::Matching(regex::Regex::new(&format!("^(?:{of})$")).unwrap());
             let query = LabelQuery {
-                matchers: vec![LabelMatcher { label: METRIC.to_owned(), test }],
+                matchers: vec![LabelMatcher { label: label.to_owned(), test }],
                 start_ns: TIME_NS - SECOND_NS,
                 end_ns: TIME_NS + seconds * SECOND_NS,
                 keeps_samples: true,
@@ -226,23 +229,27 @@ mod tests {
             let bounds = LabelBounds { samples_max: 100_000, until };
             plane.labelled(&query, bounds, NOW_NS).unwrap()
         };
-        let value = |entity: usize, minute: usize| format!("{entity}.{minute}").parse().unwrap();
+        let value = |series: usize, minute: usize| format!("{series}.{minute}").parse().unwrap();
         for is_compacted in [false, true] {
             if is_compacted {
                 plane.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
             }
             // Blocks of the log are joined after some reads.
             for seconds in [7_200, 7_200, 7_200, 86_400] {
-                let all = read(".*", seconds);
+                let all = read(METRIC, ".*", seconds);
                 assert_eq!(all.len(), 3 * 40);
-                for series in &all {
-                    let metric = "abc".find(&*series.labels[0].1).unwrap();
-                    let entity: usize = series.labels[1].1.parse().unwrap();
-                    let minutes = (13..30).filter(|minute| (entity + minute) % 3 == metric);
-                    let expected: Vec<f64> = minutes.map(|minute| value(entity, minute)).collect();
-                    assert_eq!(series.values, expected, "{:?}", series.labels);
+                for found in &all {
+                    let metric = "abc".find(&*found.labels[0].1).unwrap();
+                    let number = |at: usize| found.labels[at].1.parse::<usize>().unwrap();
+                    let series = 20 * number(1) + number(2);
+                    let minutes = (13..30).filter(|minute| (series + minute) % 3 == metric);
+                    let expected: Vec<f64> = minutes.map(|minute| value(series, minute)).collect();
+                    assert_eq!(found.values, expected, "{:?}", found.labels);
                 }
-                let apart: Vec<_> = ["a", "b", "c"].map(|of| read(of, seconds)).concat();
+                let of_entity = |found: &LabelledSeries| &*found.labels[2].1 == "7";
+                let of_7: Vec<_> = all.iter().filter(|found| of_entity(found)).cloned().collect();
+                assert_eq!(read("entity_id", "7", seconds), of_7, "compacted: {is_compacted}");
+                let apart: Vec<_> = ["a", "b", "c"].map(|of| read(METRIC, of, seconds)).concat();
                 assert_eq!(apart, all, "compacted: {is_compacted}, {seconds} s");
             }
         }
