@@ -26,7 +26,7 @@ class _Chosen(TypedDict):
 
 
 class _RowExport(NamedTuple):
-    """What is exported, and the file that takes it."""
+    """Rows or hours to export, and the file that takes them."""
 
     plane: Plane
     form: str
