@@ -7,6 +7,35 @@ use super::span::{RowSpan, row_number};
 use crate::model::batch::{Column, RowSet, Values};
 use crate::model::names::FieldId;
 
+/// Number of parts between the part that is moved and the part whose memory is asked for.
+const PARTS_AHEAD: usize = 2;
+/// Bytes that a processor takes from memory at a time.
+const LINE_BYTES: usize = 64;
+/// Lines that are asked for at most: a page. Behind them the processor guesses what comes next.
+const LINES_MAX: usize = 64;
+
+/// Asks for the memory of `items`, which are moved soon. A part has few rows, and each part lies
+/// elsewhere. So without a request the processor waits for the memory of every part.
+#[inline]
+fn prefetch<T>(items: Option<&[T]>) {
+    let items = items.unwrap_or_default();
+    let lines = items.iter().step_by((LINE_BYTES / size_of::<T>()).max(1));
+    lines.take(LINES_MAX).chain(items.last()).for_each(prefetch_line);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "there is no safe call for it")]
+#[inline]
+fn prefetch_line<T>(item: &T) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: every x86-64 has the instruction, and it has no effect that a program can see.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn prefetch_line<T>(_: &T) {}
+
 /// Values of one field, by type.
 pub(super) enum MovedField<'t> {
     Float(FieldId, MovedCells<'t, f64>),
@@ -46,13 +75,23 @@ impl SortedPiece<'_> {
     pub(super) fn all<T: Clone + Default>(&self, of_spans: &[&[T]]) -> Vec<T> {
         let mut out = vec![T::default(); self.row_count];
         let mut places = self.places.iter();
-        for (span, before, rows) in &self.parts {
+        for (at, (span, before, rows)) in self.parts.iter().enumerate() {
+            if let Some((span, first, last)) = self.ends_of(at + PARTS_AHEAD) {
+                prefetch(of_spans[span].get(first..=last));
+            }
             let items = of_spans[*span];
             for (row, place) in rows.iter().zip(&mut places) {
                 out[*place as usize] = items[*row as usize - before].clone();
             }
         }
         out
+    }
+
+    /// Returns the span of a part, and the first and last of its rows, counted in the span.
+    #[inline]
+    fn ends_of(&self, part: usize) -> Option<(usize, usize, usize)> {
+        let (span, before, rows) = self.parts.get(part)?;
+        Some((*span, *rows.first()? as usize - before, *rows.last()? as usize - before))
     }
 
     /// Returns the rows of the piece that have a value, and their values.
@@ -63,7 +102,19 @@ impl SortedPiece<'_> {
         let mut out = vec![T::default(); self.row_count];
         let mut has_value = vec![false; self.row_count];
         let mut places = self.places.iter();
-        for (span, before, rows) in &self.parts {
+        for (at, (span, before, rows)) in self.parts.iter().enumerate() {
+            if let Some((span, first, last)) = self.ends_of(at + 2 * PARTS_AHEAD)
+                && let Some((_, PresentRows::Some(eights))) = &of_spans[span]
+            {
+                prefetch(eights.get(first / 8..=last / 8));
+            }
+            if let Some((span, first, last)) = self.ends_of(at + PARTS_AHEAD)
+                && let Some((values, present)) = &of_spans[span]
+            {
+                let start = present.count_before(first);
+                let end = values.len().min(start + last - first + 1);
+                prefetch(values.get(start..end));
+            }
             let places = places.by_ref().take(rows.len());
             let Some((values, present)) = &of_spans[*span] else {
                 places.for_each(drop);
@@ -124,6 +175,15 @@ impl PresentRows {
             before += u32::from(ONES[usize::from(*bits)]);
         }
         Self::Some(eights)
+    }
+
+    /// Returns about how many rows before `row`, counted in its span, have a value.
+    #[inline]
+    fn count_before(&self, row: usize) -> usize {
+        match self {
+            Self::All => row,
+            Self::Some(eights) => eights[row / 8].1 as usize,
+        }
     }
 
     /// Returns the index of the value of a row, counted in its span.
