@@ -27,7 +27,7 @@ def read_word(text: str) -> object:
         return text
 
 
-def fit(value: Any, kind: object) -> object:  # noqa: ANN401 - as the source has it
+def fit(value: Any, kind: object) -> object:  # noqa: ANN401 - TOML has values of any type
     """Returns the value in the type of its setting. Raises `Unfit`."""
     found = _KINDS.get(kind)
     assert found is not None, f"no settings of type {kind}"  # noqa: S101 - a mistake of ours

@@ -8,7 +8,7 @@ unit is the pool's mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.features import demand, snr
@@ -16,6 +16,14 @@ from fleetcast.forecast.features import demand, snr
 if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features import FeatureView
+
+Columns: TypeAlias = Any
+"""Columns [rows, columns]: an array of numpy to train, an expression of an ONNX graph to export.
+
+They have operators in common and no class.
+"""
+Functions: TypeAlias = Any
+"""`ArrayFunctions` on arrays, `GraphFunctions` on expressions."""
 
 SNR_RESOLUTION_DB = 0.02
 """Below the resolution of modems: prevents a division by zero for a link that never moves."""
@@ -32,14 +40,14 @@ class Scaled:
     is calibrated separately.
     """
 
-    inputs: Any
-    offset: Any
-    unit: Any
-    apart: Any
+    inputs: Columns
+    offset: Columns
+    unit: Columns
+    apart: Columns
 
 
-def scaled(family: Family, f: Any, x: Any) -> Scaled:  # noqa: ANN401 - both worlds
-    """Scaled features `x` [rows, features], arrays or expressions."""
+def scaled(family: Family, f: Functions, x: Columns) -> Scaled:
+    """Scaled features `x` [rows, features]."""
     return _snr(f, x) if family is SNR else _demand(f, x)
 
 
@@ -47,12 +55,12 @@ def _columns(view: FeatureView, kind: str) -> list[int]:
     return [i for i, feature in enumerate(view.features) if feature.kind == kind]
 
 
-def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401 - as `scaled`
+def _snr(f: Functions, x: Columns) -> Scaled:
     view = snr.VIEW
     column = view.index
     horizons = SNR.horizons_minutes
 
-    def known(names: list[str]) -> Any:  # noqa: ANN401 - as `scaled`
+    def known(names: list[str]) -> Columns:
         return f.known(f.take(x, [column(name) for name in names]))
 
     low, high = (known([f"error_{q}_{h}m" for h in horizons]) for q in ("p10", "p90"))
@@ -82,7 +90,7 @@ def _snr(f: Any, x: Any) -> Scaled:  # noqa: ANN401 - as `scaled`
     return Scaled(f.joined(inputs), last, unit, f.missing(one))
 
 
-def _demand(f: Any, x: Any) -> Scaled:  # noqa: ANN401 - as `scaled`
+def _demand(f: Functions, x: Columns) -> Scaled:
     view = demand.VIEW
     mean, age = (f.take(x, [view.index(name)]) for name in ("mean_7d", "age"))
     floor = mean * DEMAND_FLOOR + DEMAND_TINY_BYTES
