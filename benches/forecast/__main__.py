@@ -151,8 +151,7 @@ def family_lines(name, data, pictures):
     model = forecaster._model
     say("training trees")
     trees = Trees(family, material, lambda x: scaled(family, ArrayFunctions(), x))
-    version = forecaster.metadata.model_version
-    lines = [f"## {family.name}", "", f"Model `{version}`, without the judged days.", ""]
+    lines = [f"## {family.name}", "", files_line(family, forecaster), ""]
     by_set, shown, sets = {}, [], {one.name: one for one in sets_of(family)}
     for part in material.test:
         say(f"judging on {part.name}")
@@ -176,6 +175,16 @@ def family_lines(name, data, pictures):
     lines += [f"![error by horizon](forecasts/{family.name}-errors.png)", ""]
     lines += [f"![calibration](forecasts/{family.name}-calibration.png)", ""]
     return [*lines, *cost_lines(family, model, trees, material), ""]
+
+
+def files_line(family, judged):
+    """The file that is judged and the file that ships."""
+    versions = [each.metadata.model_version for each in (judged, Forecaster(family))]
+    return (
+        f"Judged: `benches/forecast/models/{family.name}-judged.onnx` (`{versions[0]}`), without"
+        f" the judged days. Ships: `python/fleetcast/forecast/models/{family.name}.onnx`"
+        f" (`{versions[1]}`), of the same recipe, with them."
+    )
 
 
 def drawn(family, forecaster, judged):
