@@ -4,8 +4,7 @@
 
 A real service with two workers; a week of every link at a row a minute, or of every pool at a row
 a window. *Reading* is the engine's part of a computed answer, *features* and *inference* the rest
-of what is computed, each measured alone on the same store in this process. At the end a kept answer
-for one entity takes turns with `GET /topology` of one entity.
+of what is computed, each measured alone on the same store in this process.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import time
 
 import numpy as np
 
-from benches.harness.measure import alternate, cpu_seconds_of, with_children
 from benches.harness.paths import DATA
 from benches.harness.servers import Getter, service
 from fleetcast.engine import Engine, format_time
@@ -31,8 +29,6 @@ from fleetcast.forecast.serving.inputs import rows_before
 FOLDER = DATA / "predictions"
 ENTITIES = 100
 FRESH_SECONDS = 1
-KEPT_REQUESTS = 100
-KEPT_ROUNDS = 15
 STEPS = {"snr": MINUTE_NS, "demand": 15 * MINUTE_NS}
 WEEK_NS = 7 * 1440 * MINUTE_NS
 
@@ -103,36 +99,6 @@ def parts(family, account, master_key):
     return {name: statistics.median(spans) for name, spans in taken.items()}
 
 
-def beside_topology(running, key):
-    """Medians of a kept answer for a link and a topology of one satellite: microseconds by name.
-
-    They are the client's time for a request, and the CPU of all processes of the service.
-    """
-    getter, processes = Getter(running.address, key), with_children(running.process.pid)
-    row = {"measurement": "satellite", "time": format_time(time.time_ns()), "fields": {"x": 1.0}}
-    assert running.post([{**row, "tags": {"entity_id": "one"}}], key=key).status == 202
-    asked_for = {
-        "predictions": {"link_ids": "e0", "model_family": "snr"},
-        "topology": {"measurement": "satellite", "freshness_seconds": 3600},
-    }
-    figures = {}
-    for kind in ("time", "CPU"):
-
-        def work(path, parameters, kind=kind):
-            before = cpu_seconds_of(processes)
-            seconds = [getter.get(path, **parameters) for _ in range(KEPT_REQUESTS)]
-            if kind == "time":
-                return statistics.median(seconds) * 1e6
-            return (cpu_seconds_of(processes) - before) / KEPT_REQUESTS * 1e6
-
-        works = {
-            name: lambda name=name, of=of: work(f"/{name}", of) for name, of in asked_for.items()
-        }
-        figures |= {f"{name} {kind}": us for name, us in alternate(KEPT_ROUNDS, works).items()}
-    getter.close()
-    return figures
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=30)
@@ -156,8 +122,6 @@ def main():
             for name, span in parts(family, account, master_key).items():
                 print(f"{family.name:7} {name:10} p50 {span:7.2f} ms")
             getter.close()
-        for name, microseconds in beside_topology(running, key).items():
-            print(f"one kept answer, {name:16} p50 {microseconds:7.0f} us")
     finally:
         running.stop()
 

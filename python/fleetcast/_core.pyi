@@ -649,6 +649,14 @@ class Service:
         """
     def series(self, plane: Plane, query: str) -> list[bytes | memoryview] | LongAnswer:
         """Returns the body of `GET /topology/series`. Raises `Refused`, `StoreError`."""
+    def forecast_question(
+        self, query: str, *, other: str | None = None
+    ) -> tuple[ForecastQuestion, list[bytes]]:
+        """Reads the parameters of `GET /predictions` from a query string.
+
+        Returns the values of `other`, one more parameter that the path takes, as they were sent.
+        Raises `Refused`.
+        """
     def ask(
         self, plane: Plane, path: str, query: str, form: bytes | Piece
     ) -> tuple[int, str | None, list[memoryview]]:
@@ -1632,6 +1640,132 @@ class Cluster:
         """
     def database_now_us(self) -> int:
         """Microseconds since 1970 by the clock of the database. Raises `StoreError`."""
+
+@final
+class RecordStamp:
+    """An instant by a clock that cannot be set: nanoseconds in one run of the machine.
+
+    `boot` is the 16 bytes of the run's id.
+    """
+
+    def __new__(cls, boot: bytes, elapsed_ns: int) -> Self: ...
+    def stamped(self, content: bytes) -> bytes:
+        """Stamps `content` with the instant."""
+    def age_ns(self, record: bytes) -> int:
+        """Age of a stamped record at the instant.
+
+        The age of a record of another run is greater than any limit.
+        """
+    @staticmethod
+    def content(record: bytes) -> bytes:
+        """Returns the content of a stamped record."""
+
+def forecast_key(plane: Plane, account_id: str, family: str, entity_id: str) -> tuple[bytes, bytes]:
+    """Returns a keyed hash of an entity, and the key of its records of forecasts.
+
+    Raises `StoreError`.
+    """
+
+def assignment_id(rollout_id: str, digest: bytes) -> str:
+    """Returns the id of a rollout's routing decision about the entity with this keyed hash.
+
+    Raises `StoreDamaged` if the rollout's id is not a UUID.
+    """
+
+@final
+class ForecastFamily:
+    """A family of forecasts, as answers show it."""
+
+    def __new__(
+        cls,
+        name: str,
+        horizons_minutes: Sequence[int],
+        value_names: Sequence[str],
+        window_ns: int | None,
+    ) -> Self:
+        """`window_ns` is the length of a pool's window; `None` for links."""
+
+@final
+class ForecastQuestion:
+    """The forecasts that a request asks for."""
+
+    family: Final[str]
+    def __new__(
+        cls,
+        family: ForecastFamily,
+        entity_ids: Sequence[str],
+        horizon_minutes: int | None = None,
+    ) -> Self:
+        """`entity_ids` has no duplicates. `horizon_minutes` is `None` for every horizon."""
+
+@final
+class ForecastValue:
+    """The newest forecast of an entity at all horizons, with its model and its lease.
+
+    The constructor raises `ValueError` for a quantile that is not finite.
+    """
+
+    def __new__(
+        cls,
+        *,
+        predicted_at_ns: int,
+        issued_at_ns: int,
+        quantiles: Mapping[int, Sequence[float]],
+        tags: Mapping[str, str],
+        model_version: str,
+        feature_view_id: str,
+        release_id: str,
+        role: str,
+        assignment_id: str,
+        lease_id: str,
+    ) -> Self:
+        """`quantiles` are by horizon in minutes."""
+    def seal(self, plane: Plane) -> bytes:
+        """Seals the forecast under the tenant's key. Raises `StoreError`."""
+
+@final
+class KeptForecasts:
+    """The forecasts in a store of records. Use it after a fork only.
+
+    `boot` is the id of this run of the machine, or `None` if another clock tells the age of
+    records. The front then answers no request for forecasts.
+    """
+
+    def __new__(cls, records: Records, boot: bytes | None) -> Self: ...
+    def recent(
+        self,
+        plane: Plane,
+        account_id: str,
+        question: ForecastQuestion,
+        *,
+        fresh_ns: int,
+        now_ns: int,
+        stamp: RecordStamp,
+    ) -> RecentForecasts:
+        """Finds the kept forecasts that hold at an instant.
+
+        They are younger than `fresh_ns`, of the rollout in force, and their targets lie in the
+        future. Raises `RecordsUnavailable`, `StoreError`.
+        """
+
+@final
+class RecentForecasts:
+    """The kept forecasts that hold, for one question."""
+
+    rollout: Final[bytes | None]
+    """The record of the rollout in force."""
+    missing: Final[list[str]]
+    """Entities whose forecasts have to be computed; none if no model answers for the family."""
+    def answer(
+        self,
+        captured_at_ns: int,
+        values: Mapping[str, ForecastValue],
+        errors: Mapping[str, tuple[str, str]],
+    ) -> bytes:
+        """Returns the body of the answer.
+
+        `values` are new forecasts, and `errors` codes and messages, both by entity.
+        """
 
 @final
 class Records:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fleetcast.engine import encode_records, format_time
+import json
+
+from fleetcast.engine import ForecastQuestion, encode_records, format_time
+from fleetcast.forecast.families import ANSWERED
 from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.predictions import Predictions
 from fleetcast.metrics import Counters, Totals
@@ -52,8 +55,9 @@ def serving(store, releases, settings, counters=None):
     return Predictions(store, releases, settings, counters or Counters.alone())
 
 
-def answer(predictions, plane, *entities, horizon=None, account="account"):
-    return predictions.answer(plane, account, "snr", list(entities), horizon)
+def answer(predictions, plane, *entities, horizon=None, account="account", family="snr"):
+    asked = ForecastQuestion(ANSWERED[family], entities, horizon)
+    return json.loads(predictions.answer(plane, account, asked))
 
 
 def codes(document):

@@ -19,7 +19,7 @@ from fleetcast.metrics import Counters
 from tests.waiting import until
 
 from .conftest import link_rows
-from .serving import counted, kept
+from .serving import answer, counted, kept
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store
     plane.write_json(encode_records(list(link_rows("a", 20))))
     counters = Counters.alone()
     predictions = forecasting(store, lambda: Forecast(fresh_seconds=1), counters)
-    assert predictions().answer(plane, acme.account_id, "snr", ["a"], None)["items"]
+    assert answer(predictions(), plane, "a", account=acme.account_id)["items"]
     with store.write() as records:  # as if it had been an hour ago
         pending = list(records.under("pending", b""))
         hour_ago_ns = time.time_ns() - 3_600 * 10**9
@@ -56,10 +56,11 @@ def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store
 
 
 LOADS = """
-import ctypes, sys
+import ctypes, json, sys
 from pathlib import Path
 from fleetcast.config.sections import Forecast
-from fleetcast.engine import Planes
+from fleetcast.engine import ForecastQuestion, Planes
+from fleetcast.forecast.families import ANSWERED
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.metrics import Counters
 from fleetcast.composition.forecasting import forecasting
@@ -75,7 +76,8 @@ for number in range(40):
     planes.append(stores.open(str(number), bytes(32), f"tenant-{number}"))
 store = EmbeddedPredictions(Path(sys.argv[1]), bytes(32))
 predictions = forecasting(store, Forecast, Counters.alone())
-print(predictions().answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
+asked = ForecastQuestion(ANSWERED["snr"], ["a"])
+print(json.loads(predictions().answer(planes[0], "account", asked))["entity_errors"][0]["code"])
 """
 
 

@@ -21,7 +21,7 @@ from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.sweeping import Sweeping
 from tests.forecast.test_model import changed_model
 
-from .serving import MINUTE_NS, START_NS, serving
+from .serving import MINUTE_NS, START_NS, answer, serving
 
 WINDOW_NS = 15 * MINUTE_NS
 DAY_NS = 96 * WINDOW_NS
@@ -73,9 +73,8 @@ def asked(store, releases, plane, *names):
     """Quantiles by pool and horizon, newly computed."""
     settings = Forecast(fresh_seconds=1)
     releases.clock.advance(2_000_000_000)
-    document = serving(store, releases, lambda: settings).answer(
-        plane, "account", "demand", list(names)
-    )
+    predictions = serving(store, releases, lambda: settings)
+    document = answer(predictions, plane, *names, family="demand")
     assert not document["entity_errors"]
     return {
         (item["link_id"], item["horizon_minutes"]): list(item["value"].values())
@@ -138,10 +137,10 @@ def test_a_request_has_so_many_states_fitted_and_the_next_one_goes_on(
     monkeypatch.setattr(filling, "FITS_MAX", 1)
     settings = Forecast()
     predictions = serving(store, demand, lambda: settings)
-    document = predictions.answer(pools, "account", "demand", list(POOLS))
+    document = answer(predictions, pools, *POOLS, family="demand")
     (error,) = document["entity_errors"]
     assert (error["entity_id"], error["code"]) == ("wild", "prediction_unavailable")
-    assert not predictions.answer(pools, "account", "demand", list(POOLS))["entity_errors"]
+    assert not answer(predictions, pools, *POOLS, family="demand")["entity_errors"]
 
 
 def test_states_that_nobody_can_read_are_a_failure_of_the_batch(store, demand, pools):
@@ -150,7 +149,7 @@ def test_states_that_nobody_can_read_are_a_failure_of_the_batch(store, demand, p
         for key, record in states(store).items():
             records.keep("series", key, record[:-1] + bytes([record[-1] ^ 1]))
     demand.clock.advance(301_000_000_000)
-    document = serving(store, demand, Forecast).answer(pools, "account", "demand", ["calm"])
+    document = answer(serving(store, demand, Forecast), pools, "calm", family="demand")
     assert document["entity_errors"][0]["code"] == "prediction_unavailable"
 
 

@@ -149,7 +149,7 @@ def test_a_value_longer_than_most_is_answered_and_not_kept(store, clock, counter
     rows[0]["tags"]["note"] = "x" * VALUE_BYTES_MAX
     plane.write_json(encode_records(rows))
     predictions = serving(store, releases, Forecast, counters)
-    (item, *_) = predictions.answer(plane, "account", "demand", ["pool"])["items"]
+    (item, *_) = answer(predictions, plane, "pool", family="demand")["items"]
     assert len(item["demand"]["pool_tags"]["note"]) == VALUE_BYTES_MAX
     assert "values" not in kept(store)
     assert counted(counters, UNKEPT) == 1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from fleetcast.errors import refused
 from fleetcast.http.answers import encode
-from fleetcast.http.resources.params import Query
-from fleetcast.http.resources.predictions import ForecastRequests, invalid
+from fleetcast.http.resources.predictions import ForecastRequests
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import falcon
 
     from fleetcast.http.request_state import RequestState
@@ -27,22 +31,18 @@ class RiskResource:
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`, `PredictionStoreUnavailable`."""
         state: RequestState = request.context.state
-        query = Query(request.query_string)
-        predictions, asked = self._requests.read(query)
-        threshold = _threshold(query)
-        document = predictions.answer(state.plane, state.identity.tenant.account_id, *asked)
-        response.data = encode(predictions.with_risk(document, threshold))
+        predictions, asked, thresholds = self._requests.read(request.query_string)
+        threshold = _threshold(thresholds)
+        body = predictions.answer(state.plane, state.identity.tenant.account_id, asked)
+        response.data = encode(predictions.with_risk(json.loads(body), threshold))
 
     on_head = on_get
 
 
-def _threshold(query: Query) -> float:
+def _threshold(given: Sequence[bytes]) -> float:
     """Returns the one threshold of a request, in dB or bytes. Raises `Refused`."""
-    try:
-        (text,) = query.given(_THRESHOLD)
-        threshold = float(text)
-    except ValueError:
-        raise invalid(_THRESHOLD) from None
-    if not isfinite(threshold):
-        raise invalid(_THRESHOLD)
-    return threshold
+    with suppress(ValueError):
+        (text,) = given
+        if isfinite(threshold := float(text)):
+            return threshold
+    raise refused("invalid_query_parameter", parameter=_THRESHOLD)

@@ -34,7 +34,8 @@ def adapter_application(opening: Opening) -> Iterator[Live[HttpParts]]:
 
         def build(settings: Settings) -> HttpParts:
             files = directory.limiter, directory.adapter_limiter
-            rules = adapter_rules(settings, *files, counters, mapping)
+            kept = stores.predictions.kept
+            rules = adapter_rules(settings, *files, counters, mapping, kept=kept)
             service = Service(authenticator, stores.engine.open_planes, rules)
             services = HttpServices(
                 settings=settings,

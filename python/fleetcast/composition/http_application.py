@@ -40,8 +40,10 @@ def http_application(opening: Opening) -> Iterator[Live[HttpParts]]:
         simulate = simulated(directory.simulation)
 
         def build(settings: Settings) -> HttpParts:
-            simulates = settings.topology.simulate
-            rules = public_rules(settings, directory.limiter, counters, simulates=simulates)
+            simulates, kept = settings.topology.simulate, stores.predictions.kept
+            rules = public_rules(
+                settings, directory.limiter, counters, simulates=simulates, kept=kept
+            )
             service = Service(authenticator, stores.engine.open_planes, rules)
             application = create_app(
                 HttpServices(

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import ForecastFamily
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MINUTE_NS = 60_000_000_000
 
@@ -74,3 +80,13 @@ DEMAND = Family(
     floor=0.0,
 )
 FAMILIES = {family.name: family for family in (SNR, DEMAND)}
+ANSWERED: Mapping[str, ForecastFamily] = {
+    family.name: ForecastFamily(
+        family.name,
+        family.horizons_minutes,
+        [f"{family.target}_{name}" for name in family.quantile_names],
+        family.step_ns if family is DEMAND else None,
+    )
+    for family in FAMILIES.values()
+}
+"""The families as answers show them, by name."""

@@ -10,6 +10,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import LimiterFile
+from fleetcast.forecast.families import ANSWERED
 from fleetcast.surface.error_codes import ERROR_CODES
 from fleetcast.surface.planes import write_limits
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from fleetcast.config import Settings
     from fleetcast.config.sections import Limits
-    from fleetcast.engine import NameMapping
+    from fleetcast.engine import ForecastFamily, KeptForecasts, NameMapping
     from fleetcast.metrics import Counters
 
 _LOG_SECONDS = 10.0
@@ -58,21 +59,35 @@ class ListenerRules(NamedTuple):
     errors: Mapping[str, ErrorRow] | None = None
     """Codes whose refusals the engine answers. Answers for other protocols differ."""
     simulates: bool = False
+    families: Sequence[ForecastFamily] = (*ANSWERED.values(),)
+    kept: KeptForecasts | None = None
+    """Forecasts that were computed earlier; `None` if none are served."""
     mapping: NameMapping | None = None
     """Names of other protocols. Only the listener for other protocols has a mapping."""
 
 
 def public_rules(
-    settings: Settings, limiter: Path, counters: Counters, *, simulates: bool = False
+    settings: Settings,
+    limiter: Path,
+    counters: Counters,
+    *,
+    simulates: bool = False,
+    kept: KeptForecasts | None = None,
 ) -> ListenerRules:
     """Rules of the public listener, which counts clients in the file `limiter`."""
     file, limits = _limiter_file(limiter, settings.limits, _Faults(counters)), settings.limits
     rules = _rules(settings, file, file, limits.body_bytes_max, limits.batch_records_max)
-    return rules._replace(errors=_errors(), simulates=simulates)
+    return rules._replace(errors=_errors(), simulates=simulates, kept=kept)
 
 
 def adapter_rules(
-    settings: Settings, limiter: Path, own_limiter: Path, counters: Counters, mapping: NameMapping
+    settings: Settings,
+    limiter: Path,
+    own_limiter: Path,
+    counters: Counters,
+    mapping: NameMapping,
+    *,
+    kept: KeptForecasts | None = None,
 ) -> ListenerRules:
     """Rules of the listener for other protocols.
 
@@ -84,7 +99,7 @@ def adapter_rules(
     rates = _limiter_file(own_limiter, own, faults)
     lockouts = _limiter_file(limiter, settings.limits, faults)
     rules = _rules(settings, rates, lockouts, adapters.body_bytes_max, adapters.records_max)
-    return rules._replace(mapping=mapping)
+    return rules._replace(mapping=mapping, kept=kept)
 
 
 def _rules(

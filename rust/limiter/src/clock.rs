@@ -8,7 +8,7 @@ use std::io;
 /// # Errors
 ///
 /// Returns the answer of the operating system if it has no such clock.
-pub(crate) fn boottime_ns() -> io::Result<u64> {
+pub fn boottime_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec that outlives the call, and the call writes to `time`
     // only.

@@ -30,6 +30,7 @@ mod limiter;
 mod tests;
 
 pub use client::Client;
+pub use clock::boottime_ns;
 pub use error::{LimiterError, LimiterResult};
 pub use limiter::{Limiter, RetryAfter};
 pub use rules::LimiterRules;

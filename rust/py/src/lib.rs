@@ -53,6 +53,8 @@ mod secret_text;
 
 mod accounts;
 
+mod forecasts;
+
 mod service;
 
 mod front;
@@ -84,6 +86,10 @@ mod _core {
         errors::{
             InvalidKey, RecordsUnavailable, Refused, StoreDamaged, StoreError, StoreExists,
             StoreFull, StoreMissing, StoreUnavailable, StoreUnreachable, TenantFull,
+        },
+        forecasts::{
+            ForecastFamily, ForecastQuestion, ForecastValue, KeptForecasts, RecentForecasts,
+            RecordStamp, assignment_id, forecast_key,
         },
         front::{Front, Request},
         grpc::{EndedCall, GrpcFront, GrpcNotice},

@@ -25,7 +25,10 @@ type ItemOf<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 const PAGES: [usize; 2] = [32, 1_024];
 
 /// Runs `work` without the GIL.
-fn leave<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R> + Send) -> PyResult<R> {
+pub(crate) fn leave<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<R> + Send,
+) -> PyResult<R> {
     py.detach(|| catching(work)).map_err(|error| records_error(&error))
 }
 

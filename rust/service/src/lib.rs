@@ -14,6 +14,8 @@ pub mod planes;
 
 pub mod admission;
 
+pub mod forecasts;
+
 pub mod answers;
 
 mod long;

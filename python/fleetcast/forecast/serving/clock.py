@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import RecordStamp
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ NS_PER_SECOND = 1_000_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_BYTES = 16
 _ASKED_EVERY_NS = 10_000_000_000
-_STAMP_BYTES = _BOOT_BYTES + 8
-
-ENDLESS_NS = 1 << 63
-"""The age of a record of an earlier run of the machine: greater than any limit."""
 
 
 class Clock:
@@ -46,15 +43,17 @@ class Clock:
         """Nanoseconds since the machine started, its sleep included."""
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
+    def stamp(self) -> RecordStamp:
+        """The present instant, as records have it."""
+        return RecordStamp(self.boot, self.elapsed_ns())
+
     def stamped(self, content: bytes) -> bytes:
         """Stamps `content` with the present instant."""
-        return self.boot + self.elapsed_ns().to_bytes(8, "big") + content
+        return self.stamp().stamped(content)
 
     def age_ns(self, record: bytes) -> int:
         """Nanoseconds since a record was written."""
-        if record[:_BOOT_BYTES] != self.boot:
-            return ENDLESS_NS
-        return self.elapsed_ns() - int.from_bytes(record[_BOOT_BYTES:_STAMP_BYTES], "big")
+        return self.stamp().age_ns(record)
 
 
 class SharedClock(Clock):
@@ -79,8 +78,3 @@ class SharedClock(Clock):
             with suppress(StoreError):
                 self._ahead_ns = self._database_us() * 1_000 - own_ns
         return own_ns + self._ahead_ns
-
-
-def content(record: bytes) -> bytes:
-    """Returns the content of a stamped record."""
-    return record[_STAMP_BYTES:]

@@ -7,8 +7,9 @@ ended, or another worker has the lease. Entities without telemetry get no record
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.engine import ForecastValue
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features import NO_TELEMETRY
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
@@ -21,7 +22,6 @@ from fleetcast.forecast.serving.records import (
     EntityKey,
     Lease,
     Pending,
-    Value,
     end_lease,
     is_leased,
     take_lease,
@@ -58,8 +58,7 @@ _TOO_LITTLE = "too little telemetry in the model's input window"
 _MESSAGES = {NO_TELEMETRY: _NOTHING, PREDICTION_UNAVAILABLE: _FAILED}
 
 
-@dataclass(frozen=True)
-class EntityError:
+class EntityError(NamedTuple):
     """Reason that an entity has no new forecast."""
 
     code: str
@@ -77,7 +76,7 @@ class _Task:
 class _Computed:
     """Result of a batch: values and error codes by task, and records to be written."""
 
-    values: dict[int, Value] = field(default_factory=dict)
+    values: dict[int, ForecastValue] = field(default_factory=dict)
     codes: dict[int, str] = field(default_factory=dict)
     sealed: dict[int, bytes] = field(default_factory=dict)
     states: dict[bytes, bytes] = field(default_factory=dict)
@@ -88,7 +87,7 @@ class _Computed:
 class Filled:
     """Values and errors by entity."""
 
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, ForecastValue] = field(default_factory=dict)
     errors: dict[str, EntityError] = field(default_factory=dict)
 
     def unavailable(self, entity_id: str, message: str) -> None:
@@ -233,16 +232,13 @@ class Filling:
         run: ModelRun,
         issued_ns: int,
         tags: Mapping[str, dict[str, str]],
-    ) -> dict[int, Value]:
+    ) -> dict[int, ForecastValue]:
         predicted_at_ns = self._clock.now_ns()
         return {
-            index: Value(
+            index: ForecastValue(
                 predicted_at_ns=predicted_at_ns,
                 issued_at_ns=issued_ns,
-                quantiles={
-                    str(horizon): row
-                    for horizon, row in zip(self._family.horizons_minutes, rows, strict=True)
-                },
+                quantiles=dict(zip(self._family.horizons_minutes, rows, strict=True)),
                 tags=tags.get(tasks[index].entity.entity_id, {}),
                 model_version=run.release.model_version,
                 feature_view_id=run.feature_view_id,

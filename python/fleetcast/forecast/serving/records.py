@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.forecast.serving.clock import content
+from fleetcast.engine import RecordStamp, assignment_id, forecast_key
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.tables import due, encode
 
@@ -38,14 +38,8 @@ class EntityKey(NamedTuple):
     @classmethod
     def of(cls, plane: Plane, account_id: str, family: str, entity_id: str) -> EntityKey:
         """Makes the key. Raises `StoreError`."""
-        digest = plane.name_hash(f"{family}/{entity_id}".encode())
-        return cls(
-            account_id=account_id,
-            family=family,
-            entity_id=entity_id,
-            digest=digest,
-            key=f"{account_id}/{family}/".encode() + digest,
-        )
+        digest, key = forecast_key(plane, account_id, family, entity_id)
+        return cls(account_id, family, entity_id, digest, key)
 
     @property
     def percentile(self) -> float:
@@ -68,7 +62,7 @@ class Assignment:
         """The decision of a rollout that has a primary."""
         canary = rollout.canary is not None and entity.percentile < rollout.canary_percent
         return cls(
-            assignment_id=str(uuid.uuid5(uuid.UUID(rollout.rollout_id), entity.digest.hex())),
+            assignment_id=assignment_id(rollout.rollout_id, entity.digest),
             role=Role.CANARY if canary else Role.PRIMARY,
         )
 
@@ -99,46 +93,10 @@ def take_lease(records: Records, entity: EntityKey, clock: Clock) -> Lease | Non
 def end_lease(records: Records, entity: EntityKey, lease: Lease, clock: Clock) -> bool:
     """Gives the right back; returns true if the lease still held, so that the answer counts."""
     record = records.get("leases", entity.key)
-    if record is None or Lease(**json.loads(content(record))).fence != lease.fence:
+    if record is None or Lease(**json.loads(RecordStamp.content(record))).fence != lease.fence:
         return False
     records.delete("leases", entity.key)
     return clock.age_ns(record) < LEASE_NS
-
-
-@dataclass(frozen=True, kw_only=True)
-class Value:
-    """The newest forecast of an entity at all horizons, with its model and lease."""
-
-    predicted_at_ns: int
-    issued_at_ns: int
-    quantiles: dict[str, list[float]]
-    """By horizon in minutes."""
-    tags: dict[str, str]
-    model_version: str
-    feature_view_id: str
-    release_id: str
-    role: str
-    assignment_id: str
-    lease_id: str
-
-    def is_of(self, entity: EntityKey, rollout: Rollout) -> bool:
-        """Returns true for a value of this rollout. The rollout then has a primary."""
-        if rollout.primary is None:
-            return False
-        return self.assignment_id == Assignment.of(entity, rollout).assignment_id
-
-    def seal(self, plane: Plane) -> bytes:
-        """Seals the value under the tenant's key. Raises `StoreError`."""
-        return plane.seal(encode(vars(self)))
-
-    @classmethod
-    def unseal(cls, plane: Plane, sealed: bytes) -> Value | None:
-        """Opens a sealed value; `None` if its data key was dropped.
-
-        Raises `StoreError`, `StoreDamaged` for another tenant's bytes.
-        """
-        plain = plane.unseal(sealed)
-        return None if plain is None else cls(**json.loads(plain))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fleetcast.engine import RecordStamp
 from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.series import STATE, decoded, encoded
 from fleetcast.forecast.series import starts as starts_of
 from fleetcast.forecast.series.state import LAYOUT
-from fleetcast.forecast.serving.clock import content
 from fleetcast.forecast.serving.inputs import history_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SeriesStates:
             records_of = {place: records.get("series", key) for place, key in wanted.items()}
         # A state whose data key was dropped counts as missing.
         held = {
-            place: record and self._plane.unseal(content(record))
+            place: record and self._plane.unseal(RecordStamp.content(record))
             for place, record in records_of.items()
         }
         for place, state in held.items():

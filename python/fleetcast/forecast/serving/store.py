@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import KeptForecasts
 from fleetcast.errors import RecordsUnavailable
-from fleetcast.forecast.serving.clock import Clock
+from fleetcast.forecast.serving.clock import Clock, SharedClock
 from fleetcast.forecast.serving.tables import (
     FENCE,
     QUOTAS,
@@ -25,6 +26,7 @@ from fleetcast.forecast.serving.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from fleetcast.engine import ForecastQuestion, Plane, RecentForecasts
     from fleetcast.engine import Records as Store
     from fleetcast.forecast.serving.models import Models
     from fleetcast.forecast.serving.tables import Quota
@@ -50,11 +52,29 @@ class PredictionStore:
         self.models = models
         self.clock = Clock() if clock is None else clock
         """The clock of all processes that use the store."""
+        own_clock = not isinstance(self.clock, SharedClock)
+        self.kept = KeptForecasts(records, self.clock.boot if own_clock else None)
+        """The forecasts, for the front."""
         self._store = records
         self._quotas = quotas
 
     def ensure(self) -> None:
         """Makes missing parts of the store. Raises `OSError`, `PredictionStoreUnavailable`."""
+
+    def recent(
+        self, plane: Plane, account_id: str, question: ForecastQuestion, fresh_ns: int, clock: Clock
+    ) -> RecentForecasts:
+        """Returns the forecasts that hold now.
+
+        Raises `PredictionStoreUnavailable`, `StoreError`.
+        """
+        now_ns, stamp = clock.now_ns(), clock.stamp()
+        try:
+            return self.kept.recent(
+                plane, account_id, question, fresh_ns=fresh_ns, now_ns=now_ns, stamp=stamp
+            )
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
 
     @contextmanager
     def read(self) -> Iterator[Records]:

@@ -2,7 +2,7 @@
 
 Faults are items of a 422 `detail` list: `{"type", "loc", "msg"}`. Example: `?horizon_minutes=x`
 gives an item with `"type":"int_parsing"` and `"loc":["query","horizon_minutes"]`. Bytes that are
-not UTF-8 are kept as lone surrogates, which occur in no valid text (`is_text`).
+not UTF-8 are kept as lone surrogates, which occur in no valid text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from urllib.parse import unquote_to_bytes
 from fleetcast.errors import refused
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # `int` refuses more than 4,300 digits
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _NOT_WHOLE = "Input should be a valid integer, unable to parse string as an integer"
 
 
@@ -27,11 +26,6 @@ class Query:
             if pair:
                 name, _, value = pair.partition("=")
                 self._values.setdefault(_decode(name), []).append(_decode(value))
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the given parameters, in their order."""
-        return list(self._values)
 
     def given(self, name: str) -> list[str]:
         """Every value of a parameter, unchecked."""
@@ -63,11 +57,6 @@ class Query:
     def fault(self, kind: str, name: str, message: str) -> None:
         """Notes a fault of a parameter, for `finish`."""
         self._faults.append({"type": kind, "loc": ["query", name], "msg": message})
-
-
-def is_text(value: str) -> bool:
-    """Returns true if the value was valid UTF-8."""
-    return not _SURROGATES.search(value)
 
 
 def _decode(text: str) -> str:

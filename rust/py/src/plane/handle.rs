@@ -35,7 +35,7 @@ impl Plane {
     ///
     /// # Errors
     /// Returns `Closed` if the handle is closed.
-    pub(super) fn opened(&self) -> PyResult<Arc<plane::Plane>> {
+    pub(crate) fn opened(&self) -> PyResult<Arc<plane::Plane>> {
         self.open.for_a_call().map_err(|error| store_error(&error))
     }
 

@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use fleetcast_core::model::clock::{self, CallTime};
+use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::Failure;
 use fleetcast_core::query::SeriesLimits;
 use fleetcast_promql as promql;
 use fleetcast_service::admission::{ADAPTER_ROUTES, Admission, KeyPlaces, PUBLIC_ROUTES, Route};
-use fleetcast_service::answers;
+use fleetcast_service::answers::{self, ForecastRules, OtherValues};
 use fleetcast_service::clients::{ClientAddresses, ClientLimits, Networks};
 use fleetcast_service::serving::{self, CommonFields, ErrorRow, ErrorRows, FaultPolicy};
 
@@ -25,6 +26,7 @@ use crate::adapted::NameMapping;
 use crate::arguments::{at, bounds};
 use crate::body::AnyBody;
 use crate::errors::failure;
+use crate::forecasts::{ForecastFamily, ForecastQuestion, KeptForecasts};
 use crate::gil::leave;
 use crate::limiter::LimiterFile;
 use crate::long_answer::body;
@@ -85,6 +87,7 @@ impl Service {
             fields: CommonFields::new(at(&settings.getattr("http")?, "cors_origins")?),
             bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
             series,
+            forecasts: forecast_rules(rules, &settings)?,
             errors: error_rows(rules)?,
             simulates: at(rules, "simulates")?,
             mapping: mapping.map(|mapping| mapping.get().shared()),
@@ -161,6 +164,18 @@ impl Service {
         body(py, plane.answered(py, |plane| answers::series(plane, query, &self.0.series))?)
     }
 
+    #[pyo3(signature = (query, *, other = None))]
+    fn forecast_question(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        other: Option<&str>,
+    ) -> PyResult<(ForecastQuestion, OtherValues)> {
+        let read = self.0.forecasts.read(query, other);
+        let (question, others) = read.map_err(|refusal| failure(py, Failure::Refused(refusal)))?;
+        Ok((ForecastQuestion(Arc::new(question)), others))
+    }
+
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -190,6 +205,24 @@ impl Service {
         let parts = (answer.status, answer.error, views(py, vec![answer.body])?);
         Ok((answer.content_type, parts))
     }
+}
+
+/// Reads the rules of forecasts. Without a store no family is served.
+fn forecast_rules(
+    rules: &Bound<'_, PyAny>,
+    settings: &Bound<'_, PyAny>,
+) -> PyResult<ForecastRules> {
+    let families: Vec<Py<ForecastFamily>> = at(rules, "families")?;
+    let kept: Option<Py<KeptForecasts>> = at(rules, "kept")?;
+    let forecast = settings.getattr("forecast")?;
+    let fresh_seconds: i64 = at(&forecast, "fresh_seconds")?;
+    Ok(ForecastRules {
+        families: families.iter().map(|family| Arc::clone(&family.get().0)).collect(),
+        enabled: kept.as_ref().map_or(Ok(Vec::new()), |_| at(&forecast, "families"))?,
+        link_ids_max: at(&settings.getattr("limits")?, "link_ids_max")?,
+        fresh_ns: fresh_seconds * SECOND_NS,
+        kept: kept.and_then(|kept| kept.get().of_this_machine()),
+    })
 }
 
 /// Status, error type, and pieces of the body.

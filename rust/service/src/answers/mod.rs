@@ -10,6 +10,7 @@ mod lines;
 mod series;
 
 mod bodies;
+mod predictions;
 mod write_outcome;
 
 #[cfg(test)]
@@ -18,5 +19,6 @@ mod tests;
 pub use bodies::{ReadFailure, latest, series, write_answer};
 pub use latest::LatestParameters;
 pub(crate) use lines::lines_parameters;
+pub use predictions::{ForecastRules, OtherValues};
 pub use series::series_parameters;
 pub use write_outcome::WriteOutcome;

@@ -14,10 +14,11 @@ use crate::{ContextValue, DetailFault, Refusal};
 
 const NOT_A_TIME: &str = "Input should be an ISO 8601 datetime";
 const PLUS_HINT: &str = "; in a URL a + is written %2B, or give the time in UTC with Z";
+const NOT_WHOLE: &str = "Input should be a valid integer, unable to parse string as an integer";
 const NOT_A_NUMBER: &str = "Input should be a valid number, unable to parse string as a number";
 
 /// A decoded name or value.
-type Bytes<'q> = Cow<'q, [u8]>;
+pub(super) type Bytes<'q> = Cow<'q, [u8]>;
 
 /// The parameters of one request. Each is read once, in the order in which faults are listed.
 pub(super) struct Parameters<'q> {
@@ -27,9 +28,9 @@ pub(super) struct Parameters<'q> {
 }
 
 impl<'q> Parameters<'q> {
-    /// Splits a query string. Empty pairs need no rule, because no parameter has an empty name.
+    /// Splits a query string. Empty pairs are left out.
     pub(super) fn of(query: &'q str) -> Self {
-        let left = query.split('&').map(|pair| {
+        let left = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (decoded(name), decoded(value))
         });
@@ -135,6 +136,22 @@ impl<'q> Parameters<'q> {
         values
     }
 
+    /// Returns the value of a whole number: decimal digits, with a sign allowed. Returns `i64::MAX`
+    /// for numbers beyond the range.
+    pub(super) fn whole(&mut self, name: &'static str, text: &[u8]) -> Option<i64> {
+        let digits = text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text);
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            self.fault("int_parsing", name, NOT_WHOLE);
+            return None;
+        }
+        Some(str::from_utf8(text).ok()?.parse().unwrap_or(i64::MAX))
+    }
+
+    /// Returns the first name that was not read.
+    pub(super) fn unread(&self) -> Option<&[u8]> {
+        self.left.first().map(|(name, _)| &**name)
+    }
+
     /// Ends the reading of parameters.
     ///
     /// # Errors
@@ -146,7 +163,8 @@ impl<'q> Parameters<'q> {
         Err(Refusal::of_faults(self.faults))
     }
 
-    fn take(&mut self, name: &str) -> Vec<Bytes<'q>> {
+    /// Takes all values of a parameter, unchecked.
+    pub(super) fn take(&mut self, name: &str) -> Vec<Bytes<'q>> {
         let asked = self.left.extract_if(.., |(given, _)| **given == *name.as_bytes());
         asked.map(|(_, value)| value).collect()
     }

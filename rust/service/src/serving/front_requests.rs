@@ -109,6 +109,7 @@ impl Way {
         let read = match route.path {
             "/topology" => Some(Read::Latest),
             "/topology/series" => Some(Read::Series),
+            "/predictions" => Some(Read::Forecasts),
             _ => None,
         };
         match request.head()?.method() {

@@ -1,4 +1,4 @@
-//! The data path from socket to socket: writes, newest samples and series.
+//! The data path from socket to socket: writes, newest samples, series and kept forecasts.
 //!
 //! Every other request, and every request that does not succeed, goes to the application together
 //! with the decision about it.

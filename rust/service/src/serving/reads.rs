@@ -1,4 +1,4 @@
-//! Reads: newest samples and series.
+//! Reads: newest samples, series, and forecasts that were computed earlier.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use fleetcast_core::plane::{Failure, Plane};
 use fleetcast_front::{self as front, Request, ServeOutcome};
 
 use super::asked::{AdmittedRequest, hand_on};
-use super::service::{AnswerHead, Service};
+use super::service::AnswerHead;
 use crate::answers::{ReadFailure, latest, series};
 use crate::long::{self, LongAnswer};
 
@@ -21,6 +21,7 @@ const NOTHING: &[u8] = b"\"entities\":[]}";
 pub(super) enum Read {
     Latest,
     Series,
+    Forecasts,
 }
 
 /// Answers a read, or hands it to the application if it does not succeed.
@@ -28,7 +29,7 @@ pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> 
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
     let entry = asked.begin(STATUS.0);
     let query = request.head().map_or("", |head| head.query());
-    let body = match body(&asked.service, &plane, read, query) {
+    let body = match body(&asked, &plane, read, query) {
         Ok(Some(body)) => body,
         Ok(None) => return hand_on(request, asked.decision),
         Err(failure) => {
@@ -69,16 +70,18 @@ pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> 
 
 /// Returns the body of an answer, or `None` if the application must answer instead.
 fn body(
-    service: &Service,
+    asked: &AdmittedRequest,
     plane: &Plane,
     read: Read,
     query: &str,
 ) -> Result<Option<AnswerBody>, ReadFailure> {
+    let service = &asked.service;
     let made = || match read {
-        Read::Latest => latest(plane, query),
-        Read::Series => series(plane, query, &service.series),
+        Read::Latest => latest(plane, query).map(Some),
+        Read::Series => series(plane, query, &service.series).map(Some),
+        Read::Forecasts => service.forecasts.answer(plane, &asked.identity.account, query),
     };
-    let body = catching(|| Ok(made()))??;
+    let Some(body) = catching(|| Ok(made()))?? else { return Ok(None) };
     let is_simulated = service.simulates
         && matches!(read, Read::Latest)
         && matches!(&body, AnswerBody::Whole(pieces) if pieces.iter().all(|p| p.ends_with(NOTHING)));

@@ -12,6 +12,7 @@ use fleetcast_front::{Answer, OutgoingBody, Request};
 use super::error_rows::ErrorRows;
 use super::fields::CommonFields;
 use crate::admission::Admission;
+use crate::answers::ForecastRules;
 
 /// Bounds of one batch, and of the batches that wait with it.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,8 @@ pub struct Service {
     pub bounds: BatchBounds,
     /// Bounds of a read of series.
     pub series: SeriesLimits,
+    /// Rules of forecasts.
+    pub forecasts: ForecastRules,
     /// Error codes whose refusals are answered here.
     pub errors: ErrorRows,
     /// If true, the application simulates entities for a tenant without a fleet.
