@@ -1,19 +1,21 @@
 //! One connection of HTTP/2, from its preface to its end.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::Builder;
 use h2::{Ping, PingPong, Reason};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::call::{AnswerStream, CallOrigin};
+use crate::connections::ConnectionSeat;
 use crate::dispatch::serve as serve_call;
 use crate::flood::MeteredStream;
 
@@ -93,6 +95,24 @@ where
         connection.graceful_shutdown();
         grace.set(sleep(grace_of_end));
         is_leaving = true;
+    }
+}
+
+/// Serves a connection on the loop of the caller until a key was good, then on the loop `messages`.
+/// Clients without a good key thus take no time from messages, whatever they send.
+pub(crate) async fn admit(
+    serving: impl Future<Output = ()> + Send + 'static,
+    seat: &ConnectionSeat,
+    messages: &Handle,
+) {
+    let mut serving = Box::pin(serving);
+    let is_over = poll_fn(|context| match serving.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(true),
+        Poll::Pending if seat.is_used() => Poll::Ready(false),
+        Poll::Pending => Poll::Pending,
+    });
+    if !is_over.await {
+        messages.spawn(serving);
     }
 }
 

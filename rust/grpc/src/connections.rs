@@ -116,7 +116,7 @@ impl ConnectionCounts {
     /// Ends the oldest unused connection of an address. Returns `None` if all of them are in use.
     fn make_room(&mut self, address: &Owner) -> Option<()> {
         let seats = &self.addresses.get(address)?.seats;
-        let unused = seats.iter().find(|seat| !seat.is_used.load(Ordering::Relaxed))?;
+        let unused = seats.iter().find(|seat| !seat.is_used())?;
         let unused = Arc::clone(unused);
         unused.end();
         self.remove(address, &unused);
@@ -186,6 +186,11 @@ impl ConnectionSeat {
     /// Waits for a flood; once.
     pub(crate) async fn flooding(&self) {
         self.flood.notified().await;
+    }
+
+    /// Returns true once a call with a valid key came over the connection.
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
     }
 
     /// Waits for the first valid key; once.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustls::server::Acceptor;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::{self, Handle, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::LazyConfigAcceptor;
@@ -42,7 +42,8 @@ pub struct FrontOptions {
 
 /// A front that serves until it is stopped.
 pub struct RunningFront {
-    runtime: Runtime,
+    admission: Runtime,
+    messages: Runtime,
     server: Arc<Server>,
     stopping: watch::Sender<bool>,
     /// Yields `None` when all connections have ended.
@@ -55,6 +56,8 @@ struct Tasks {
     server: Arc<Server>,
     certificate: Arc<Certificate>,
     connections: Arc<Connections>,
+    /// The loop of connections with a good key.
+    messages: Handle,
     stopping: watch::Receiver<bool>,
     _alive: mpsc::Sender<()>,
 }
@@ -67,11 +70,7 @@ impl RunningFront {
     /// cannot be used.
     pub fn start(options: FrontOptions, parts: ServerParts) -> io::Result<Self> {
         let certificate = Arc::new(Certificate::open(options.certificate)?);
-        let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(1) // more would pass pieces of a message between their caches
-            .thread_name("grpc-loop")
-            .enable_all()
-            .build()?;
+        let (admission, messages) = (event_loop("grpc-admission")?, event_loop("grpc-messages")?);
         let server = Server::new(parts, options.backend);
         let (stopping, is_stopping) = watch::channel(false);
         let (alive, ended) = mpsc::channel(1);
@@ -79,31 +78,34 @@ impl RunningFront {
             server: Arc::clone(&server),
             certificate,
             connections: Connections::new(options.descriptors_max),
+            messages: messages.handle().clone(),
             stopping: is_stopping,
             _alive: alive,
         };
         let listener = std::net::TcpListener::from(options.listener);
         listener.set_nonblocking(true)?;
         let listener = {
-            let _entered = runtime.enter();
+            let _entered = admission.enter();
             TcpListener::from_std(listener)?
         };
-        runtime.spawn(tasks.accept(listener));
-        Ok(Self { runtime, server, stopping, ended: Mutex::new(ended) })
+        admission.spawn(tasks.accept(listener));
+        Ok(Self { admission, messages, server, stopping, ended: Mutex::new(ended) })
     }
 
     /// Waits for the next events. Returns no events if none arrive within `patience`. Calls that
     /// have ended are answered when this function is called again.
     pub fn next_events(&self, patience: Duration) -> Vec<Event> {
-        self.runtime.block_on(self.server.next_events(patience))
+        self.messages.block_on(self.server.next_events(patience))
     }
 
-    /// Returns true if the loop runs a task within `patience`.
+    /// Returns true if each loop runs a task within `patience`.
     #[must_use]
     pub fn is_alive(&self, patience: Duration) -> bool {
-        let (sender, receiver) = blocking::channel();
-        self.runtime.spawn(async move { sender.send(()) });
-        receiver.recv_timeout(patience).is_ok()
+        [&self.admission, &self.messages].into_iter().all(|runtime| {
+            let (sender, receiver) = blocking::channel();
+            runtime.spawn(async move { sender.send(()) });
+            receiver.recv_timeout(patience).is_ok()
+        })
     }
 
     /// Stops accepting connections and calls, and waits up to `patience` for calls that have begun.
@@ -111,7 +113,7 @@ impl RunningFront {
     pub fn stop(&self, patience: Duration) {
         self.stopping.send_replace(true);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.runtime.block_on(async { timeout(patience, ended.recv()).await }));
+        drop(self.messages.block_on(async { timeout(patience, ended.recv()).await }));
         self.server.key_workers.close();
         self.server.write_workers.close();
     }
@@ -133,6 +135,7 @@ impl Tasks {
 
     async fn serve(self, socket: TcpStream, peer: SocketAddr) {
         let Some(connected) = self.connections.enter(peer.ip()) else { return };
+        let Ok(socket) = self.registered(socket) else { return };
         drop(socket.set_nodelay(true));
         let secured = tokio::select! {
             secured = timeout(PREFACE_PATIENCE, self.secured(socket, &connected)) => secured,
@@ -143,8 +146,19 @@ impl Tasks {
             return;
         }
         let of = CallOrigin::new(&self.server, peer, &connected);
-        connection::serve(stream, of, self.stopping).await;
-        connected.pause_after_flood().await;
+        let seat = Arc::clone(&connected.seat);
+        let serving = async move {
+            connection::serve(stream, of, self.stopping).await;
+            connected.pause_after_flood().await;
+        };
+        connection::admit(serving, &seat, &self.messages).await;
+    }
+
+    /// Lets the loop of messages tell when the socket is readable.
+    fn registered(&self, socket: TcpStream) -> io::Result<TcpStream> {
+        let socket = socket.into_std()?;
+        let _entered = self.messages.enter();
+        TcpStream::from_std(socket)
     }
 
     /// Shakes hands. The costly part waits for the turn of its address, and then for the turn among
@@ -170,4 +184,9 @@ impl Tasks {
             Poll::Pending => secured.await,
         }
     }
+}
+
+/// Makes a loop of one thread. More threads would pass pieces of a message between their caches.
+fn event_loop(name: &str) -> io::Result<Runtime> {
+    runtime::Builder::new_multi_thread().worker_threads(1).thread_name(name).enable_all().build()
 }

@@ -4,6 +4,7 @@
 mod ages;
 mod behind;
 mod hostile;
+mod loops;
 mod messages;
 mod streams;
 mod writes;
@@ -35,7 +36,7 @@ use h2::client::SendRequest;
 use http::{HeaderMap, Request};
 use tokio::io::{DuplexStream, duplex};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::call::CallOrigin;
 use crate::connection;
@@ -234,12 +235,13 @@ impl House {
         let (ours, theirs) = duplex(1 << 20);
         let connected = self.connections.enter("192.0.2.1".parse().unwrap()).unwrap();
         let of = CallOrigin::new(&self.server, "192.0.2.1:5".parse().unwrap(), &connected);
+        let (seat, messages) = (Arc::clone(&connected.seat), self.runtime.handle().clone());
         let stopping = self.stopping.subscribe();
-        let task = async move {
+        let serving = async move {
             connection::serve(ours, of, stopping).await;
             drop(connected);
         };
-        (theirs, task)
+        (theirs, async move { connection::admit(serving, &seat, &messages).await })
     }
 
     /// Returns the other end of a connection that is served.
@@ -251,9 +253,7 @@ impl House {
 
     /// Returns a client with its own connection.
     async fn client(&self) -> Client {
-        let (sender, driver) = h2::client::handshake(self.connect()).await.unwrap();
-        tokio::spawn(driver);
-        Client(sender)
+        Client::over(self.connect()).await
     }
 
     /// Routes, statuses and codes of the calls that have ended, except writes that were stored.
@@ -299,6 +299,12 @@ struct Client(SendRequest<Bytes>);
 type Answer = (GrpcStatus, String, Vec<u8>);
 
 impl Client {
+    async fn over(connection: DuplexStream) -> Self {
+        let (sender, driver) = h2::client::handshake(connection).await.unwrap();
+        tokio::spawn(driver);
+        Self(sender)
+    }
+
     /// Begins a call. Returns its answer, and the stream of its body.
     async fn begin(
         &self,
