@@ -135,7 +135,6 @@ impl Tasks {
 
     async fn serve(self, socket: TcpStream, peer: SocketAddr) {
         let Some(connected) = self.connections.enter(peer.ip()) else { return };
-        let Ok(socket) = self.registered(socket) else { return };
         drop(socket.set_nodelay(true));
         let secured = tokio::select! {
             secured = timeout(PREFACE_PATIENCE, self.secured(socket, &connected)) => secured,
@@ -154,7 +153,7 @@ impl Tasks {
         connection::admit(serving, &seat, &self.messages).await;
     }
 
-    /// Lets the loop of messages tell when the socket is readable.
+    /// Lets the loop of messages tell when the socket is readable. Its TLS stream keeps the socket.
     fn registered(&self, socket: TcpStream) -> io::Result<TcpStream> {
         let socket = socket.into_std()?;
         let _entered = self.messages.enter();
@@ -168,6 +167,8 @@ impl Tasks {
         socket: TcpStream,
         connected: &ConnectionGuard,
     ) -> io::Result<TlsStream<TcpStream>> {
+        socket.readable().await?;
+        let socket = self.registered(socket)?;
         let start = LazyConfigAcceptor::new(Acceptor::default(), socket).await?;
         let (config, notice) = self.certificate.current();
         if let Some(notice) = notice {
