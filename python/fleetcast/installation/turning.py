@@ -28,6 +28,7 @@ from fleetcast.security.master_key import (
     load_master_key,
     read_master_key,
     replace_private,
+    sync_readable,
 )
 
 if TYPE_CHECKING:
@@ -86,7 +87,13 @@ def turn(directory: DataDirectory, environ: Mapping[str, str], file: Path | None
     busy = "a backup, a restore, tls renew or another change of the master key is under way"
     with held(root, busy):
         place = handover_of(directory, settings)
-        handover = place.read() or _begin(place, root, security, file)
+        handover = place.read()
+        if handover is None:
+            handover = _begin(place, root, security, file)
+        else:
+            # A run that was killed may have left names that are not durable.
+            own = (root / security.master_key_file).resolve()
+            sync_readable(root, own.parent, directory.tls, *directory.planes.glob("*/"))
         if file is not None and handover.file != str(file):
             message = f"a change to key {handover.new_id} is not complete: end it without --to"
             raise OperatorError(message)

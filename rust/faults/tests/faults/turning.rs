@@ -33,7 +33,8 @@ fn turns_of_the_master_key() {
         let (looked_at, wrong) = (turning.verdicts.len(), turning.wrong.len());
         eprintln!("turns of the master key: {looked_at} images, {wrong} wrong");
         assert!(looked_at > 0 && wrong == 0, "{:#?}", turning.wrong);
-        if is_full() {
+        // Without the last step of a turn, the next run makes all names durable once more.
+        if is_full() && new_key.is_none() {
             turning.omit(&turn);
         }
     }
