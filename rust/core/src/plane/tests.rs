@@ -164,6 +164,20 @@ fn a_buffered_batch_is_seen_and_durable_after_the_flush() {
     assert_eq!(plane.stats().unwrap().counts.rows, 3);
 }
 
+/// The counts of rejected records wait for the flush as rows do.
+#[test]
+fn a_buffered_batch_of_rejected_records_is_counted_after_the_flush() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = open(&written(directory.path())).unwrap();
+    let record = br#"[{"measurement": "link", "time": "1999-01-01T00:00:00Z",
+        "tags": {"entity_id": "late"}, "fields": {"snr_db": 1.5}}]"#;
+    write(&plane, record, NOW_NS, BUFFERED);
+    assert!(plane.buffered_bytes() > 0);
+    plane.flush().unwrap();
+    assert_eq!(plane.buffered_bytes(), 0);
+    assert_eq!(plane.stats().unwrap().counts.rejected, 1);
+}
+
 #[test]
 fn a_durable_batch_brings_what_was_acknowledged_before_it() {
     let directory = tempfile::tempdir().unwrap();

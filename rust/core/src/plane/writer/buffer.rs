@@ -16,6 +16,14 @@ pub(super) struct WaitingBatch {
     pub(super) counts: StoreCounts,
 }
 
+impl WaitingBatch {
+    /// Bytes that the batch takes of the bound. A batch without an accepted record takes one byte:
+    /// its counts wait for the flush, too.
+    fn bytes(&self) -> usize {
+        self.block.len().max(1)
+    }
+}
+
 /// A bounded queue in write order.
 #[derive(Default)]
 pub(super) struct WriteQueue {
@@ -27,7 +35,7 @@ pub(super) struct WriteQueue {
 #[derive(Default)]
 struct WriteQueueState {
     waiting: Vec<WaitingBatch>,
-    /// Bytes of the blocks that wait or are being stored.
+    /// Bytes of the batches that wait or are being stored.
     bytes: usize,
     is_closed: bool,
 }
@@ -50,7 +58,7 @@ impl WriteQueue {
     /// other batch waits.
     pub(super) fn push(&self, batch: WaitingBatch, bytes_max: usize) -> bool {
         let mut state = self.state();
-        let bytes = state.bytes + batch.block.len();
+        let bytes = state.bytes + batch.bytes();
         if state.is_closed
             || state.bytes > 0 && bytes > bytes_max
             || state.waiting.len() >= BLOCKS_MAX
@@ -74,7 +82,7 @@ impl WriteQueue {
         if batches.is_empty() {
             return Ok(());
         }
-        let bytes: usize = batches.iter().map(|batch| batch.block.len()).sum();
+        let bytes: usize = batches.iter().map(WaitingBatch::bytes).sum();
         let rows = batches.iter().map(|batch| batch.counts.rows).sum();
         let result = store(&batches);
         let mut state = self.state();
