@@ -70,9 +70,8 @@ class ConsoleSessions(AuditedRecords):
         if given is None:
             return None
         session = self._good(given)
-        if session is None and self._store.ask(
-            Records.renew
-        ):  # another node may have opened it just now
+        # Another node may have opened the session just now.
+        if session is None and self._store.ask(Records.renew):
             session = self._good(given)
         if session and self._clock() - session.record.used_at >= NOTED_EVERY_SECONDS:
             self._use(session.record.session_id)
