@@ -182,7 +182,8 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
 }
 
 /// Nanoseconds of a minute.
-const MINUTE_NS: i64 = 60 * SECOND_NS;
+/// Nanoseconds of a minute.
+pub const MINUTE_NS: i64 = 60 * SECOND_NS;
 
 /// Writes times. It is fastest if many times lie in the same minute.
 pub struct TimeWriter {

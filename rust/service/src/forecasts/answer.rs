@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::json::{write_i64, write_string};
-use fleetcast_core::model::time::write_rfc3339;
+use fleetcast_core::model::time::{MINUTE_NS, write_rfc3339};
 
 use super::question::{ForecastFamily, ForecastQuestion};
 use super::value::ForecastValue;
 
-const MINUTE_NS: i64 = 60_000_000_000;
 /// Usual bytes of an item.
 const ITEM_BYTES: usize = 512;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::error::Error;
+use fleetcast_core::model::time::MINUTE_NS;
 use fleetcast_core::plane::Plane;
 use fleetcast_core::storage::records::RecordStore;
 use serde::Deserialize;
@@ -12,8 +13,6 @@ use super::entity::{EntityDigest, assignment_id, forecast_key};
 use super::question::ForecastQuestion;
 use super::stamp::RecordStamp;
 use super::value::ForecastValue;
-
-const MINUTE_NS: i64 = 60_000_000_000;
 
 /// The forecasts of one installation.
 pub struct KeptForecasts {
