@@ -29,10 +29,10 @@ pub(crate) fn can_trace() -> bool {
     Command::new(STRACE).arg("true").output().is_ok_and(|output| output.status.success())
 }
 
-/// Runs a program on the files below `root`. Returns the disk as it was before, and the changes.
-pub(crate) fn trace(root: &Path, program: &Command) -> (Disk, Vec<Change>) {
-    let mut trace = Trace::of(root);
-    let before = trace.disk.clone();
+/// Runs a program on the files below `root`, which are the present files of `disk`. Returns the
+/// changes.
+pub(crate) fn trace(root: &Path, disk: &Disk, program: &Command) -> Vec<Change> {
+    let mut trace = Trace::of(root, disk);
     let output = crate::scratch();
     let calls = output.path().join("calls");
     let mut strace = Command::new(STRACE);
@@ -44,7 +44,7 @@ pub(crate) fn trace(root: &Path, program: &Command) -> (Disk, Vec<Change>) {
     std::fs::read_to_string(calls).unwrap().lines().for_each(|line| trace.line(line));
     let now = trace.disk.cut_with(&Fate::Everything, &mut Dice::new(0));
     assert!(now == read(root), "a call that changed a file is unknown");
-    (before, trace.changes)
+    trace.changes
 }
 
 struct Trace {
@@ -68,19 +68,16 @@ struct OpenFile {
 }
 
 impl Trace {
-    fn of(root: &Path) -> Self {
-        let (disk, nodes) = (Disk::new(), BTreeMap::from([(root.to_owned(), 0)]));
-        let (lengths, open, begun) = Default::default();
-        let mut trace = Self { disk, nodes, last: 0, lengths, open, begun, changes: Vec::new() };
-        for (path, bytes) in read(root) {
-            let path = root.join(path);
-            let (directory, name) = trace.entry(&path).unwrap();
-            let node = trace.adopt(&path);
-            let bytes = bytes.map(|bytes| bytes.to_vec());
-            trace.lengths.insert(node, bytes.as_ref().map_or(0, |bytes| bytes.len() as u64));
-            trace.disk.put(directory, &name, node, bytes);
-        }
-        trace
+    fn of(root: &Path, disk: &Disk) -> Self {
+        let present = disk.present().into_iter();
+        // The root's own path is empty, and joined it would end with a slash.
+        let nodes = present.map(|(path, node)| (root.join(path).components().collect(), node));
+        let nodes: BTreeMap<PathBuf, Node> = nodes.collect();
+        let length = |path: &PathBuf| Some(path.metadata().ok()?.len());
+        let lengths = nodes.iter().map(|(path, node)| (*node, length(path).unwrap())).collect();
+        let (disk, last) = (disk.clone(), disk.last());
+        let (open, begun) = Default::default();
+        Self { disk, nodes, last, lengths, open, begun, changes: Vec::new() }
     }
 
     /// Returns the recorded directory of a path, and the name in the directory.

@@ -7,10 +7,12 @@ use std::hash::{Hash, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use super::disk::{Fate, read};
 use super::traced::{can_trace, trace};
 use super::*;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const HANDOVER: &str = "data/master-key.handover";
 /// Images of each moment that may have torn writes.
 const TORN_EACH: usize = 4;
 /// One image in so many is looked at, if not all are.
@@ -28,8 +30,9 @@ fn turns_of_the_master_key() {
     }
     for new_key in [None, Some("next.key")] {
         let mut turning = Turning::start(new_key);
-        let turn = turning.turn();
+        let turn = turning.turn(Disk::of(&read(turning.root.path())));
         turning.cut(&turn, if is_full() { 1 } else { LOOKED_AT }, is_full());
+        turning.kill(&turn);
         let (looked_at, wrong) = (turning.verdicts.len(), turning.wrong.len());
         eprintln!("turns of the master key: {looked_at} images, {wrong} wrong");
         assert!(looked_at > 0 && wrong == 0, "{:#?}", turning.wrong);
@@ -63,14 +66,15 @@ impl Turning {
         Self { root, new_key, operator, dice: Dice::new(51), verdicts, wrong }
     }
 
-    /// Runs a turn on the present files.
-    fn turn(&self) -> Turn {
+    /// Runs a turn on the present files of a disk.
+    fn turn(&self, before: Disk) -> Turn {
         let mut rotate = Command::new(python());
         rotate.args(["-m", "fleetcast", "master-key", "rotate"]);
         let data = self.root.path().join("data");
         rotate.args(self.new_key.map(|name| format!("--to={}", data.join(name).display())));
         rotate.env("FLEETCAST_DATA", data);
-        trace(self.root.path(), &rotate)
+        let changes = trace(self.root.path(), &before, &rotate);
+        (before, changes)
     }
 
     /// Cuts the power at each moment of a turn, and looks at one image in `stride`.
@@ -86,11 +90,30 @@ impl Turning {
                 }
                 if again && number.is_multiple_of(CUT_AGAIN) {
                     self.put(&image);
-                    let turn = self.turn();
+                    let turn = self.turn(Disk::of(&image));
                     self.cut(&turn, LOOKED_AT, false);
                 }
             }
             changes.get(moment).iter().for_each(|change| disk.apply(change));
+        }
+    }
+
+    /// Kills a turn before each sync of names, and cuts the power while the next run ends the turn.
+    /// What the killed run did not sync is still not durable then. Without a handover the next run
+    /// would begin another turn.
+    fn kill(&mut self, (before, changes): &Turn) {
+        let mut disk = before.clone();
+        for change in changes {
+            if let Change::Sync { node, .. } = change
+                && disk.is_directory(*node)
+                && disk.is_unsynced(*node)
+                && disk.present().contains_key(Path::new(HANDOVER))
+            {
+                self.put(&disk.cut_with(&Fate::Everything, &mut Dice::new(0)));
+                let turn = self.turn(disk.clone());
+                self.cut(&turn, LOOKED_AT, false);
+            }
+            disk.apply(change);
         }
     }
 

@@ -39,7 +39,8 @@ impl Directory {
         self.pending.push((time, Entry::Gone(name.to_owned())));
     }
 
-    fn now(&self) -> BTreeMap<String, Node> {
+    /// Returns the names that programs see.
+    pub(super) fn now(&self) -> BTreeMap<String, Node> {
         let mut names = self.durable.clone();
         self.pending.iter().for_each(|(_, entry)| entry.apply(&mut names));
         names

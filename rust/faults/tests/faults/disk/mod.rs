@@ -13,7 +13,7 @@ mod directory;
 mod file;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use self::change::{Change, Node};
 use self::directory::Directory;
@@ -56,6 +56,19 @@ impl Disk {
     pub(crate) fn new() -> Self {
         let root = Contents::Directory(Directory::default());
         Self { nodes: BTreeMap::from([(0, root)]), time: 0 }
+    }
+
+    /// Makes a disk on which all files are durable.
+    pub(crate) fn of(files: &Image) -> Self {
+        let (mut disk, mut nodes) = (Self::new(), BTreeMap::from([(PathBuf::new(), 0)]));
+        for (path, bytes) in files {
+            let node = nodes.len();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let bytes = bytes.as_ref().map(|bytes| bytes.to_vec());
+            disk.put(nodes[path.parent().unwrap()], name, node, bytes);
+            nodes.insert(path.clone(), node);
+        }
+        disk
     }
 
     /// Adds a durable file or directory (`None`).
@@ -104,6 +117,26 @@ impl Disk {
         }
     }
 
+    /// Returns the largest number of a file or directory so far.
+    pub(crate) fn last(&self) -> Node {
+        *self.nodes.keys().next_back().unwrap()
+    }
+
+    /// Returns the files and directories that programs see now, by their paths.
+    pub(crate) fn present(&self) -> BTreeMap<PathBuf, Node> {
+        let mut nodes = BTreeMap::from([(PathBuf::new(), 0)]);
+        let mut directories = vec![(PathBuf::new(), 0)];
+        while let Some((path, node)) = directories.pop() {
+            if let Contents::Directory(directory) = &self.nodes[&node] {
+                let inside = directory.now().into_iter();
+                let inside = inside.map(|(name, node)| (path.join(name), node)).collect::<Vec<_>>();
+                nodes.extend(inside.iter().cloned());
+                directories.extend(inside);
+            }
+        }
+        nodes
+    }
+
     /// Returns one of the states that a power cut now may leave.
     pub(crate) fn cut(&self, dice: &mut Dice) -> Image {
         let since = self.pending_since();
@@ -124,6 +157,10 @@ impl Disk {
         let mut image = Image::new();
         self.walk(0, Path::new(""), fate, dice, &mut image);
         image
+    }
+
+    pub(crate) fn is_directory(&self, node: Node) -> bool {
+        matches!(self.nodes.get(&node), Some(Contents::Directory(_)))
     }
 
     /// Returns true if a sync of this file or directory would make a change durable.
