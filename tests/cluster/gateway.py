@@ -8,10 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import StoreUnreachable
+from tests.service.service import ALL_SCOPES
 
-from .load import START
+from .load import START, Load
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.installation.opening import Installation
     from tests.service.service import Answer, Service
 
 UNAVAILABLE = {
@@ -45,3 +49,17 @@ class Gateway:
     def rows(self) -> Answer:
         chosen = {"entity_id": "e0", "measurement": "link", "interval": "1h"}
         return self.service.get("/topology/series", key=self.key, **ALL, **chosen)
+
+
+def new_tenant(
+    installation: Installation, name: str, services: Sequence[Service]
+) -> tuple[Load, list[Gateway]]:
+    """Makes a tenant. Returns its writers and a client of each node.
+
+    The reader of the load reads in this process, by its clock.
+    """
+    account = installation.tenants.create(name)
+    issued = installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
+    gateways = [Gateway(service, str(issued.text)) for service in services]
+    reader = installation.engine.plane(account.account_id, name)
+    return Load(gateways, reader, ()), gateways

@@ -17,11 +17,10 @@ import pytest
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.clocks.wall import WallClock
-from tests.service.service import ALL_SCOPES, start
+from tests.service.service import start
 from tests.waiting import until
 
-from .gateway import Gateway
-from .load import Load
+from .gateway import new_tenant
 from .nodes import make_nodes
 
 NODES = 3
@@ -50,12 +49,7 @@ class Place:
 
     def tenant(self):
         """A new one, its writers, and a client of each node. The reader's clock is right."""
-        name = f"tenant-{next(self._tenants)}"
-        account = self._installation.tenants.create(name)
-        issued = self._installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
-        gateways = [Gateway(service, str(issued.text)) for service in self._services]
-        reader = self._installation.engine.plane(account.account_id, name)
-        return Load(gateways, reader, ()), gateways
+        return new_tenant(self._installation, f"tenant-{next(self._tenants)}", self._services)
 
 
 def steps(clock, gateway, seconds):

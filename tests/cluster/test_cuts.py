@@ -19,11 +19,10 @@ import pytest
 
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
-from tests.service.service import ALL_SCOPES, command, start
+from tests.service.service import command, start
 from tests.waiting import until
 
-from .gateway import UNAVAILABLE, Gateway
-from .load import Load
+from .gateway import UNAVAILABLE, new_tenant
 from .network import HERE, NET, NO_NETWORK, Network
 from .nodes import engine, make_nodes, servers
 
@@ -67,14 +66,9 @@ class Place:
             self._services.append(start(home, "", *addresses, within=within))
             left.callback(self._services[-1].stop)
 
-    def tenant(self) -> tuple[Load, list[Gateway]]:
+    def tenant(self):
         """A new one, its writers, and a client of each node."""
-        name = f"tenant-{next(self._tenants)}"
-        account = self._installation.tenants.create(name)
-        issued = self._installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
-        gateways = [Gateway(service, str(issued.text)) for service in self._services]
-        reader = self._installation.engine.plane(account.account_id, name)
-        return Load(gateways, reader, ()), gateways
+        return new_tenant(self._installation, f"tenant-{next(self._tenants)}", self._services)
 
 
 @pytest.fixture(scope="module")
