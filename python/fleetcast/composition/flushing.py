@@ -14,7 +14,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from fleetcast.composition.background import background
+from fleetcast.composition.background import attempt, background
 from fleetcast.errors import StoreError
 from fleetcast.metrics import sample
 
@@ -52,7 +52,7 @@ class Flusher:
 
     def _run(self, stopped: threading.Event) -> None:
         while not stopped.wait(self._seconds()):
-            self.begin()
+            attempt("waiting batches were not flushed", self.begin)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def begin(self) -> None:

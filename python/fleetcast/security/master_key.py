@@ -123,7 +123,7 @@ def replace_private(
 
     If root calls this, the file belongs to the owner of `owner`. Raises `OSError`.
     """
-    staged = path.with_name(f"{path.name}.new")
+    staged = path.with_name(f".{path.name}.new")
     staged.unlink(missing_ok=True)  # of a process that was killed here
     write_private(staged, content)
     if owner is not None and os.geteuid() == 0:
