@@ -271,13 +271,13 @@ def test_a_commit_without_a_copy_is_not_acknowledged_after_two_reloads(writers, 
     with ThreadPoolExecutor() as pool:
         writing = pool.submit(writers.write, writers.handles[0])
         pid = int(until(lambda: engine("sql", WAITING)))
-        undo.callback(os.kill, pid, signal.SIGCONT)
         # The session sleeps while the standbys are taken away, and given back.
-        os.kill(pid, signal.SIGSTOP)
-        reload("SET synchronous_standby_names = ''")
-        engine("sql", "SELECT pg_logical_emit_message(true, '', '')")  # which waits until then
-        reload("RESET synchronous_standby_names")
-        os.kill(pid, signal.SIGCONT)
+        with ExitStack() as asleep:
+            asleep.callback(os.kill, pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGSTOP)
+            reload("SET synchronous_standby_names = ''")
+            engine("sql", "SELECT pg_logical_emit_message(true, '', '')")  # which waits until then
+            reload("RESET synchronous_standby_names")
         assert not writing.result()
 
 
