@@ -56,17 +56,12 @@ impl Arena {
     }
 
     /// Returns the bytes of memory that pushing a byte string of this length would add.
-    pub(super) fn bytes_for(&self, length: usize) -> usize {
+    fn bytes_for(&self, length: usize) -> usize {
         let room = self.pieces.last().map(|piece| piece.capacity() - piece.len());
         if room.is_some_and(|room| room >= length) {
             return 0;
         }
         (self.bytes / 2).clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX).max(length)
-    }
-
-    /// Returns the bytes of memory that the arena takes.
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 
@@ -87,6 +82,6 @@ mod tests {
         let places: Vec<ArenaRange> = texts.iter().map(|text| arena.push(text)).collect();
         assert!(texts.iter().zip(&places).all(|(text, place)| arena.get(*place) == text));
         let used: usize = texts.iter().map(Vec::len).sum();
-        assert!(arena.bytes() <= used * 3 / 2 + PIECE_BYTES_MAX, "{} of {used}", arena.bytes());
+        assert!(arena.bytes <= used * 3 / 2 + PIECE_BYTES_MAX, "{} of {used}", arena.bytes);
     }
 }

@@ -19,6 +19,7 @@ mod id_table;
 mod measurement_names;
 
 pub mod new_series;
+pub mod raw_key;
 pub mod raw_keys;
 
 pub mod batch;

@@ -3,21 +3,20 @@
 use std::fmt;
 
 use super::names::{EncodedName, EncodedText, NameParts, NameRef};
+use super::raw_key::RawKey;
 
-/// Series, each with its raw key: the bytes that named it in the body.
+/// Series, each with the raw key that named it in the body.
 #[derive(Clone, Default)]
 pub struct NewSeries {
     /// Names, one after another, as on a page.
     names: Vec<u8>,
-    raw_keys: Vec<u8>,
-    entries: Vec<SeriesEnds>,
+    entries: Vec<SeriesEntry>,
 }
 
 #[derive(Clone, Copy)]
-struct SeriesEnds {
+struct SeriesEntry {
     name_end: u32,
-    raw_key_end: u32,
-    raw_key_hash: u64,
+    raw_key: RawKey,
     parts: NameParts,
 }
 
@@ -28,8 +27,8 @@ pub struct NewEntry<'s> {
     pub name: NameRef<'s>,
     /// Parts of the name.
     pub parts: NameParts,
-    /// The bytes that named the series in the body, for the cache of raw keys.
-    pub raw_key: &'s [u8],
+    /// Raw key of the series in the body, for the cache of raw keys.
+    pub raw_key: RawKey,
 }
 
 impl NewSeries {
@@ -45,36 +44,28 @@ impl NewSeries {
         self.entries.is_empty()
     }
 
-    /// Adds a series. `put_raw_key` appends its raw key, which has the hash `raw_key_hash`.
+    /// Adds a series.
     ///
     /// # Panics
-    /// Panics if there are 4 GiB of names or of raw keys.
-    pub(crate) fn push(
-        &mut self,
-        name: NameRef<'_>,
-        raw_key_hash: u64,
-        put_raw_key: impl FnOnce(&mut Vec<u8>),
-    ) {
+    /// Panics if there are 4 GiB of names.
+    pub(crate) fn push(&mut self, name: NameRef<'_>, raw_key: RawKey) {
         self.names.extend_from_slice(name.as_bytes());
-        self.end(name.parts(), raw_key_hash, put_raw_key);
+        self.end(name.parts(), raw_key);
     }
 
     /// Adds a series as [`Self::push`] does, with a name that is not assembled yet.
     pub(crate) fn push_encoded<'t>(
         &mut self,
         name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
-        raw_key_hash: u64,
-        put_raw_key: impl FnOnce(&mut Vec<u8>),
+        raw_key: RawKey,
     ) {
         let parts = name.put(&mut self.names);
-        self.end(parts, raw_key_hash, put_raw_key);
+        self.end(parts, raw_key);
     }
 
-    fn end(&mut self, parts: NameParts, raw_key_hash: u64, put_raw_key: impl FnOnce(&mut Vec<u8>)) {
-        put_raw_key(&mut self.raw_keys);
-        let end = |bytes: &[u8]| u32::try_from(bytes.len()).expect("a body is far below 4 GiB");
-        let (name_end, raw_key_end) = (end(&self.names), end(&self.raw_keys));
-        self.entries.push(SeriesEnds { name_end, raw_key_end, raw_key_hash, parts });
+    fn end(&mut self, parts: NameParts, raw_key: RawKey) {
+        let name_end = u32::try_from(self.names.len()).expect("a body is far below 4 GiB");
+        self.entries.push(SeriesEntry { name_end, raw_key, parts });
     }
 
     /// Returns the series at an index.
@@ -82,37 +73,24 @@ impl NewSeries {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<NewEntry<'_>> {
         let entry = self.entries.get(index)?;
-        let before = index.checked_sub(1).map(|before| self.entries[before]);
-        let (name_start, raw_key_start) =
-            before.map_or((0, 0), |before| (before.name_end, before.raw_key_end));
+        let name_start = index.checked_sub(1).map_or(0, |before| self.entries[before].name_end);
         let name = &self.names[name_start as usize..entry.name_end as usize];
-        let raw_key = &self.raw_keys[raw_key_start as usize..entry.raw_key_end as usize];
         // SAFETY: `end` recorded the end of these bytes when they were the bytes of one whole name
         // after the others.
         #[expect(unsafe_code, reason = "a name is checked once")]
         let name = unsafe { NameRef::of(name) };
-        Some(NewEntry { name, parts: entry.parts, raw_key })
+        Some(NewEntry { name, parts: entry.parts, raw_key: entry.raw_key })
     }
 
-    /// Returns the hash of the raw key of the series at an index.
-    ///
-    /// # Panics
-    /// Panics if there is no series at this index.
+    /// Returns the raw key of the series at an index.
     #[inline]
-    #[must_use]
-    pub fn raw_key_hash(&self, index: usize) -> u64 {
-        self.entries[index].raw_key_hash
+    pub(crate) fn raw_key(&self, index: usize) -> Option<&RawKey> {
+        self.entries.get(index).map(|entry| &entry.raw_key)
     }
 
     /// Returns all series, in order.
     pub fn iter(&self) -> impl Iterator<Item = NewEntry<'_>> {
         (0..self.len()).filter_map(|index| self.get(index))
-    }
-
-    /// Returns the bytes of all names and raw keys.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.names.len() + self.raw_keys.len()
     }
 
     /// Returns the bytes of all names, one after another.
@@ -121,15 +99,13 @@ impl NewSeries {
         &self.names
     }
 
-    /// Makes all raw keys empty.
+    /// Makes all raw keys equal.
     #[cfg(test)]
     pub(crate) fn forget_raw_keys(&mut self) {
-        self.raw_keys.clear();
-        self.entries.iter_mut().for_each(|entry| entry.raw_key_end = 0);
+        self.entries.iter_mut().for_each(|entry| entry.raw_key = RawKey::default());
     }
 }
 
-/// Compares the series. The hashes are not compared, because another cache hashes differently.
 impl PartialEq for NewSeries {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())

@@ -2,25 +2,28 @@
 
 use hashbrown::HashTable;
 
-use super::prefix::Prefix;
 use crate::model::batch::NEW_SERIES_BASE;
 use crate::model::names::{EncodedName, EncodedText, SeriesName};
 use crate::model::new_series::{NewEntry, NewSeries};
+use crate::model::raw_key::{RawDigest, RawKey, RawKeyHasher, RawKeyStart};
 use crate::model::raw_keys::RawKeyCache;
 
 /// Finds the series of records: series that the cache knows, and series that are new in the batch.
 pub(super) struct SeriesFinder<'c> {
     format: u8,
+    hasher: &'static RawKeyHasher,
     raw_keys: &'c RawKeyCache,
     /// Series that the cache does not know, in the order of arrival, and their indices.
     new: NewSeries,
     new_index: HashTable<u32>,
-    /// Index in `raw_keys` and in `new` of the series that the next record probably has.
+    /// Index in `raw_keys` after the series found last.
     next: usize,
-    next_new: usize,
+    /// If true, the series found last were next to each other. So the next record probably has the
+    /// series at `next`, and a digest of its tags is worth its time.
+    is_in_order: bool,
     /// Length of the tags of the last lookup.
     tags_length: usize,
-    /// Bytes of names and raw keys that the new series may have.
+    /// Bytes of names that the new series may have.
     bytes_max: usize,
     /// If true, there were more bytes, and the batch must not be stored.
     is_full: bool,
@@ -35,11 +38,12 @@ impl<'c> SeriesFinder<'c> {
         let (new, new_index) = (NewSeries::default(), HashTable::new());
         Self {
             format,
+            hasher: RawKeyHasher::of_process(),
             raw_keys,
             new,
             new_index,
             next: 0,
-            next_new: 0,
+            is_in_order: false,
             tags_length: 0,
             bytes_max,
             is_full: false,
@@ -59,22 +63,21 @@ impl<'c> SeriesFinder<'c> {
     /// Finds the series of `measurement` whose tags have these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, UnknownKey> {
         self.tags_length = tags.len();
-        let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
-        let known = self.raw_keys.find(hash, self.format, measurement.as_bytes(), tags);
-        if let Some((at, series)) = known {
+        let hash = self.hasher.hash(self.format, measurement, tags);
+        // Only a raw key with the same hash is worth a digest.
+        let is_same = |digest: &RawDigest| *digest == self.digest(measurement, tags);
+        if let Some((at, series)) = self.raw_keys.find(hash, is_same) {
+            self.is_in_order = at == self.next;
             self.next = at + 1;
             return Ok(series);
         }
-        let is_same = |&at: &u32| {
-            let (at, measurement) = (at as usize, measurement.as_bytes());
-            self.new.raw_key_hash(at) == hash
-                && self.new.get(at).is_some_and(|new| {
-                    RawKeyCache::is_key_of(new.raw_key, self.format, measurement, tags)
-                })
+        let is_same_new = |&at: &u32| {
+            let known = self.new.raw_key(at as usize);
+            known.is_some_and(|known| known.hash() == hash && is_same(known.digest()))
         };
-        let &at = self.new_index.find(hash, is_same).ok_or(UnknownKey(hash))?;
-        self.next_new = at as usize + 1;
-        Ok(NEW_SERIES_BASE + at)
+        let new = self.new_index.find(hash, is_same_new).copied();
+        self.is_in_order = false;
+        new.map(|at| NEW_SERIES_BASE + at).ok_or(UnknownKey(hash))
     }
 
     /// Returns the length of the tags of the last lookup. The tags of a fleet often have the same
@@ -83,9 +86,13 @@ impl<'c> SeriesFinder<'c> {
         self.tags_length
     }
 
+    fn digest(&self, measurement: &str, tags: &[u8]) -> RawDigest {
+        self.hasher.digest(self.raw_key_start(measurement), tags)
+    }
+
     /// Returns the beginning of every raw key of `measurement`, for [`Self::find_next`].
-    pub(super) fn raw_key_start(&self, measurement: &str) -> Prefix {
-        Prefix::new(&RawKeyCache::key_of(self.format, measurement.as_bytes(), b""))
+    pub(super) fn raw_key_start(&self, measurement: &str) -> RawKeyStart {
+        self.hasher.start(self.format, measurement)
     }
 
     /// Returns the next series and the length of its tags if `text` begins with these tags. The
@@ -93,23 +100,15 @@ impl<'c> SeriesFinder<'c> {
     #[inline]
     pub(super) fn find_next(
         &mut self,
-        raw_key_start: &Prefix,
+        raw_key_start: RawKeyStart,
         text: &[u8],
     ) -> Option<(u32, usize)> {
-        let tags_len = |raw_key: &[u8]| {
-            let tags = raw_key.get(raw_key_start.length_in(raw_key)?..)?;
-            text.starts_with(tags).then_some(tags.len())
-        };
-        if let Some((raw_key, series)) = self.raw_keys.get(self.next)
-            && let Some(length) = tags_len(raw_key)
-        {
-            self.next += 1;
-            return Some((series, length));
+        if !self.is_in_order {
+            return None;
         }
-        let at = self.next_new;
-        let length = tags_len(self.new.get(at)?.raw_key)?;
-        self.next_new += 1;
-        Some((number(at), length))
+        let found = self.raw_keys.begins(self.next, self.hasher, raw_key_start, text)?;
+        self.next += 1;
+        Some(found)
     }
 
     /// Adds a new series under this unknown raw key. Returns its number, or the last number if
@@ -120,40 +119,40 @@ impl<'c> SeriesFinder<'c> {
     pub(super) fn add(
         &mut self,
         name: &SeriesName,
-        UnknownKey(hash): UnknownKey,
+        unknown: UnknownKey,
         measurement: &str,
         tags: &[u8],
     ) -> u32 {
-        if self.new.bytes() > self.bytes_max {
+        if self.new.names().len() > self.bytes_max {
             self.is_full = true;
             return number(self.new.len() - 1);
         }
-        let number = number(self.new.len());
-        let Self { new, new_index, format, .. } = self;
-        let rehash = |&at: &u32| new.raw_key_hash(at as usize);
-        new_index.insert_unique(hash, number - NEW_SERIES_BASE, rehash);
-        new.push(name.view(), hash, |raw_key| {
-            RawKeyCache::put_key(raw_key, *format, measurement.as_bytes(), tags);
-        });
-        number
+        let raw_key = self.index_next(unknown, measurement, tags);
+        self.new.push(name.view(), raw_key);
+        number(self.new.len() - 1)
     }
 
     /// Adds a series as [`Self::add`] does, from an encoded name.
     pub(super) fn add_encoded<'t>(
         &mut self,
         name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
-        UnknownKey(hash): UnknownKey,
+        unknown: UnknownKey,
         tags: &str,
     ) -> u32 {
-        let number = number(self.new.len());
-        let Self { new, new_index, format, .. } = self;
-        let rehash = |&at: &u32| new.raw_key_hash(at as usize);
-        new_index.insert_unique(hash, number - NEW_SERIES_BASE, rehash);
-        let measurement = name.measurement.as_bytes();
-        new.push_encoded(name, hash, |raw_key| {
-            RawKeyCache::put_key(raw_key, *format, measurement, tags.as_bytes());
-        });
-        number
+        let raw_key = self.index_next(unknown, name.measurement, tags.as_bytes());
+        self.new.push_encoded(name, raw_key);
+        number(self.new.len() - 1)
+    }
+
+    /// Enters the next new series into the index. Returns its raw key.
+    fn index_next(&mut self, unknown: UnknownKey, measurement: &str, tags: &[u8]) -> RawKey {
+        let UnknownKey(hash) = unknown;
+        let raw_key = RawKey::new(hash, self.digest(measurement, tags));
+        let Self { new, new_index, .. } = self;
+        let rehash = |&at: &u32| new.raw_key(at as usize).map_or(hash, RawKey::hash);
+        let at = number(new.len()) - NEW_SERIES_BASE;
+        new_index.insert_unique(hash, at, rehash);
+        raw_key
     }
 
     /// Returns the new series with this number.

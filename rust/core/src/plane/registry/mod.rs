@@ -142,9 +142,9 @@ impl NamesRegistry {
         }
         let mut raw_keys = self.sealed.caches.raw_keys_mut();
         let new = std::mem::take(&mut batch.new_series);
-        for (index, (series, id)) in new.iter().zip(&ids.series).enumerate() {
+        for (series, id) in new.iter().zip(&ids.series) {
             names.catalog.insert_parts(*id, series.name, &series.parts);
-            raw_keys.insert_hashed(new.raw_key_hash(index), series.raw_key, *id);
+            raw_keys.insert(series.raw_key, *id);
         }
         if let Some(stored) = stored {
             names.pages = stored.pages + 1;

@@ -44,7 +44,7 @@ impl KeySeries {
                 Some((of, start)) if of == measurement => start,
                 _ => finder.raw_key_start(measurement),
             };
-            let next = finder.find_next(&start, &raw_tags);
+            let next = finder.find_next(start, &raw_tags);
             before = Some((measurement, start));
             let known = match next {
                 Some((series, length)) if length == raw_tags.len() => Ok(series),

@@ -158,7 +158,7 @@ fn read_part<'a>(
         }
         SlotContent::Tags => {
             let length;
-            (found.series, length) = match series.find_next(&template.raw_key_start, scan.rest()) {
+            (found.series, length) = match series.find_next(template.raw_key_start, scan.rest()) {
                 Some((series, length)) => (Ok(series), length),
                 None => find_tags(*scan, columns.measurement(template.table)?, series)?,
             };

@@ -4,7 +4,6 @@
 //! value is followed by a byte that ends it, and the line ends after the last value.
 
 use super::{Match, SlotContent, Template, Templates};
-use crate::model::raw_keys::RawKeyCache;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::precision::Precision;
 use crate::wire::rules::{TagPairs, is_stored, series_name};
@@ -109,11 +108,11 @@ fn read<'a>(
             }
             SlotContent::Tags => {
                 let length;
-                (found.series, length) =
-                    match series.find_next(&template.raw_key_start, scan.rest()) {
-                        Some((series, length)) => (Ok(series), length),
-                        None => find_tags(scan, template, series, backslashes)?,
-                    };
+                (found.series, length) = match series.find_next(template.raw_key_start, scan.rest())
+                {
+                    Some((series, length)) => (Ok(series), length),
+                    None => find_tags(scan, template, series, backslashes)?,
+                };
                 found.tags = scan.at..scan.at + length;
                 scan.at += length;
             }
@@ -133,8 +132,7 @@ fn find_tags(
 ) -> Option<(Result<u32, UnknownKey>, usize)> {
     let length = tags_length(scan.rest(), backslashes);
     let length = length.filter(|_| matches!(scan.peek(), b',' | b' '))?;
-    let measurement = RawKeyCache::measurement_of(template.raw_key_start.bytes())?;
-    Some((series.find(measurement, scan.rest().get(..length)?), length))
+    Some((series.find(&template.measurement, scan.rest().get(..length)?), length))
 }
 
 /// Returns keys and values of `tags`, if the syntax is right. The same key may appear twice.

@@ -22,6 +22,7 @@ use super::builder::BatchBuilder;
 use super::prefix::Prefix;
 use super::series::UnknownKey;
 use super::value::{FieldCell, RecordValues, RowColumns};
+use crate::model::raw_key::RawKeyStart;
 
 /// Templates of a batch that are remembered: bounds the time to try them.
 const TEMPLATES_MAX: usize = 8;
@@ -32,8 +33,9 @@ const MISSES_MAX: usize = 32;
 /// A record without its values.
 struct Template<O> {
     table: u32,
+    measurement: Box<str>,
     /// Beginning of the raw keys of its series.
-    raw_key_start: Prefix,
+    raw_key_start: RawKeyStart,
     /// Text, and the slot after it.
     parts: Vec<(Prefix, SlotContent<O>)>,
     /// Text after the last slot.
@@ -268,6 +270,8 @@ impl<O> Template<O> {
         let last = Prefix::new(record.get(at..)?);
         let table = batch.columns.last_table()?;
         let raw_key_start = batch.series.raw_key_start(measurement);
-        Some(Self { table, raw_key_start, parts, last, loose: None, columns, next: 0 })
+        let measurement = measurement.into();
+        let (loose, next) = (None, 0);
+        Some(Self { table, measurement, raw_key_start, parts, last, loose, columns, next })
     }
 }

@@ -112,8 +112,7 @@ fn read<'a>(
                 found.sent_ns = time.ns().filter(|time_ns| is_stored(*time_ns))?;
             }
             SlotContent::Tags => {
-                if let Some((known, length)) =
-                    series.find_next(&template.raw_key_start, reader.rest)
+                if let Some((known, length)) = series.find_next(template.raw_key_start, reader.rest)
                 {
                     found.series = Ok(known);
                     reader.take(length).ok()?;

@@ -25,6 +25,8 @@ pub(super) const CURSORS: &[u8] = b"cursors";
 /// Key of the sealed manifest.
 pub(super) const MANIFEST: &[u8] = b"manifest";
 
+const CHECKSUM_BYTES: usize = 4;
+
 /// Appends the checksum that ties `record` to `key`.
 fn checked(key: &[u8], mut record: Vec<u8>) -> Vec<u8> {
     let sum = checksum(key, &record);
@@ -56,11 +58,11 @@ pub(super) fn decode_cursors(bytes: &[u8]) -> Result<Cursors> {
 
 /// Returns the record that [`checked`] made for `key`, or `None` if the checksum differs.
 fn verified<'a>(key: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
-    let (record, sum) = bytes.split_last_chunk::<4>()?;
+    let (record, sum) = bytes.split_last_chunk::<CHECKSUM_BYTES>()?;
     (checksum(key, record) == *sum).then_some(record)
 }
 
-fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
+fn checksum(key: &[u8], record: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(key);
     hasher.update(record);
@@ -157,7 +159,11 @@ impl HeadRecord {
 /// If the page has more than 2^32 names, which no tenant has.
 #[must_use]
 pub fn encode_names(page: &NamesPage) -> Vec<u8> {
-    let bytes = [page.ids().as_slice(), &page.sealed_names].concat();
+    let ids = page.ids();
+    // With room for the checksum, a long page is copied once.
+    let mut bytes = Vec::with_capacity(ids.len() + page.sealed_names.len() + CHECKSUM_BYTES);
+    bytes.extend_from_slice(&ids);
+    bytes.extend_from_slice(&page.sealed_names);
     checked(&names_key(page.sequence), bytes)
 }
 

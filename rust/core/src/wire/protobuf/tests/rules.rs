@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::new_series::NewEntry;
+use crate::model::raw_key::RawKey;
 use crate::wire::ParseContext;
 use crate::wire::protobuf::parser::RAW_KEY_FORMAT;
 use crate::wire::tests::messages::{entry, integer, varint};
@@ -224,8 +225,8 @@ fn bytes_that_are_no_message() {
 fn a_known_raw_key_finds_its_series_and_no_other_does() {
     let mut names = RawKeyCache::default();
     let tags = entry(3, "entity_id", b"a");
-    names.insert(&RawKeyCache::key_of(RAW_KEY_FORMAT, b"link", &tags), 7);
-    names.insert(&RawKeyCache::key_of(b'j', b"satellite", &tags), 8);
+    names.insert(RawKey::of(RAW_KEY_FORMAT, "link", &tags), 7);
+    names.insert(RawKey::of(b'j', "satellite", &tags), 8);
     let other = Record { measurement: "satellite".to_owned(), ..record() };
     let body = encode(&[record(), other.clone(), other]);
     let batch = parse_protobuf(&body, ParseContext::new(&names, &LIMITS, "acme", NOW_NS)).unwrap();
@@ -233,7 +234,7 @@ fn a_known_raw_key_finds_its_series_and_no_other_does() {
     assert_eq!(batch.new_series.len(), 1);
     let NewEntry { name, raw_key, .. } = batch.new_series.get(0).unwrap();
     assert_eq!(name.measurement(), "satellite");
-    assert_eq!(raw_key, RawKeyCache::key_of(RAW_KEY_FORMAT, b"satellite", &tags));
+    assert_eq!(raw_key, RawKey::of(RAW_KEY_FORMAT, "satellite", &tags));
     assert_eq!(batch.tables[1].series[0], batch.tables[1].series[1]);
 }
 
