@@ -18,8 +18,9 @@ mod arena;
 mod id_table;
 mod measurement_names;
 
-pub mod new_series;
 pub mod raw_key;
+
+pub mod new_series;
 pub mod raw_keys;
 
 pub mod batch;

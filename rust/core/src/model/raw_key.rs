@@ -5,8 +5,8 @@
 //! Two texts of one length have the same digest with a probability of at most 2^-64, whatever the
 //! texts are, because no client sees a digest. Texts of other lengths are told apart by the length.
 //!
-//! Of `format`, `measurement` and `tags`, the first two are a second sum under words of its own. So
-//! this sum is computed once for all tags of a measurement.
+//! The format and the measurement make a second sum, under words of their own. It is added to the
+//! sum of the tags, and computed once for all tags of a measurement.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
