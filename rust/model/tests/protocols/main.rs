@@ -11,3 +11,4 @@ mod checking;
 mod embedded;
 mod failover;
 mod plane;
+mod turn;

@@ -1,0 +1,137 @@
+//! The turn of a data key on many machines, as `docs/decisions/0093-data-keys-turn.md` designs it:
+//! writers that seal with a cached key, and compactors that bring a new key and drop the old key.
+//!
+//! The product refuses this turn until it is built. A statement is one step here, as in the model
+//! of a tenant. Any process may sleep between two of its steps, for ever too: so a process that is
+//! killed needs no step.
+
+mod state;
+
+mod compaction;
+mod writes;
+
+mod tests;
+
+use stateright::{Model, Property};
+
+use self::state::{Compactor, KeyFile, TurningTenant, Writer, WriterStep};
+
+/// The model and its bounds.
+#[derive(Clone, Debug)]
+struct Turn {
+    /// Keys that come after the first key.
+    turns: u8,
+    /// Answers of appends that are lost.
+    losses: u8,
+    /// Leases that end too early.
+    pauses: u8,
+    flaw: Option<Flaw>,
+}
+
+/// A check that is left out, or done too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flaw {
+    /// An append does not ask if its key is open.
+    AppendUnasked,
+    /// An append asks for the slot of its key, which a later key takes again.
+    AppendBySlot,
+    /// The old key is closed by the statement that drops it, behind the look for its bytes.
+    ClosedByDrop,
+    /// A refused append is sealed again without a look for the attempt whose answer was lost.
+    AgainUnseen,
+    /// A refused append counts as stored if the answer to an earlier attempt was lost.
+    LostIsStored,
+    /// A manifest is replaced without the fence.
+    ManifestWithoutFence,
+    /// A page of names is sealed again without the fence.
+    PageWithoutFence,
+    /// The drop asks for the slot of the old key instead of the fence.
+    DropBySlot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    /// A writer reads the key file between two batches.
+    ReadKeys(usize),
+    Write(usize),
+    LoseAnswer(usize),
+    /// The append whose answer was lost takes effect now.
+    AppendLate,
+    TakeLease(usize),
+    Compact(usize),
+}
+
+impl Model for Turn {
+    type State = TurningTenant;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<TurningTenant> {
+        let file = KeyFile { keys: 1, sealing: 0 };
+        let writer = Writer { file, step: WriterStep::Idle, is_in_doubt: false };
+        let compactor = Compactor::Idle;
+        vec![TurningTenant {
+            file,
+            open: 1,
+            log: [0; 2],
+            stored: [0; 2],
+            segment: 0,
+            page: 0,
+            fence: 0,
+            holder: None,
+            writers: [writer; 2],
+            compactors: [compactor; 2],
+            late: None,
+            losses: self.losses,
+            pauses: self.pauses,
+            has_refused: false,
+        }]
+    }
+
+    fn actions(&self, _state: &TurningTenant, actions: &mut Vec<Action>) {
+        for of in 0..2 {
+            actions.extend([Action::ReadKeys(of), Action::Write(of), Action::LoseAnswer(of)]);
+            actions.extend([Action::TakeLease(of), Action::Compact(of)]);
+        }
+        actions.push(Action::AppendLate);
+    }
+
+    fn next_state(&self, last: &TurningTenant, action: Action) -> Option<TurningTenant> {
+        let mut state = *last;
+        let next = &mut state;
+        match action {
+            Action::ReadKeys(writer) => Self::read_keys(next, writer),
+            Action::Write(writer) => self.write(next, writer),
+            Action::LoseAnswer(writer) => Self::lose_answer(next, writer),
+            Action::AppendLate => self.append_late(next),
+            Action::TakeLease(compactor) => self.take_lease(next, compactor),
+            Action::Compact(compactor) => self.compact(next, compactor),
+        }?;
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(OPENS, |_, state: &TurningTenant| {
+                state.sealing_keys() & !state.file.keys == 0
+            }),
+            Property::always(ONCE, |_, state: &TurningTenant| {
+                state.stored.iter().all(|ids| ids.count_ones() <= 1)
+            }),
+            Property::always(KEPT, |_, state: &TurningTenant| {
+                let mut all = state.writers.iter().zip(state.stored);
+                all.all(|(writer, ids)| writer.step != WriterStep::Acknowledged || ids != 0)
+            }),
+            Property::sometimes(SUCCESS, |model: &Self, state: &TurningTenant| {
+                let last = KeyFile { keys: 1 << model.turns, sealing: model.turns };
+                let acknowledged = |writer: &Writer| writer.step == WriterStep::Acknowledged;
+                let is_done = state.writers.iter().all(acknowledged);
+                is_done && state.has_refused && state.file == last
+            }),
+        ]
+    }
+}
+
+const OPENS: &str = "a key in the key file opens everything that is stored";
+const ONCE: &str = "no batch is stored twice";
+const KEPT: &str = "an acknowledged batch is stored";
+const SUCCESS: &str = "a refused batch is stored, and the last key is the only key";
