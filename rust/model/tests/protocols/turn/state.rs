@@ -40,7 +40,7 @@ pub(super) struct Writer {
     pub(super) is_in_doubt: bool,
 }
 
-/// What a compactor holds and knows since it took the lease.
+/// Fence and keys of a compactor, as they were when it took the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Work {
     pub(super) fence: u8,
