@@ -26,8 +26,9 @@ const WHOLE: &str = "\
 const PUT_PAGES: &str = "\
     INSERT INTO names SELECT $1, u.page, u.id, u.bytes FROM plane, \
     unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) WHERE plane = $1 AND wrapped_key IS NULL";
+/// A page keeps its id, by which other handles know it.
 const REPLACE_PAGES: &str = "\
-    UPDATE names SET id = u.id, page_bytes = u.bytes \
+    UPDATE names SET page_bytes = u.bytes \
     FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) \
     WHERE names.plane = $1 AND names.page = u.page";
 const PUT_ENTRIES: &str = "\

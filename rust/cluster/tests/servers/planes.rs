@@ -55,6 +55,31 @@ fn what_one_process_acknowledged_the_next_read_of_another_sees() {
 }
 
 #[test]
+fn a_page_that_is_sealed_again_stays_the_same_page_for_other_processes() {
+    let Some(database) = Database::new() else { return };
+    let planes = [database.installed(), database.open()].map(ClusterPlanes::new);
+    let name = random_name();
+    Plane::create(&planes[0], &name, &KEY).unwrap();
+    let [own, other] =
+        planes.each_ref().map(|planes| Plane::open(planes, &name, &KEY, "acme").unwrap());
+    write(&own, "e1", 1.0);
+    assert!(latest(&other).contains("1.0"));
+    // Both processes know the page, so neither opens the bytes that stand for a second seal.
+    let store = planes[0].open(&name).unwrap();
+    let mut pages = store.names_after(0).unwrap();
+    for page in &mut pages {
+        page.sealed_names.iter_mut().skip(2).for_each(|byte| *byte = !*byte);
+    }
+    store.replace_names(&pages).unwrap();
+    write(&other, "e1", 2.0);
+    write(&other, "e2", 3.0);
+    for plane in [&own, &other] {
+        let shown = latest(plane);
+        assert!(shown.contains("2.0") && shown.contains("3.0"), "{shown}");
+    }
+}
+
+#[test]
 fn a_plane_that_was_destroyed_takes_and_shows_nothing_in_any_process() {
     let Some(database) = Database::new() else { return };
     let planes = [database.installed(), database.open()].map(ClusterPlanes::new);

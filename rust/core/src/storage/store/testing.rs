@@ -201,10 +201,9 @@ impl<S: Subject> Pair<'_, S> {
         Ok(())
     }
 
-    /// Seals all pages of names except the last page again.
+    /// Seals all pages of names again.
     fn replace_names(&mut self) -> TestCaseResult {
         let mut pages = self.twin.names_after(0).expect("it is open");
-        pages.pop();
         for page in &mut pages {
             page.sealed_names = self.sealed.of(b"others");
         }
