@@ -114,15 +114,11 @@ impl Source for PlaneSource<'_> {
         let found = self.read(matchers, (start_ms, end_ms), bounds, true)?;
         let mut all: Vec<SampledSeries> = Vec::with_capacity(found.len());
         for series in found {
-            let labels = series.labels;
-            let samples = series.times_ns.into_iter().zip(series.values);
-            if let Some(last) = all.last_mut().filter(|last| last.labels == labels) {
+            if let Some(last) = all.last_mut().filter(|last| last.labels == series.labels) {
                 // Two fields, or two series, whose names become the same labels.
-                last.mix(samples);
+                last.mix(series.times_ns.into_iter().zip(series.values));
             } else {
-                let mut new = SampledSeries { labels, times_ms: Vec::new(), values: Vec::new() };
-                new.extend(samples);
-                all.push(new);
+                all.push(SampledSeries::cut(series));
             }
         }
         Ok(all)
@@ -130,19 +126,16 @@ impl Source for PlaneSource<'_> {
 }
 
 impl SampledSeries {
-    /// Appends samples in order of time. Of the samples of one millisecond the last one stays.
-    fn extend(&mut self, samples: impl ExactSizeIterator<Item = (i64, f64)>) {
-        self.times_ms.reserve_exact(samples.len());
-        self.values.reserve_exact(samples.len());
-        for (time_ns, value) in samples {
-            let time_ms = time_ns.div_euclid(NS_PER_MS);
-            if self.times_ms.last() == Some(&time_ms) {
-                self.values.pop();
-                self.times_ms.pop();
-            }
-            self.times_ms.push(time_ms);
-            self.values.push(value);
+    /// Cuts times to milliseconds, in place. Of the samples of one millisecond the last one stays.
+    fn cut(series: LabelledSeries) -> Self {
+        let LabelledSeries { labels, times_ns: mut times_ms, mut values } = series;
+        times_ms.iter_mut().for_each(|time| *time = time.div_euclid(NS_PER_MS));
+        if !times_ms.is_sorted_by(|one, next| one < next) {
+            let mut is_last = times_ms.windows(2).map(|pair| pair[0] < pair[1]).chain([true]);
+            values.retain(|_| is_last.next().unwrap_or(true));
+            times_ms.dedup();
         }
+        Self { labels, times_ms, values }
     }
 
     /// Adds samples in any order.
@@ -152,6 +145,8 @@ impl SampledSeries {
         let known = times_ns.map(|time_ms| time_ms.saturating_mul(NS_PER_MS)).zip(values);
         let mut all: Vec<(i64, f64)> = known.chain(samples).collect();
         all.sort_by_key(|(time_ns, _)| *time_ns);
-        self.extend(all.into_iter());
+        let labels = std::mem::take(&mut self.labels);
+        let (times_ns, values) = all.into_iter().unzip();
+        *self = Self::cut(LabelledSeries { labels, times_ns, values });
     }
 }

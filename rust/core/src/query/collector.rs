@@ -65,8 +65,14 @@ fn stretches(runs: &[RowRun], times_ns: &[i64], is_wanted: impl Fn(i64) -> bool)
     let mut wanted = Vec::with_capacity(runs.len());
     for RowRun { entity, rows } in runs {
         let is_wanted = |time_ns: &i64| is_wanted(*time_ns);
+        let of_run = &times_ns[rows.clone()];
+        // Most runs are wanted whole. Without a branch, many times are looked at together.
+        if !of_run.is_empty() && of_run.iter().fold(true, |all, time_ns| all & is_wanted(time_ns)) {
+            wanted.push(RowRun { entity: *entity, rows: rows.clone() });
+            continue;
+        }
         let mut start = rows.start;
-        for stretch in times_ns[rows.clone()].chunk_by(|a, b| is_wanted(a) == is_wanted(b)) {
+        for stretch in of_run.chunk_by(|a, b| is_wanted(a) == is_wanted(b)) {
             let rows = start..start + stretch.len();
             start = rows.end;
             if is_wanted(&stretch[0]) {
@@ -205,6 +211,13 @@ mod tests {
         let [first, second] = &selected.runs[..] else { panic!("{:?}", selected.runs) };
         assert_eq!(first, &RowRun { entity: 3, rows: 1..2 });
         assert_eq!(second, &RowRun { entity: 3, rows: 3..5 });
+    }
+
+    #[test]
+    fn a_run_is_kept_whole_if_all_its_times_are_wanted_and_an_empty_run_is_not_kept() {
+        let runs = [0..0, 1..3, 3..4].map(|rows| RowRun { entity: 0, rows });
+        let selected = SelectedRows::new(&runs, &[5, 5, 6, 7], &(4..7));
+        assert_eq!(selected.runs, [RowRun { entity: 0, rows: 1..3 }]);
     }
 
     #[test]
