@@ -760,6 +760,7 @@ class Front:
         listeners: Sequence[int],
         *,
         threads: int,
+        processes: int,
         limits: ConnectionLimits,
         key_fields: list[str],
         server: tuple[str, int],
@@ -768,11 +769,11 @@ class Front:
     ) -> Self:
         """A front for descriptors of listening sockets, which it duplicates.
 
-        One tenant gets `threads` of the threads. `key_fields` are the header fields that may hold a
-        key; the first that a request has says whose share it counts for. `server` is the name and
-        port for the application. `settings` is a descriptor of memory whose first word is the
-        version of the settings in force. With `serving` the front decides about requests, and
-        serves reads and writes of telemetry. Raises `OSError`.
+        One tenant gets `threads` of the threads. `processes` fronts share the cores. `key_fields`
+        are the header fields that may hold a key; the first that a request has says whose share it
+        counts for. `server` is the name and port for the application. `settings` is a descriptor of
+        memory whose first word is the version of the settings in force. With `serving` the front
+        decides about requests, and serves reads and writes of telemetry. Raises `OSError`.
         """
     threads_max: Final[int]
     """Threads that should wait for requests: twice the threads of one tenant."""

@@ -30,7 +30,14 @@ def body():
     """A body in the hands of the application, and the same bytes copied."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         limits = ConnectionLimits()
-        front = Front([listener.fileno()], threads=1, limits=limits, key_fields=[], server=("a", 1))
+        front = Front(
+            [listener.fileno()],
+            threads=1,
+            processes=1,
+            limits=limits,
+            key_fields=[],
+            server=("a", 1),
+        )
         with socket.create_connection(listener.getsockname()) as client:
             client.sendall(f"POST / HTTP/1.1\r\nContent-Length: {len(BODY)}\r\n\r\n".encode())
             client.sendall(BODY)

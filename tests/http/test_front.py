@@ -18,7 +18,14 @@ def running_front():
     """A front whose loop runs, and its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         limits = ConnectionLimits()
-        front = Front([listener.fileno()], threads=1, limits=limits, key_fields=[], server=("a", 1))
+        front = Front(
+            [listener.fileno()],
+            threads=1,
+            processes=1,
+            limits=limits,
+            key_fields=[],
+            server=("a", 1),
+        )
         stopped = threading.Event()
 
         def run():

@@ -45,6 +45,7 @@ class FrontOptions(NamedTuple):
     """The Unix socket of the server behind the front."""
     descriptors_max: int
     message_bytes_max: int
+    processes: int
     in_flight: int
     """Index of the gauge of calls under way."""
     statuses: dict[str, tuple[str, int | None]]
@@ -78,6 +79,7 @@ def open_front(services: GrpcServices, listener: Listener, backend: Path) -> Grp
             backend=backend,
             descriptors_max=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             message_bytes_max=settings.grpc.message_bytes_max,
+            processes=settings.grpc.processes,
             in_flight=requests.in_flight,
             statuses={
                 code: (row.grpc, row.retry_seconds) for code, row in ERROR_CODES.items() if row.grpc

@@ -64,8 +64,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// Makes a front that owns its listening sockets. `threads` is the count that one tenant gets.
-    /// `key_fields` are the fields that may carry a key; the first field in a head decides. The
+    /// Makes a front that owns its listening sockets. `threads` is the count that one tenant gets,
+    /// and `processes` is the count of the fronts that share the cores of this machine. `key_fields` are the fields that may carry a key; the first field in a head decides. The
     /// first word of the memory in `settings` is the version of the settings in force.
     ///
     /// # Errors
@@ -73,12 +73,13 @@ impl Front {
     pub fn new(
         listeners: Vec<OwnedFd>,
         threads: usize,
+        processes: usize,
         limits: ConnectionLimits,
         key_fields: &[String],
         settings: Option<&OwnedFd>,
     ) -> io::Result<Self> {
         let shared = Arc::new(WorkerState::new(limits, settings)?);
-        let requests = RequestQueue::new(threads, &shared, key_fields);
+        let requests = RequestQueue::new(threads, processes, &shared, key_fields);
         let looping = Mutex::new(EventLoop::new(&requests, listeners)?);
         Ok(Self { shared, requests, looping, fast: OnceLock::new() })
     }

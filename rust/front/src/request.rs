@@ -163,6 +163,13 @@ impl Request {
         self.message().over_share
     }
 
+    /// Returns true if the owner has used much CPU time and others are active, so that the request
+    /// must be served on one core.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        self.waiting().is_heavy
+    }
+
     /// Returns true if the body is longer than was allowed when the head arrived; it is not read.
     #[must_use]
     pub fn is_oversized(&self) -> bool {

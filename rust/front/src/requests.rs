@@ -49,6 +49,8 @@ pub(crate) struct WaitingRequest {
     pub(crate) unsent_held: Option<SharePermit>,
     /// The body of the answer; `None` if the answer has not begun.
     pub(crate) long: Option<Box<LongBody>>,
+    /// True if the request must leave cores to other owners.
+    pub(crate) is_heavy: bool,
     queued_at: Instant,
 }
 
@@ -96,7 +98,8 @@ impl ExpectedSizes {
 
 impl StartCheck<LaneKind, WaitingRequest> for ExpectedSizes {
     /// Returns true if the answer may be made now. A large answer is counted from then on.
-    fn starts(&self, lane: &RequestLane, waiting: &mut WaitingRequest) -> bool {
+    fn starts(&self, lane: &RequestLane, waiting: &mut WaitingRequest, is_heavy: bool) -> bool {
+        waiting.is_heavy = is_heavy;
         match lane.kind {
             LaneKind::Write | LaneKind::Rest | LaneKind::Refused(_) => return true,
             _ if !self.fits(&waiting.message) => return false,
@@ -108,6 +111,11 @@ impl StartCheck<LaneKind, WaitingRequest> for ExpectedSizes {
             }
         }
         true
+    }
+
+    /// A mebibyte of an answer takes some milliseconds.
+    fn is_costly(&self, lane: &RequestLane) -> bool {
+        matches!(lane.kind, LaneKind::LargeRead | LaneKind::Rest)
     }
 }
 
@@ -125,17 +133,18 @@ pub(crate) struct RequestQueue {
 }
 
 impl RequestQueue {
-    /// Makes the queue. `key_fields` are the fields that may carry a key, by the names that clients
-    /// use.
+    /// Makes the queue of one of `processes` processes that share the cores. `key_fields` are the
+    /// fields that may carry a key, by the names that clients use.
     pub(crate) fn new(
         threads: usize,
+        processes: usize,
         shared: &Arc<WorkerState>,
         key_fields: &[String],
     ) -> Arc<Self> {
         let expected = ExpectedSizes { shared: Arc::clone(shared), sizes: Mutex::default() };
         let this = Arc::new(Self {
             shared: Arc::clone(shared),
-            queue: FairQueue::with_starts(threads, expected),
+            queue: FairQueue::with_starts(threads, processes, expected),
             over_share: OVER_SHARE.into(),
             taken: AtomicU64::new(0),
             owners: KeyOwners::default(),
@@ -172,6 +181,7 @@ impl RequestQueue {
             under_way: None,
             unsent_held: None,
             long: None,
+            is_heavy: false,
             queued_at,
         };
         self.enqueue(waiting);
@@ -182,8 +192,15 @@ impl RequestQueue {
         let LongRequest { message, under_way, unsent_held, body } = long;
         let owner = message.owner.clone();
         let (long, queued_at) = (Some(Box::new(body)), Instant::now());
-        let waiting =
-            WaitingRequest { connection, message, under_way, unsent_held, long, queued_at };
+        let waiting = WaitingRequest {
+            connection,
+            message,
+            under_way,
+            unsent_held,
+            long,
+            is_heavy: false,
+            queued_at,
+        };
         self.queue.put(RequestLane { owner, kind: LaneKind::Rest }, waiting);
     }
 

@@ -116,6 +116,7 @@ impl House {
             settings: SettingsVersion::map(&memory()).expect("memory"),
             handed_on: HashMap::from([(SENT_BACK.to_owned(), "sent/back".into())]),
             message_bytes_max: MESSAGE_BYTES_MAX,
+            processes: 1,
         };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("behind");

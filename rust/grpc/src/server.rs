@@ -63,6 +63,8 @@ pub struct ServerParts {
     pub handed_on: HashMap<String, Arc<str>>,
     /// Bound on the bytes of a message, packed or unpacked.
     pub message_bytes_max: usize,
+    /// Count of the processes that share the cores of this machine, this process included.
+    pub processes: usize,
 }
 
 /// The state that calls share.
@@ -87,7 +89,8 @@ impl Server {
     /// Makes the state of a front before the server at the Unix socket `backend`.
     #[must_use]
     pub fn new(parts: ServerParts, backend: PathBuf) -> Arc<Self> {
-        let workers = |name, owner_max| Workers::new(name, owner_max, &parts.accounting);
+        let processes = parts.processes;
+        let workers = |name, max| Workers::new(name, max, processes, &parts.accounting);
         let key_workers = workers("grpc-key", KEY_LOOKUPS_MAX);
         let write_workers = workers("grpc-write", WRITES_MAX);
         Arc::new(Self {

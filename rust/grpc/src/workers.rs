@@ -28,9 +28,16 @@ struct WorkersState {
 
 impl Workers {
     /// Makes `owner_max` threads for each owner, and as many more for all other owners together.
-    /// `accounting` count the CPU time of the jobs.
-    pub(crate) fn new(name: &'static str, owner_max: usize, accounting: &Arc<Accounting>) -> Self {
-        let (queue, accounting) = (Arc::new(FairQueue::new(owner_max)), Arc::clone(accounting));
+    /// The cores are shared with the workers of other `processes`. `accounting` count the CPU time
+    /// of the jobs.
+    pub(crate) fn new(
+        name: &'static str,
+        owner_max: usize,
+        processes: usize,
+        accounting: &Arc<Accounting>,
+    ) -> Self {
+        let queue = Arc::new(FairQueue::new(owner_max, processes));
+        let accounting = Arc::clone(accounting);
         Self { name, queue, state: Arc::default(), accounting }
     }
 

@@ -56,6 +56,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         self._front = Front(
             [listener.fileno() for listener in self.sockets],
             threads=self.cfg.threads,
+            processes=self.cfg.workers,
             limits=self.app.limits(),
             key_fields=list(self.app.key_fields),
             server=address[:2] if isinstance(address, tuple) else (address, 0),

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::mem;
+use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -27,9 +28,15 @@ pub struct Lane<K = ()> {
 
 /// The last check before an item is served.
 pub trait StartCheck<K, T> {
-    /// Returns true if the first item of a lane may be served now. The queue calls it under its
-    /// lock, so it must not use the queue.
-    fn starts(&self, lane: &Lane<K>, item: &mut T) -> bool;
+    /// Returns true if the first item of a lane may be served now. `is_heavy` says that others are
+    /// active and that the item must leave cores to them. The queue calls it under its lock, so it
+    /// must not use the queue.
+    fn starts(&self, lane: &Lane<K>, item: &mut T, is_heavy: bool) -> bool;
+
+    /// Returns true if the items of a lane are known to take much CPU time before they begin.
+    fn is_costly(&self, _lane: &Lane<K>) -> bool {
+        false
+    }
 }
 
 /// Lets every item start.
@@ -37,7 +44,7 @@ pub trait StartCheck<K, T> {
 pub struct NoCheck;
 
 impl<K, T> StartCheck<K, T> for NoCheck {
-    fn starts(&self, _lane: &Lane<K>, _item: &mut T) -> bool {
+    fn starts(&self, _lane: &Lane<K>, _item: &mut T, _is_heavy: bool) -> bool {
         true
     }
 }
@@ -59,14 +66,16 @@ pub enum Work<K, T> {
 /// In each round, every lane that has items gets one item served. Among the lanes at the head of
 /// the round, the one whose owner has used least CPU time goes first. An owner has no more items
 /// under way than its share of the threads, so an owner that is slow, or stuck in its own store,
-/// leaves threads to the others. If others wait too, an owner that has used more CPU time than an
-/// equal part gets only one thread for each core. While `StartCheck` returns false, the lane waits,
-/// and `retry` asks again. Safe to share between threads.
+/// leaves threads to the others. If others are active too, an owner that has used more CPU time
+/// than an equal part gets only `cores` of the threads, and so do the costly items of each owner.
+/// While `StartCheck` returns false, the lane waits, and `retry` asks again. Safe to share between
+/// threads.
 ///
 /// The thread that went to sleep last is woken first, because its caches are warm. Each woken
 /// thread wakes the next. Threads that are awake take the items before another thread has woken up.
 pub struct FairQueue<K, T, S = NoCheck> {
     threads_max: usize,
+    /// This process's part of the cores.
     cores: u64,
     starts: S,
     state: Mutex<FairQueueState<K, T>>,
@@ -90,16 +99,17 @@ struct FairQueueState<K, T> {
 }
 
 impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
-    /// Makes a queue whose items all may start.
+    /// Makes a queue whose items all may start, in one of `processes` processes that share the
+    /// cores of this machine.
     #[must_use]
-    pub fn new(owner_max: usize) -> Self {
-        Self::with_starts(owner_max, NoCheck)
+    pub fn new(owner_max: usize, processes: usize) -> Self {
+        Self::with_starts(owner_max, processes, NoCheck)
     }
 }
 
 impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
     /// Makes a queue whose items start when `starts` allows it.
-    pub fn with_starts(owner_max: usize, starts: S) -> Self {
+    pub fn with_starts(owner_max: usize, processes: usize, starts: S) -> Self {
         let state = FairQueueState {
             lanes: HashMap::default(),
             order: VecDeque::new(),
@@ -112,7 +122,8 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
             waking: false,
             closed: false,
         };
-        let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let cores = (cores / processes.max(1)).max(1) as u64;
         Self { threads_max: 2 * owner_max, cores, starts, state: Mutex::new(state) }
     }
 
@@ -291,13 +302,13 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         let FairQueueState { lanes, order, under_way, usage, .. } = &mut *state;
         let found = near.into_iter().chain(NEAR_LANES..order.len()).find(|index| {
             let lane = &order[*index];
-            let is_below = under_way.held(&lane.owner) < self.cores;
+            let is_heavy = self.is_heavy(usage, lane);
             under_way.fits(&lane.owner, 1, threads_max)
-                && (is_below || !usage.is_large(&lane.owner))
+                && (!is_heavy || under_way.held(&lane.owner) < self.cores)
                 && lanes
                     .get_mut(lane)
                     .and_then(VecDeque::front_mut)
-                    .is_some_and(|first| self.starts.starts(lane, first))
+                    .is_some_and(|first| self.starts.starts(lane, first, is_heavy))
         });
         let Some((lane, item)) = found.and_then(|index| state.take(index)) else {
             state.due = 0;
@@ -305,6 +316,12 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         };
         state.due = state.due.saturating_sub(1);
         Work::Item(lane, item)
+    }
+
+    /// Returns true if others wait for a core when this lane uses more threads than there are cores.
+    fn is_heavy(&self, usage: &Usage, lane: &Lane<K>) -> bool {
+        let owner = &lane.owner;
+        usage.is_large(owner) || self.starts.is_costly(lane) && usage.has_others(owner)
     }
 
     fn lock(&self) -> MutexGuard<'_, FairQueueState<K, T>> {

@@ -7,8 +7,8 @@ use super::Owner;
 
 /// After this time, CPU time counts for half.
 const HALF_LIFE: Duration = Duration::from_secs(1);
-/// CPU time below which an owner is not large, and half a core is not reached.
-const LARGE_NS: u64 = 500_000_000;
+/// CPU time below which an owner is not large: a tenth of a core does not reach it.
+const LARGE_NS: u64 = 100_000_000;
 /// CPU time that is forgotten.
 const FORGOTTEN_NS: u64 = 1_000_000;
 
@@ -50,6 +50,11 @@ impl Usage {
     pub(super) fn is_large(&self, owner: &str) -> bool {
         let (used_ns, owners) = (self.of(owner), self.used_ns.len() as u64);
         used_ns >= LARGE_NS && owners > 1 && used_ns.saturating_mul(owners) > self.total_ns
+    }
+
+    /// Returns true if other owners have used some CPU time.
+    pub(super) fn has_others(&self, owner: &str) -> bool {
+        self.used_ns.len() > usize::from(self.used_ns.contains_key(owner))
     }
 
     fn age(&mut self, now: Instant) {

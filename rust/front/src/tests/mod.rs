@@ -60,7 +60,7 @@ impl Worker {
     fn with_settings(settings: Option<&OwnedFd>) -> Self {
         let shared = Arc::new(WorkerState::new(limits(), settings).unwrap());
         let requests =
-            RequestQueue::new(4, &shared, &["X-Api-Key", "Authorization"].map(str::to_owned));
+            RequestQueue::new(4, 1, &shared, &["X-Api-Key", "Authorization"].map(str::to_owned));
         let event_loop = EventLoop::new(&requests, Vec::new()).unwrap();
         Self { shared, requests, event_loop }
     }

@@ -37,6 +37,24 @@ fn a_thread_that_is_done_late_touches_no_connection_but_its_own() {
 }
 
 #[test]
+fn a_read_of_unknown_size_is_heavy_while_others_are_active() {
+    let mut worker = Worker::new();
+    let mut clients = [(); 3].map(|()| worker.connect());
+    clients[0].send(GET);
+    let mut alone = worker.next();
+    assert!(!alone.is_heavy());
+    assert!(alone.claim(&"a".into()));
+    clients[1].send("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+    clients[2].send("GET /other HTTP/1.1\r\n\r\n");
+    worker.turn();
+    let turn = alone.answer(Answer::default());
+    let first = ServeTurn::next(&worker.requests, Some(turn), |_, _| {}).unwrap();
+    let both = [first, worker.next()];
+    let weights = both.each_ref().map(|each| (each.head().unwrap().method(), each.is_heavy()));
+    assert_eq!(weights, [("POST", false), ("GET", true)]);
+}
+
+#[test]
 fn a_request_that_nobody_answers_costs_its_connection_alone() {
     let mut worker = Worker::new();
     let (mut dropped, mut other) = (worker.connect(), worker.connect());
@@ -115,7 +133,7 @@ impl FastPath for ByPath {
 
 #[test]
 fn requests_that_are_served_fast_never_reach_the_application() {
-    let front = Front::new(Vec::new(), 1, limits(), &[], None).unwrap();
+    let front = Front::new(Vec::new(), 1, 1, limits(), &[], None).unwrap();
     front.set_fast(Arc::new(ByPath));
     let (mut client, there) = UnixStream::pair().unwrap();
     front.adopt(there.into());

@@ -212,6 +212,7 @@ impl House {
             settings: SettingsVersion::map(&memory()).unwrap(),
             handed_on: HashMap::from([("/behind".to_owned(), "behind".into())]),
             message_bytes_max: MESSAGE_BYTES_MAX,
+            processes: 1,
         };
         let server = Server::new(parts, folder.path().join("behind"));
         let (ended, is_over) = (Arc::default(), Arc::new(AtomicBool::new(false)));

@@ -185,7 +185,7 @@ fn o9_a_write_that_is_refused_says_if_it_may_be_stored() {
 
 #[test]
 fn jobs_of_one_owner_leave_threads_to_others_and_a_panic_ends_one() {
-    let workers = crate::workers::Workers::new("test", 2, &House::new().server.parts.accounting);
+    let workers = crate::workers::Workers::new("test", 2, 1, &House::new().server.parts.accounting);
     let gate = Arc::new(Gate::default());
     gate.set(true);
     let stuck: Vec<_> = (0..3)

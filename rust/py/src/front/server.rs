@@ -34,11 +34,12 @@ impl Front {
 #[pymethods]
 impl Front {
     #[new]
-    #[pyo3(signature = (listeners, *, threads, limits, key_fields, server, settings=None, serving=None))]
+    #[pyo3(signature = (listeners, *, threads, processes, limits, key_fields, server, settings=None, serving=None))]
     fn new(
         py: Python<'_>,
         listeners: Vec<RawFd>,
         threads: usize,
+        processes: usize,
         limits: &Bound<'_, PyAny>,
         key_fields: Vec<String>,
         server: (String, u16),
@@ -48,8 +49,14 @@ impl Front {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
         let limits = limits_of(limits)?;
-        let sockets =
-            front::Front::new(listeners, threads, limits, &key_fields, settings.as_ref())?;
+        let sockets = front::Front::new(
+            listeners,
+            threads,
+            processes,
+            limits,
+            &key_fields,
+            settings.as_ref(),
+        )?;
         let same_for_all = same_for_all(py, (&server.0, server.1))?;
         if let Some(serving) = serving {
             sockets.set_fast(serving.get().shared());

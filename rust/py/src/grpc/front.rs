@@ -57,6 +57,7 @@ impl GrpcFront {
             settings: SettingsVersion::map(&own(at(options, "settings")?)?)?,
             handed_on: handed_on.into_iter().map(|(path, route)| (path, route.into())).collect(),
             message_bytes_max: at(options, "message_bytes_max")?,
+            processes: at(options, "processes")?,
         };
         let options = FrontOptions {
             listener: own(at(options, "listener")?)?,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fleetcast_core::model::chunks::AnswerBody;
 use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{Failure, Plane};
+use fleetcast_core::plane::{Failure, Plane, reading_on_one};
 use fleetcast_front::{self as front, Request, ServeOutcome};
 
 use super::asked::{AdmittedRequest, hand_on};
@@ -29,7 +29,8 @@ pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> 
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
     let entry = asked.begin(STATUS.0);
     let query = request.head().map_or("", |head| head.query());
-    let body = match body(&asked, &plane, read, query) {
+    let made = reading_on_one(request.is_heavy(), || body(&asked, &plane, read, query));
+    let body = match made {
         Ok(Some(body)) => body,
         Ok(None) => return hand_on(request, asked.decision),
         Err(failure) => {

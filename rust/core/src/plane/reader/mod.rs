@@ -1,6 +1,6 @@
 //! Reads: each looks at a single snapshot of the blocks and segments that the follower has applied.
 
-mod processors;
+pub(super) mod processors;
 
 pub(super) mod describe;
 pub(super) mod long_latest;

@@ -1,12 +1,25 @@
 //! Shares the processors among the reads in progress in this process. Many large reads must not
 //! start more threads than can run at once, or all other requests wait behind them.
 
+use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static ON_ONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work`, whose reads use one processor if `is_on_one` is true.
+pub fn reading_on_one<R>(is_on_one: bool, work: impl FnOnce() -> R) -> R {
+    let before = ON_ONE.replace(is_on_one);
+    let result = work();
+    ON_ONE.set(before);
+    result
+}
 
 /// A read in progress, until this value is dropped.
 pub(super) struct ReadGuard(());
@@ -21,6 +34,9 @@ impl ReadGuard {
     /// with 8 processors and 3 reads in progress, each read uses 2.
     #[expect(clippy::unused_self, reason = "a read counts itself")]
     fn processors(&self) -> usize {
+        if ON_ONE.get() {
+            return 1;
+        }
         part_of(processors(), UNDER_WAY.load(Ordering::Relaxed))
     }
 
@@ -87,6 +103,14 @@ mod tests {
         assert_eq!(read.part_items(7, 1, 8), 7);
         assert_eq!(read.part_items(0, 9, 8), 1);
         assert!((1..=9).contains(&read.part_items(9, 1, 8)));
+    }
+
+    #[test]
+    fn a_read_on_one_processor_has_one_part() {
+        let read = ReadGuard::begin();
+        let parts = || read.part_items(64, 64, 8);
+        assert_eq!(reading_on_one(true, parts), 64);
+        assert!(!ON_ONE.get());
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl Plain {
 struct Kinds([AtomicBool; 2]);
 
 impl StartCheck<usize, usize> for Kinds {
-    fn starts(&self, lane: &Lane<usize>, _item: &mut usize) -> bool {
+    fn starts(&self, lane: &Lane<usize>, _item: &mut usize, _is_heavy: bool) -> bool {
         !self.0[lane.kind].load(Ordering::Relaxed)
     }
 }
@@ -169,7 +169,7 @@ proptest! {
     /// Every turn follows the rules, and no item that may start is left while threads sleep.
     #[test]
     fn turns_are_those_of_the_plain_rules(actions in actions()) {
-        let turns = FairQueue::with_starts(OWNER_MAX, Kinds::default());
+        let turns = FairQueue::with_starts(OWNER_MAX, 1, Kinds::default());
         let mut plain = Plain::default();
         for (number, action) in actions.iter().enumerate() {
             apply(&turns, &mut plain, number, action);

@@ -28,7 +28,7 @@ fn served<K: Clone + Eq + std::hash::Hash, T, S: StartCheck<K, T>>(
 
 #[test]
 fn owners_take_turns_however_much_one_has_queued() {
-    let turns = FairQueue::new(1);
+    let turns = FairQueue::new(1, 1);
     (0..1_000).for_each(|number| turns.put(lane("a"), format!("a{number}")));
     for item in ["b0", "b1"] {
         turns.put(lane("b"), item.to_owned());
@@ -39,7 +39,7 @@ fn owners_take_turns_however_much_one_has_queued() {
 
 #[test]
 fn the_owner_that_has_used_least_cpu_time_is_served_next() {
-    let turns = FairQueue::new(1);
+    let turns = FairQueue::new(1, 1);
     for number in 0..3 {
         for name in ["a", "b"] {
             turns.put(lane(name), (name, number));
@@ -58,30 +58,84 @@ fn the_owner_that_has_used_least_cpu_time_is_served_next() {
     assert_eq!(order, ["a0", "b0", "b1", "b2", "a1", "a2"]);
 }
 
-#[test]
-fn an_owner_with_most_of_the_cpu_time_gets_a_thread_for_each_core() {
-    let cores = thread::available_parallelism().unwrap().get();
-    let turns = FairQueue::new(cores + 4);
+/// Ends turns of `a`, which used much CPU time, and of `b`, which used little.
+fn use_time<K: Clone + Eq + std::hash::Hash, T: Copy, S: StartCheck<K, T>>(
+    turns: &FairQueue<K, T, S>,
+    lane: impl Fn(&str) -> Lane<K>,
+    item: T,
+) {
     for (name, milliseconds) in [("a", 60_000), ("b", 100)] {
-        turns.put(lane(name), 0);
-        turns.put(lane("idle"), 0);
+        turns.put(lane(name), item);
+        turns.put(lane("idle"), item);
         let (first, _) = turns.get().unwrap();
         let (idle, _) =
             turns.done_and_get(&first.owner, Duration::from_millis(milliseconds)).unwrap();
         turns.done(&idle.owner);
     }
-    (0..cores + 4).for_each(|number| turns.put(lane("a"), number));
-    (0..cores).for_each(|number| assert_eq!(turns.get(), Some((lane("a"), number))));
+}
+
+#[test]
+fn an_owner_with_most_of_the_cpu_time_gets_a_thread_for_each_core_of_its_process() {
+    let cores = thread::available_parallelism().unwrap().get();
+    for processes in [1, 2, 3 * cores] {
+        let threads = (cores / processes).max(1);
+        let turns = FairQueue::new(cores + 4, processes);
+        use_time(&turns, lane, 0);
+        (0..cores + 4).for_each(|number| turns.put(lane("a"), number));
+        (0..threads).for_each(|number| assert_eq!(turns.get(), Some((lane("a"), number))));
+        assert_eq!(turns.try_get(), Work::Wait);
+        turns.put(lane("b"), 0);
+        assert_eq!(turns.get(), Some((lane("b"), 0)));
+        turns.done("a");
+        assert_eq!(turns.get(), Some((lane("a"), threads)));
+    }
+}
+
+/// Notes which items are heavy. Items of the kind `costly` take much CPU time.
+#[derive(Default)]
+struct Costs(Mutex<Vec<bool>>);
+
+impl StartCheck<&'static str, ()> for Costs {
+    fn starts(&self, _lane: &Lane<&'static str>, _item: &mut (), is_heavy: bool) -> bool {
+        self.0.lock().unwrap().push(is_heavy);
+        true
+    }
+
+    fn is_costly(&self, lane: &Lane<&'static str>) -> bool {
+        lane.kind == "costly"
+    }
+}
+
+#[test]
+fn costly_items_leave_cores_to_others_before_they_have_used_any_time() {
+    let cores = thread::available_parallelism().unwrap().get();
+    let turns = FairQueue::with_starts(cores + 2, cores, Costs::default());
+    let of = |kind| move |name: &str| Lane { owner: owner(name), kind };
+    let put_both = |name| {
+        for kind in ["costly", "cheap"] {
+            (0..2).for_each(|_| turns.put(of(kind)(name), ()));
+        }
+    };
+    let heavy = || std::mem::take(&mut *turns.starts().0.lock().unwrap());
+    put_both("new");
+    let served = served(&turns, 4);
+    assert_eq!((served.len(), heavy()), (4, vec![false; 4]), "it is alone");
+    use_time(&turns, of("cheap"), ());
+    heavy();
+    put_both("new");
+    let kinds: Vec<_> = (0..3).map(|_| turns.get().unwrap().0.kind).collect();
+    assert_eq!((kinds, heavy()), (vec!["costly", "cheap", "cheap"], vec![true, false, false]));
     assert_eq!(turns.try_get(), Work::Wait);
-    turns.put(lane("b"), 0);
-    assert_eq!(turns.get(), Some((lane("b"), 0)));
-    turns.done("a");
-    assert_eq!(turns.get(), Some((lane("a"), cores)));
+    turns.done("new");
+    turns.done("new");
+    assert_eq!(turns.try_get(), Work::Wait);
+    turns.done("new");
+    assert_eq!(turns.get(), Some((of("costly")("new"), ())));
 }
 
 #[test]
 fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
-    let turns = FairQueue::new(4);
+    let turns = FairQueue::new(4, 1);
     let numbered = |number: usize| Lane { owner: owner("a"), kind: number % 2 };
     (0..20).for_each(|number| turns.put(numbered(number), number)); // lanes count as one owner
     (0..4).for_each(|number| assert_eq!(turns.get(), Some((numbered(number), number))));
@@ -95,7 +149,7 @@ fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
 
 #[test]
 fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
-    let turns = FairQueue::new(1);
+    let turns = FairQueue::new(1, 1);
     turns.put(lane("address"), 0);
     let (first, _) = turns.get().unwrap();
     assert!(turns.move_to(&first.owner, &owner("a")));
@@ -112,14 +166,14 @@ fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
 struct Gate(AtomicBool);
 
 impl StartCheck<&'static str, &'static str> for Gate {
-    fn starts(&self, lane: &Lane<&'static str>, _item: &mut &'static str) -> bool {
+    fn starts(&self, lane: &Lane<&'static str>, _item: &mut &'static str, _is_heavy: bool) -> bool {
         lane.kind != "read" || self.0.load(Ordering::Relaxed)
     }
 }
 
 #[test]
 fn a_lane_that_may_not_start_waits_until_it_may() {
-    let turns = FairQueue::with_starts(2, Gate(AtomicBool::new(false)));
+    let turns = FairQueue::with_starts(2, 1, Gate(AtomicBool::new(false)));
     let of = |kind| Lane { owner: owner("a"), kind };
     for item in ["read 0", "read 1", "read 2"] {
         turns.put(of("read"), item);
@@ -141,7 +195,7 @@ fn a_lane_that_may_not_start_waits_until_it_may() {
 #[test]
 fn all_that_waits_is_done_before_the_threads_end() {
     for threads in [1, 3, 8] {
-        let turns = FairQueue::new(1);
+        let turns = FairQueue::new(1, 1);
         (0..50).for_each(|number| turns.put(lane(["a", "b"][number % 2]), number));
         let done = Mutex::new(HashSet::new());
         let may_go_on = Barrier::new(threads + 1);
@@ -166,7 +220,7 @@ fn all_that_waits_is_done_before_the_threads_end() {
 /// Sleeping threads are woken for every item, however it becomes able to start.
 #[test]
 fn many_threads_serve_every_item_once() {
-    let turns = FairQueue::new(4);
+    let turns = FairQueue::new(4, 1);
     let done = Mutex::new(HashSet::new());
     thread::scope(|scope| {
         for number in 0..8 {
