@@ -52,9 +52,9 @@ impl Usage {
         used_ns >= LARGE_NS && owners > 1 && used_ns.saturating_mul(owners) > self.total_ns
     }
 
-    /// Returns true if other owners have used some CPU time.
+    /// Returns true if other owners have used CPU time lately. A probe of health is forgotten.
     pub(super) fn has_others(&self, owner: &str) -> bool {
-        self.used_ns.len() > usize::from(self.used_ns.contains_key(owner))
+        self.total_ns.saturating_sub(self.of(owner)) >= FORGOTTEN_NS
     }
 
     fn age(&mut self, now: Instant) {
@@ -89,6 +89,19 @@ mod tests {
         assert_eq!(usage.of("a"), 375_000_000);
         usage.add(&Owner::from("b"), SECOND, start + 90 * SECOND);
         assert_eq!((usage.of("a"), usage.used_ns.len()), (0, 1));
+    }
+
+    #[test]
+    fn others_are_active_from_a_millisecond_on() {
+        let start = Instant::now();
+        let mut usage = Usage::new(start);
+        usage.add(&Owner::from("a"), SECOND, start);
+        usage.add(&Owner::from("probe"), Duration::from_micros(100), start);
+        assert!(!usage.has_others("a"));
+        assert!(usage.has_others("probe"));
+        usage.add(&Owner::from("b"), Duration::from_millis(1), start);
+        assert!(usage.has_others("a"));
+        assert!(usage.has_others("new"));
     }
 
     #[test]
