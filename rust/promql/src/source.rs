@@ -129,7 +129,9 @@ impl SampledSeries {
     /// Cuts times to milliseconds, in place. Of the samples of one millisecond the last one stays.
     fn cut(series: LabelledSeries) -> Self {
         let LabelledSeries { labels, times_ns: mut times_ms, mut values } = series;
-        times_ms.iter_mut().for_each(|time| *time = time.div_euclid(NS_PER_MS));
+        for time in &mut times_ms {
+            *time = time.div_euclid(NS_PER_MS);
+        }
         if !times_ms.is_sorted_by(|one, next| one < next) {
             let mut is_last = times_ms.windows(2).map(|pair| pair[0] < pair[1]).chain([true]);
             values.retain(|_| is_last.next().unwrap_or(true));
