@@ -52,7 +52,54 @@ impl LabelMatcher {
         values.iter().all(|value| !value.is_empty()).then_some(values)
     }
 
+    /// Returns the text with which each value begins that the expression matches. It is empty for
+    /// other tests. Example: `x0` for `^(?:x0.*7)$`.
+    pub(super) fn expression_prefix(&self) -> &str {
+        let (LabelTest::Matching(expression) | LabelTest::NotMatching(expression)) = &self.test
+        else {
+            return "";
+        };
+        let text = expression.as_str().strip_prefix("^(?:").unwrap_or_default();
+        if text.contains('|') {
+            return "";
+        }
+        let end = text.bytes().position(|byte| !byte.is_ascii_alphanumeric());
+        let (plain, rest) = text.split_at(end.unwrap_or(text.len()));
+        // The last character of `x0*` may be absent.
+        let is_repeated = rest.starts_with(['*', '?', '+', '{']);
+        &plain[..plain.len().saturating_sub(usize::from(is_repeated))]
+    }
+
     pub(super) const fn is_expression(&self) -> bool {
         matches!(self.test, LabelTest::Matching(_) | LabelTest::NotMatching(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_values_that_match_begin_with_the_prefix() {
+        for (expression, prefix) in [
+            ("x0.*7", "x0"),
+            ("x0", "x0"),
+            ("x0*", "x"),
+            ("x0?7", "x"),
+            ("x0{0}7", "x"),
+            ("x|y0", ""),
+            ("x0(a|b)", ""),
+            ("(?i)x0", ""),
+            (".*", ""),
+            ("", ""),
+        ] {
+            let expression = Regex::new(&format!("^(?:{expression})$")).unwrap();
+            for test in
+                [LabelTest::Matching(expression.clone()), LabelTest::NotMatching(expression)]
+            {
+                let matcher = LabelMatcher { label: "id".to_owned(), test };
+                assert_eq!(matcher.expression_prefix(), prefix, "{matcher:?}");
+            }
+        }
     }
 }

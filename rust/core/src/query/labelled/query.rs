@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 use super::labels::{Labels, METRIC, metric_of, value_of};
-use super::matcher::LabelMatcher;
+use super::matcher::{LabelMatcher, LabelTest};
 use crate::model::batch::FieldType;
 use crate::model::catalog::{Catalog, MeasurementIndex, Series};
 use crate::model::names::{FieldId, SeriesId};
@@ -124,6 +124,8 @@ impl LabelQuery {
 /// series, and an expression takes longer than a lookup.
 struct Test<'c> {
     matcher: &'c LabelMatcher,
+    /// Values without this beginning are not looked up.
+    prefix: &'c str,
     outcomes: HashMap<&'c str, bool, RandomState>,
     outcomes_max: usize,
 }
@@ -136,7 +138,8 @@ const OUTCOMES_MAX: usize = 1 << 16;
 
 impl<'c> Test<'c> {
     fn new(matcher: &'c LabelMatcher, outcomes_max: usize) -> Self {
-        Self { matcher, outcomes: HashMap::default(), outcomes_max }
+        let prefix = matcher.expression_prefix();
+        Self { matcher, prefix, outcomes: HashMap::default(), outcomes_max }
     }
 
     /// Returns true if a series meets the condition. Calls `check_time` before an expression.
@@ -148,6 +151,9 @@ impl<'c> Test<'c> {
         let value = value_of(series.name(), &self.matcher.label);
         if !self.matcher.is_expression() {
             return Ok(self.matcher.matches(value));
+        }
+        if !value.starts_with(self.prefix) {
+            return Ok(matches!(self.matcher.test, LabelTest::NotMatching(_)));
         }
         if let Some(outcome) = self.outcomes.get(value) {
             return Ok(*outcome);
