@@ -318,7 +318,7 @@ impl<K: Clone + Eq + Hash, T, S: StartCheck<K, T>> FairQueue<K, T, S> {
         Work::Item(lane, item)
     }
 
-    /// Returns true if others wait for a core when this lane uses more threads than there are cores.
+    /// Returns true if others are active and this lane must leave cores to them.
     fn is_heavy(&self, usage: &Usage, lane: &Lane<K>) -> bool {
         let owner = &lane.owner;
         usage.is_large(owner) || self.starts.is_costly(lane) && usage.has_others(owner)
