@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.config.sections import POSTGRESQL
-from fleetcast.errors import OperatorError
-
 if TYPE_CHECKING:
     from fleetcast.installation.opening import Installation
 
@@ -17,12 +14,6 @@ def begin_turn(installation: Installation, name: str) -> int | None:
     Returns `None` while another process compacts the store: no key is made then. Raises
     `OperatorError`, `StoreError`.
     """
-    if installation.settings.store.backend == POSTGRESQL:
-        message = (
-            "the data key of a tenant cannot be changed with store.backend = postgresql: back the"
-            " tenant up, and restore it into an installation with store.backend = embedded"
-        )
-        raise OperatorError(message)
     owner = installation.tenants.get(name)
     plane = installation.engine.plane(owner.account_id, owner.name)
     if not plane.rekey():

@@ -41,7 +41,8 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// Time for the other hosts after a primary has answered: long enough for healthy hosts.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The session itself waits for a standby with each commit, whatever the server's files say.
+/// The session itself waits for a standby with each commit, whatever the server's files say. Its last
+/// setting tells the triggers of `schema.rs` that it compares keys.
 const FACTS: &str = concat!(
     "SELECT set_config('synchronous_commit', 'on', false), pg_is_in_recovery(), \
     CASE WHEN NOT pg_is_in_recovery() THEN ",
@@ -49,7 +50,8 @@ const FACTS: &str = concat!(
     " END, \
     current_setting('fsync'), current_setting('full_page_writes'), \
     current_setting('synchronous_standby_names') <> '', \
-    (extract(epoch FROM clock_timestamp()) * 1000000)::int8"
+    (extract(epoch FROM clock_timestamp()) * 1000000)::int8, \
+    set_config('fleetcast.compares_keys', 'on', false)"
 );
 
 /// Asked behind each statement. A reload can take the standbys away from a commit that waits. A

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::{PeekedCounts, Planes, Store};
+use fleetcast_core::storage::seal::KeyId;
+use fleetcast_core::storage::store::{KeyLock, PeekedCounts, Planes, Store};
 use tokio_postgres::Row;
 
 use crate::cluster::Cluster;
@@ -12,6 +13,7 @@ use crate::store::ClusterStore;
 
 const MAKING: &str = "make a plane";
 const FINDING: &str = "find a plane";
+const TURNING: &str = "turn the data key";
 const DESTROYING: &str = "destroy a plane";
 
 const MAKE: &str = "\
@@ -23,6 +25,14 @@ const NAME: &str = "\
     AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING 1";
 const REPLACE_KEY: &str = "\
     UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key = $3 RETURNING 1";
+/// Keys are opened by the statement that brings them to the key file.
+const TURN_KEY: &str = "\
+    WITH p AS (UPDATE plane SET wrapped_key = $2, open_keys = $4, turned_at = clock_timestamp() \
+        WHERE plane = $1 AND wrapped_key = $3 RETURNING plane) \
+    UPDATE head SET open_keys = $4 FROM p WHERE head.plane = p.plane RETURNING 1";
+/// `$4` is the fence of the compactor that has found no bytes under the old key.
+const DROP_KEY: &str = "\
+    UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key = $3 AND fence = $4 RETURNING 1";
 const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
 /// One of these numbers changes with every change of rows, names or segments.
 const STATES: &str = "SELECT plane, last, generation, pages FROM plane JOIN head USING (plane)";
@@ -104,6 +114,34 @@ impl Planes for ClusterPlanes {
         let id = Id::of_plane(plane)?;
         let named = self.cluster.change(MAKING, REPLACE_KEY, &[&id, &wrapped_key, &before])?;
         if named.is_empty() { self.wrapped_key(plane).map(|_| false) } else { Ok(true) }
+    }
+
+    fn turn_key(
+        &self,
+        plane: &str,
+        before: &[u8],
+        wrapped_key: &[u8],
+        open: &[KeyId],
+    ) -> Result<bool> {
+        let id = Id::of_plane(plane)?;
+        let open: Vec<Id> = open.iter().copied().map(Id).collect();
+        let turned =
+            self.cluster.change(TURNING, TURN_KEY, &[&id, &wrapped_key, &before, &open])?;
+        if turned.is_empty() { self.wrapped_key(plane).map(|_| false) } else { Ok(true) }
+    }
+
+    fn drop_key(
+        &self,
+        plane: &str,
+        before: &[u8],
+        wrapped_key: &[u8],
+        lock: &dyn KeyLock,
+    ) -> Result<bool> {
+        let (id, fence) = (Id::of_plane(plane)?, lock.fence());
+        let dropped =
+            self.cluster.change(TURNING, DROP_KEY, &[&id, &wrapped_key, &before, &fence])?;
+        let is_same = dropped.is_empty() && self.wrapped_key(plane)? == before;
+        if is_same { Err(Error::Overtaken) } else { Ok(!dropped.is_empty()) }
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

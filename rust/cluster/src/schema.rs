@@ -65,10 +65,25 @@ const TABLES: &str = "
         store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));
 ";
 
-/// A table that installations of an earlier release lack. The earlier release goes on beside it, so
-/// the version stays.
+/// What installations of an earlier release lack. The earlier release goes on beside it, so the
+/// version stays.
+///
+/// `open_keys` has the ids of the data keys of a plane whose key has turned, the newest last. A
+/// session of an earlier release does not compare keys, so it changes no such plane.
 const LATER_TABLES: &str = "
     SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
+    ALTER TABLE plane ADD COLUMN IF NOT EXISTS open_keys uuid[],
+        ADD COLUMN IF NOT EXISTS turned_at timestamptz;
+    ALTER TABLE head ADD COLUMN IF NOT EXISTS open_keys uuid[];
+    CREATE OR REPLACE FUNCTION refuse_earlier_release() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'the data key has turned, which this release does not know: upgrade the node';
+    END $$;
+    CREATE OR REPLACE TRIGGER compares_keys BEFORE UPDATE ON head FOR EACH ROW
+        WHEN (OLD.open_keys IS NOT NULL AND current_setting('fleetcast.compares_keys', true) IS DISTINCT FROM 'on')
+        EXECUTE FUNCTION refuse_earlier_release();
+    CREATE OR REPLACE TRIGGER compares_keys BEFORE UPDATE ON plane FOR EACH ROW
+        WHEN (OLD.open_keys IS NOT NULL AND current_setting('fleetcast.compares_keys', true) IS DISTINCT FROM 'on')
+        EXECUTE FUNCTION refuse_earlier_release();
     CREATE TABLE IF NOT EXISTS record_change (
         store text, version bigint, id uuid NOT NULL, spaces text[], keys bytea[],
         PRIMARY KEY (store, version));
@@ -77,7 +92,8 @@ const LATER_TABLES: &str = "
 const INSTALL: &str =
     "INSERT INTO cluster VALUES (true, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING one";
 const FIND: &str = "SELECT schema_version, environment, master_key_check, \
-    to_regclass('record_change') IS NULL FROM cluster";
+    to_regclass('record_change') IS NULL OR NOT EXISTS (SELECT FROM pg_trigger \
+        WHERE tgrelid = to_regclass('plane') AND tgname = 'compares_keys') FROM cluster";
 
 impl Cluster {
     /// Makes the tables, or joins the existing installation. Its environment and the check of its

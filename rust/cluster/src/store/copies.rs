@@ -26,11 +26,6 @@ const WHOLE: &str = "\
 const PUT_PAGES: &str = "\
     INSERT INTO names SELECT $1, u.page, u.id, u.bytes FROM plane, \
     unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) WHERE plane = $1 AND wrapped_key IS NULL";
-/// A page keeps its id, by which other handles know it.
-const REPLACE_PAGES: &str = "\
-    UPDATE names SET page_bytes = u.bytes \
-    FROM unnest($2::int8[], $3::uuid[], $4::bytea[]) AS u(page, id, bytes) \
-    WHERE names.plane = $1 AND names.page = u.page";
 const PUT_ENTRIES: &str = "\
     INSERT INTO log SELECT $2, $1, u.seq, u.id, u.sealed FROM plane, \
     unnest($3::int8[], $4::uuid[], $5::bytea[]) AS u(seq, id, sealed) WHERE plane = $1 AND wrapped_key IS NULL";
@@ -82,20 +77,12 @@ impl ClusterStore {
     }
 
     pub(super) fn put_pages(&self, pages: &[NamesPage]) -> Result<()> {
-        self.change_pages(PUT_PAGES, pages)
-    }
-
-    pub(super) fn replace_pages(&self, pages: &[NamesPage]) -> Result<()> {
-        self.change_pages(REPLACE_PAGES, pages)
-    }
-
-    fn change_pages(&self, sql: &'static str, pages: &[NamesPage]) -> Result<()> {
         let numbers: Vec<i64> = pages.iter().map(|page| signed(page.sequence)).collect();
         let ids = pages.iter().map(|page| Id::of_sealed(&page.sealed_names, "a sealed name"));
         let ids: Vec<Id> = ids.collect::<Result<_>>()?;
         let bytes: Vec<Vec<u8>> = pages.iter().map(encode_names).collect();
         let parameters: [&(dyn ToSql + Sync); 4] = [&self.plane, &numbers, &ids, &bytes];
-        self.cluster.change(LOADING, sql, &parameters).map(drop)
+        self.cluster.change(LOADING, PUT_PAGES, &parameters).map(drop)
     }
 
     pub(super) fn put_entries(&self, entries: &[LogEntry]) -> Result<()> {

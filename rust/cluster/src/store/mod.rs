@@ -7,10 +7,12 @@ mod tickets;
 mod append;
 mod compaction;
 mod copies;
+mod keys;
 mod known;
 mod names;
 mod pin;
 mod segments;
+mod turning;
 
 mod history;
 mod view;
@@ -21,13 +23,14 @@ use std::sync::{Arc, Mutex};
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{
-    CompactionLock, FirstIds, Link, LogEntry, LogView, NamesPage, NewBlock, NewNames, NewSegment,
-    SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
+    CompactionLock, FirstIds, KeyTurns, Link, LogEntry, LogView, NamesPage, NewBlock, NewNames,
+    NewSegment, SegmentId, SegmentsLock, Space, Store, StoreCounts, StoreSnapshot,
 };
 
+use self::keys::HandleKeys;
 use self::known::{ShownEntries, Watermarks};
 use self::lease::Lease;
-use self::tickets::Tickets;
+use self::tickets::{SealedBatch, Tickets};
 use crate::cluster::Cluster;
 use crate::identity::Id;
 
@@ -40,6 +43,7 @@ pub(crate) struct ClusterStore {
     shown: Mutex<ShownEntries>,
     /// True if the last read found news. The next read then does not ask first if there is news.
     expects_news: AtomicBool,
+    keys: HandleKeys,
     tickets: Tickets,
     /// The lease of the compaction that runs here.
     lease: Mutex<Option<Arc<Lease>>>,
@@ -56,6 +60,7 @@ impl ClusterStore {
             known: Mutex::default(),
             shown: Mutex::default(),
             expects_news: AtomicBool::new(true),
+            keys: HandleKeys::default(),
             tickets: Tickets::default(),
             lease: Mutex::default(),
             is_forked: AtomicBool::new(false),
@@ -110,7 +115,7 @@ impl Store for ClusterStore {
 
     fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64> {
         self.check()?;
-        Ok(self.tickets.draw(blocks))
+        Ok(self.tickets.draw(SealedBatch { key: self.keys.id_of_batch(&blocks), blocks }))
     }
 
     fn sync(&self, end: u64) -> Result<()> {
@@ -252,6 +257,10 @@ impl Store for ClusterStore {
     fn load_snapshot(&self, snapshot: &StoreSnapshot) -> Result<()> {
         self.check()?;
         self.put_whole(snapshot)
+    }
+
+    fn key_turns(&self) -> Option<&dyn KeyTurns> {
+        Some(self)
     }
 
     fn close(&self) {

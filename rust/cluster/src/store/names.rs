@@ -19,11 +19,12 @@ const APPEND: &str = "\
     WITH p AS (UPDATE plane SET pages = pages + 1, page_id = $7, series = series + $5, fields = fields + $6 \
         WHERE plane = $1 AND pages = $2 AND series = $3 AND fields = $4 \
         AND ($9::uuid IS NULL OR page_id = $9) \
+        AND (open_keys IS NULL OR $10::uuid = ANY (open_keys)) \
         AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING pages) \
     INSERT INTO names SELECT $1, p.pages, $7, $8 FROM p RETURNING page";
 const STATE: &str = "SELECT pages, series, fields, (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $2), \
-    (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $2 + 1) \
-    FROM plane JOIN head USING (plane) WHERE plane = $1";
+    (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $2 + 1), \
+    coalesce($3::uuid = ANY (plane.open_keys), true) FROM plane JOIN head USING (plane) WHERE plane = $1";
 const AFTER: &str = "\
     SELECT page, id, page_bytes FROM ( \
         SELECT *, sum(octet_length(page_bytes)) OVER (ORDER BY page) - octet_length(page_bytes) AS before FROM ( \
@@ -36,15 +37,17 @@ struct NamesState {
     next: FirstIds,
     /// Ids of the requested page and of the next page.
     ids: [Option<Id>; 2],
+    is_key_open: bool,
 }
 
 impl ClusterStore {
     pub(super) fn append_page(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
         let known = lock(&self.known).next_ids;
+        let key = self.keys.id_of(&names.sealed_names);
         let first = match known {
             Some((page, next)) if page == after => next,
             _ => {
-                let state = self.names_state(after)?;
+                let state = self.names_state(after, key)?;
                 if state.pages != after {
                     return Ok(None);
                 }
@@ -58,14 +61,21 @@ impl ClusterStore {
         let counts = [next.series - first.series, next.field - first.field].map(i64::from);
         let at = signed(after);
         let last = lock(&self.known).page.filter(|(page, _)| *page == after).map(|(_, id)| id);
-        let parameters: [&(dyn ToSql + Sync); 9] =
-            [&self.plane, &at, &series, &fields, &counts[0], &counts[1], &id, &page, &last];
+        let parameters: [&(dyn ToSql + Sync); 10] =
+            [&self.plane, &at, &series, &fields, &counts[0], &counts[1], &id, &page, &last, &key];
         let rows = self.cluster.change_surely(WRITING, APPEND, &parameters)?;
         let is_stored = match rows {
             Ok(rows) if !rows.is_empty() => true,
             // If no row was stored, an earlier attempt whose answer was lost may have stored the
             // page.
-            Ok(_) | Err(StatementFailure::Duplicate) => self.names_state(after)?.ids[1] == Some(id),
+            Ok(_) | Err(StatementFailure::Duplicate) => {
+                let state = self.names_state(after, key)?;
+                let is_stored = state.ids[1] == Some(id);
+                if !is_stored && !state.is_key_open {
+                    return Err(self.refused_key(WRITING));
+                }
+                is_stored
+            }
             Err(failure) => return Err(failure.of_change(WRITING)),
         };
         let mut known = lock(&self.known);
@@ -80,8 +90,8 @@ impl ClusterStore {
 
     /// # Errors
     /// Returns [`Error::Poisoned`] if the database has another page at the handle's position.
-    fn names_state(&self, page: u64) -> Result<NamesState> {
-        let rows = self.cluster.read(READING, STATE, &[&self.plane, &signed(page)])?;
+    fn names_state(&self, page: u64, key: Id) -> Result<NamesState> {
+        let rows = self.cluster.read(READING, STATE, &[&self.plane, &signed(page), &key])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
         let id = |at: usize| row.get::<_, Option<Id>>(at);
         let next = |at: usize| u32::try_from(row.get::<_, i64>(at));
@@ -92,7 +102,8 @@ impl ClusterStore {
             return Err(self.forked());
         }
         let next = FirstIds { series, field };
-        Ok(NamesState { pages: unsigned(row.get(0)), next, ids: [id(3), id(4)] })
+        let (pages, ids) = (unsigned(row.get(0)), [id(3), id(4)]);
+        Ok(NamesState { pages, next, ids, is_key_open: row.get(5) })
     }
 
     pub(super) fn pages_after(&self, after: u64) -> Result<Vec<NamesPage>> {

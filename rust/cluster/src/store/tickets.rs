@@ -14,15 +14,23 @@ use fleetcast_core::storage::store::{
 
 use super::small::lock;
 use crate::failure;
+use crate::identity::Id;
 
 pub(super) const WHAT: &str = "append to the log";
 
 /// Longest wait of a batch behind a commit without an answer. Afterwards no commit takes the batch.
 const WAIT_MAX: Duration = Duration::from_millis(1_500);
 
+/// Blocks that are stored together, and the id of the key that sealed them. `None` if there are only
+/// numbers.
+pub(super) struct SealedBatch {
+    pub(super) blocks: Vec<NewBlock>,
+    pub(super) key: Option<Id>,
+}
+
 #[derive(Default)]
 pub(super) struct Tickets {
-    batches: Committer<Vec<NewBlock>>,
+    batches: Committer<SealedBatch>,
     drawn: Mutex<TicketTable>,
     gathering: GroupCounts,
     patience: Patience,
@@ -36,12 +44,11 @@ struct TicketTable {
 }
 
 impl Tickets {
-    /// Draws a ticket for these blocks. No commit takes the blocks before a thread waits for a
-    /// ticket.
-    pub(super) fn draw(&self, blocks: Vec<NewBlock>) -> u64 {
-        let bytes = blocks.iter().map(|block| block.sealed.len()).sum();
+    /// Draws a ticket for a batch. No commit takes the batch before a thread waits for a ticket.
+    pub(super) fn draw(&self, batch: SealedBatch) -> u64 {
+        let bytes = batch.blocks.iter().map(|block| block.sealed.len()).sum();
         let mut drawn = lock(&self.drawn);
-        let seat = self.batches.enter(blocks, bytes);
+        let seat = self.batches.enter(batch, bytes);
         drawn.last += 1;
         let ticket = drawn.last;
         drawn.seats.insert(ticket, seat);
@@ -59,7 +66,7 @@ impl Tickets {
     pub(super) fn wait(
         &self,
         ticket: u64,
-        commit: impl Fn(&[Vec<NewBlock>]) -> Result<()>,
+        commit: impl Fn(&[SealedBatch]) -> Result<()>,
     ) -> Result<()> {
         let seat = lock(&self.drawn).seats.get(&ticket).cloned();
         let Some(seat) = seat else { return Ok(()) };
@@ -83,7 +90,7 @@ struct Statement<'t, C> {
     commit: C,
 }
 
-impl<C: Fn(&[Vec<NewBlock>]) -> Result<()>> Commit<Vec<NewBlock>, ()> for Statement<'_, C> {
+impl<C: Fn(&[SealedBatch]) -> Result<()>> Commit<SealedBatch, ()> for Statement<'_, C> {
     type Turn = ();
 
     const LATE: Option<(Duration, fn() -> Error)> =
@@ -94,7 +101,7 @@ impl<C: Fn(&[Vec<NewBlock>]) -> Result<()>> Commit<Vec<NewBlock>, ()> for Statem
         Ok(())
     }
 
-    fn commit(&self, (): (), batches: &[Vec<NewBlock>]) -> Result<()> {
+    fn commit(&self, (): (), batches: &[SealedBatch]) -> Result<()> {
         let Tickets { patience, gathering, .. } = self.tickets;
         patience.timed(gathering, || (self.commit)(batches))
     }

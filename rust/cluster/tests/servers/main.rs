@@ -15,4 +15,5 @@ mod planes;
 mod races;
 mod reads;
 mod sweep;
+mod turns;
 mod twin;

@@ -4,8 +4,9 @@ use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-fn block(byte: u8) -> Vec<NewBlock> {
-    vec![NewBlock { sealed: vec![byte; 18], ..NewBlock::default() }]
+fn block(byte: u8) -> SealedBatch {
+    let blocks = vec![NewBlock { sealed: vec![byte; 18], ..NewBlock::default() }];
+    SealedBatch { blocks, key: None }
 }
 
 #[test]
@@ -18,8 +19,8 @@ fn one_commit_takes_all_that_wait_in_their_order_and_each_is_told() {
             scope.spawn(|| {
                 let outcome = tickets.wait(*ticket, |blocks| {
                     commits.fetch_add(1, Ordering::Relaxed);
-                    let bytes: Vec<u8> =
-                        blocks.iter().flatten().map(|block| block.sealed[0]).collect();
+                    let all = blocks.iter().flat_map(|batch| &batch.blocks);
+                    let bytes: Vec<u8> = all.map(|block| block.sealed[0]).collect();
                     assert_eq!(bytes, (0..8).collect::<Vec<u8>>());
                     Ok(())
                 });
@@ -69,9 +70,9 @@ fn a_batch_behind_a_commit_without_an_answer_is_refused_and_never_stored() {
         answer.send(()).unwrap();
         leading.join().unwrap().unwrap();
         let third = tickets.draw(block(3));
-        let commit = |blocks: &[Vec<NewBlock>]| {
-            assert_eq!(blocks[0][0].sealed, [3; 18]);
-            assert_eq!(blocks.len(), 1);
+        let commit = |batches: &[SealedBatch]| {
+            assert_eq!(batches[0].blocks[0].sealed, [3; 18]);
+            assert_eq!(batches.len(), 1);
             Ok(())
         };
         tickets.wait(third, commit).unwrap();

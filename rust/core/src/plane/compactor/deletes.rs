@@ -49,7 +49,7 @@ impl Compactor {
 
     fn delete_alone(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<DeleteReport>> {
         self.follower.follow()?;
-        let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
+        let Some(_lock) = self.sealed.lock_compaction()? else { return Ok(None) };
         // Another compactor may have worked until now.
         self.follower.follow()?;
         let snapshot = self.follower.snapshot(&extent.times_ns);

@@ -41,7 +41,7 @@ impl Compactor {
             if self.follower.manifest().hours.seconds == seconds {
                 return Ok(Some(()));
             }
-            let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
+            let Some(_lock) = self.sealed.lock_compaction()? else { return Ok(None) };
             self.follower.follow_heads()?;
             let manifest = self.follower.manifest();
             let mut next = (*manifest).clone();

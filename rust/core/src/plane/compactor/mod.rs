@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 pub use self::deletes::DeleteReport;
 use self::plan::{UpkeepSchedule, expired_days, mergeable};
+use self::rekeying::SegmentSlots;
 use self::rest::{CompactionTrigger, DayRest};
 use self::sharing::partly_expired;
 use super::follower::{ALWAYS_NS, Follower};
@@ -77,6 +78,7 @@ pub(super) struct Compactor {
     sealed: Arc<SealedStore>,
     registry: Arc<NamesRegistry>,
     follower: Arc<Follower>,
+    segment_slots: SegmentSlots,
 }
 
 impl Compactor {
@@ -85,7 +87,7 @@ impl Compactor {
         registry: Arc<NamesRegistry>,
         follower: Arc<Follower>,
     ) -> Self {
-        Self { sealed, registry, follower }
+        Self { sealed, registry, follower, segment_slots: SegmentSlots::default() }
     }
 
     /// Does the work that is due. Returns `None` if another compactor is working, or took over
@@ -121,7 +123,7 @@ impl Compactor {
             done.held = self.held(is_held, now_ns);
             return Ok(Some(done));
         }
-        let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
+        let Some(_lock) = self.sealed.lock_compaction()? else { return Ok(None) };
         // Another compactor may have worked until now.
         self.follower.follow_heads()?;
         self.remove_orphans()?;

@@ -3,6 +3,9 @@
 //! Each part of the work is complete by itself. A turn that broke off goes on with the next
 //! compaction, which finds what is left in the heads of the segments and of the blocks.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::rest::CompactionTrigger;
 use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::model::error::{Error, Result};
@@ -10,11 +13,36 @@ use crate::plane::sealed::open_names;
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{BlobKind, KeySlot, blob_slot};
 use crate::storage::segment::{Representatives, Segment};
-use crate::storage::store::{NamesPage, NewBlock};
+use crate::storage::store::{NamesPage, NewBlock, SegmentId, Store};
 
 /// Bytes of segments and names that one compaction writes again under a new key, unless a single
 /// segment has more. Other work of the tenant and of other tenants comes in between.
 const RESEALED_BYTES_MAX: u64 = 64 << 20;
+
+/// Slots of segments whose heads were read while the key turns: on a store behind a network each
+/// head is a request.
+#[derive(Default)]
+pub(super) struct SegmentSlots(Mutex<HashMap<SegmentId, KeySlot>>);
+
+impl SegmentSlots {
+    fn of(&self, store: &dyn Store, id: &SegmentId) -> Result<KeySlot> {
+        if let Some(slot) = self.lock().get(id) {
+            return Ok(*slot);
+        }
+        let slot = Segment::slot(store, id)?;
+        self.lock().insert(*id, slot);
+        Ok(slot)
+    }
+
+    /// Forgets all slots. Called when no key turns.
+    fn clear(&self) {
+        *self.lock() = HashMap::new();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SegmentId, KeySlot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Compactor {
     /// Turns the data key as [`crate::plane::Plane::rekey`] says. Returns `None` if another process
@@ -25,7 +53,7 @@ impl Compactor {
 
     fn try_to_begin_turn(&self) -> Result<Option<()>> {
         let file = self.sealed.key_file()?;
-        let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
+        let Some(_lock) = self.sealed.lock_compaction()? else { return Ok(None) };
         file.turn()?;
         self.sealed.renew_keys(&self.sealed.sealer());
         self.follower.follow_heads()?;
@@ -38,7 +66,10 @@ impl Compactor {
     /// Returns the number of bytes of segments and blocks that the old key sealed, or `None` if
     /// there is no old key.
     pub(in crate::plane) fn old_key_bytes(&self) -> Result<Option<u64>> {
-        let Some(old) = self.sealed.sealer().old() else { return Ok(None) };
+        let Some(old) = self.sealed.sealer().old() else {
+            self.segment_slots.clear();
+            return Ok(None);
+        };
         let manifest = self.follower.manifest();
         let mut bytes = self.old_blocks(old)?;
         for entry in manifest.files() {
@@ -68,7 +99,10 @@ impl Compactor {
         now_ns: i64,
         done: &mut CompactionReport,
     ) -> Result<()> {
-        let Some(old) = self.sealed.sealer().old() else { return Ok(()) };
+        let Some(old) = self.sealed.sealer().old() else {
+            self.segment_slots.clear();
+            return Ok(());
+        };
         let mut left = RESEALED_BYTES_MAX;
         let manifest = self.follower.manifest();
         for entry in manifest.segments.iter().chain(&manifest.hours.segments) {
@@ -100,7 +134,8 @@ impl Compactor {
             return Ok(());
         };
         // From here on, no process stores bytes under the old key.
-        let Some(_key) = turns.lock_key(old)? else { return Ok(()) };
+        let kept = self.sealed.sealer().sealing_id();
+        let Some(key) = turns.lock_key(old, kept)? else { return Ok(()) };
         self.follower.follow_heads()?;
         if self.old_blocks(old)? > 0 {
             return Ok(());
@@ -108,7 +143,7 @@ impl Compactor {
         self.seal_manifest_anew(old, done)?;
         self.remove_orphans()?;
         // A stream of rows may still open segments of an earlier manifest.
-        let Some(_removal) = self.sealed.store.lock_removal()? else { return Ok(()) };
+        let Some(_reads) = turns.lock_reads()? else { return Ok(()) };
         let manifest = self.follower.manifest();
         let stored = self.sealed.store.segments()?;
         if stored.iter().any(|stored| !manifest.ids().any(|id| id == *stored)) {
@@ -126,7 +161,7 @@ impl Compactor {
             let position = self.sealed.open_blob(BlobKind::Beside, sealed)?;
             self.sealed.sealer().seal(BlobKind::Beside, &position)
         })?;
-        file.drop_old(old)?;
+        file.drop_old(old, &*key)?;
         self.sealed.renew_keys(&self.sealed.sealer());
         Ok(())
     }
@@ -191,6 +226,6 @@ impl Compactor {
 
     /// Returns true if the key in slot `slot` sealed a segment.
     fn is_under(&self, entry: &SegmentEntry, slot: KeySlot) -> Result<bool> {
-        Ok(entry.bytes > 0 && Segment::slot(&*self.sealed.store, &entry.id)? == slot)
+        Ok(entry.bytes > 0 && self.segment_slots.of(&*self.sealed.store, &entry.id)? == slot)
     }
 }

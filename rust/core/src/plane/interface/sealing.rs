@@ -20,10 +20,11 @@ impl Plane {
     /// turn of the data key.
     ///
     /// # Errors
-    /// Returns [`Error::Corrupt`] for any other bytes.
+    /// Returns [`Error::Corrupt`] for any other bytes, unless a data key has turned: a later key may
+    /// have the slot of the dropped key, so such bytes cannot be told from damaged bytes.
     pub fn unseal(&self, sealed: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         match self.sealed.open_blob(BlobKind::Beside, sealed) {
-            Err(Error::Corrupt { .. }) if self.sealed.sealer().has_dropped(sealed) => Ok(None),
+            Err(Error::Corrupt { .. }) if self.sealed.sealer().has_turned() => Ok(None),
             outcome => outcome.map(Some),
         }
     }

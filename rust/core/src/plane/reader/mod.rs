@@ -90,18 +90,23 @@ impl Reader {
 
     /// Reads from the state that was followed, and again if compaction overtakes the read. The log
     /// was followed once for this read: following costs a round trip to a remote store.
+    ///
+    /// A store may keep segments for a while that the manifest no longer names. Their key may be
+    /// dropped, so a read that they overtake finds damage.
     fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
         for _ in 0..VIEWS_MAX {
             let generation = self.follower.generation();
-            match read() {
-                Err(Error::Stale) => self.follower.follow()?,
-                outcome => {
-                    self.sealed.caches.settle();
-                    return outcome;
-                }
-            }
+            let outcome = read();
+            let (Err(Error::Stale) | Err(Error::Corrupt { .. })) = outcome else {
+                self.sealed.caches.settle();
+                return outcome;
+            };
+            self.follower.follow()?;
             if self.follower.generation() == generation {
-                return Err(MISSING);
+                return outcome.map_err(|error| match error {
+                    Error::Stale => MISSING,
+                    error => error,
+                });
             }
         }
         Err(Error::Stale)

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::model::error::Result;
 use crate::storage::seal::{
-    DataKeys, KeySlot, MasterKey, MasterKeys, PlaneKey, unwrap, with_new_key, wrap,
+    DataKeys, KeyId, KeySlot, MasterKey, MasterKeys, PLANE_ID_LEN, PlaneKey, unwrap, with_new_key,
+    wrap,
 };
-use crate::storage::store::Planes;
+use crate::storage::store::{KeyLock, Planes};
 
 /// The key file of a plane, and the master keys that open it.
 pub struct KeyFile {
@@ -37,16 +38,26 @@ impl KeyFile {
     /// The new key is durable before it seals. Otherwise a power cut could bring back a file without
     /// it, after other processes have stored bytes under it.
     pub(in crate::plane) fn turn(&self) -> Result<()> {
-        self.change(|(plane_id, keys)| {
+        let replace = |before: &[u8], wrapped: &[u8], open: &[KeyId]| {
+            self.planes.turn_key(&self.plane, before, wrapped, open)
+        };
+        let with_new = |plane_id: &_, keys: DataKeys| {
             let is_one = keys.newest() == keys.sealing() && keys.old().is_none();
-            is_one.then(|| with_new_key(keys, &plane_id)).transpose()
-        })?;
-        self.change(|(_, keys)| Ok((keys.newest() != keys.sealing()).then(|| keys.turned())))
+            is_one.then(|| with_new_key(keys, plane_id)).transpose()
+        };
+        self.change(with_new, replace)?;
+        let turned =
+            |_: &_, keys: DataKeys| Ok((keys.newest() != keys.sealing()).then(|| keys.turned()));
+        self.change(turned, replace)
     }
 
-    /// Drops the data key in slot `old`, unless it is dropped already.
-    pub(in crate::plane) fn drop_old(&self, old: KeySlot) -> Result<()> {
-        self.change(|(_, keys)| Ok((keys.old() == Some(old)).then(|| keys.without_old())))
+    /// Drops the data key in slot `old`, which `lock` locks, unless it is dropped already.
+    pub(in crate::plane) fn drop_old(&self, old: KeySlot, lock: &dyn KeyLock) -> Result<()> {
+        let without_old =
+            |_: &_, keys: DataKeys| Ok((keys.old() == Some(old)).then(|| keys.without_old()));
+        self.change(without_old, |before, wrapped, _| {
+            self.planes.drop_key(&self.plane, before, wrapped, lock)
+        })
     }
 
     /// Asks the source of master keys for those that open the file, if the known keys do not.
@@ -54,16 +65,21 @@ impl KeyFile {
         self.keys.open(|| self.wrapped(), |key| unwrap(key, &self.plane, &self.wrapped()?))
     }
 
-    /// Replaces the keys by the result of `change`, under the same master key.
-    fn change(&self, change: impl Fn(PlaneKey) -> Result<Option<DataKeys>>) -> Result<()> {
+    /// Replaces the keys by the result of `change`, under the same master key. `replace` stores the
+    /// file, if the file is still the same, and gets the ids of its keys.
+    fn change(
+        &self,
+        change: impl Fn(&[u8; PLANE_ID_LEN], DataKeys) -> Result<Option<DataKeys>>,
+        replace: impl Fn(&[u8], &[u8], &[KeyId]) -> Result<bool>,
+    ) -> Result<()> {
         loop {
             let before = self.wrapped()?;
             let opened =
                 |key: &[u8; 32]| Ok((MasterKey::new(*key), unwrap(key, &self.plane, &before)?));
             let (master_key, (plane_id, keys)) = self.keys.open(|| self.wrapped(), opened)?;
-            let Some(next) = change((plane_id, keys))? else { return Ok(()) };
+            let Some(next) = change(&plane_id, keys)? else { return Ok(()) };
             let wrapped = wrap(&master_key, &self.plane, &plane_id, &next)?;
-            if self.planes.replace_key(&self.plane, &before, &wrapped)? {
+            if replace(&before, &wrapped, &next.ids(&plane_id))? {
                 return Ok(());
             }
         }

@@ -37,7 +37,8 @@ pub(super) fn held(
     loop {
         let opened = open(&wrapped)?;
         let Some(turns) = store.key_turns() else { return Ok(opened) };
-        let is_held = turns.hold_key(opened.1.sealing())?;
+        let (plane_id, keys) = &opened;
+        let is_held = turns.hold_key(keys.sealing(), keys.sealing_id(plane_id))?;
         let now = again()?;
         if is_held && now == wrapped {
             return Ok(opened);

@@ -7,16 +7,25 @@ use super::key_file::KeyFile;
 use super::keys::held;
 use crate::model::error::{Error, Result};
 use crate::storage::seal::Sealer;
+use crate::storage::store::{CompactionLock, KeyTurns};
 
 impl SealedStore {
     /// Returns the sealer in force.
     pub(in crate::plane) fn sealer(&self) -> Arc<Sealer> {
-        Arc::clone(&self.sealing())
+        Arc::clone(&self.lent_sealer())
     }
 
-    /// Lends the sealer in force. While the result lives, its key is not dropped: hold it from the
-    /// seal of bytes until they are stored, and open no sealed bytes meanwhile.
+    /// Lends the sealer in force. While the result lives, this process takes no other keys: hold it
+    /// from the seal of bytes until the store has them, and open no sealed bytes before.
     pub(in crate::plane) fn sealing(&self) -> RwLockReadGuard<'_, Arc<Sealer>> {
+        if self.store.key_turns().is_some_and(KeyTurns::may_have_turned) {
+            // If the file cannot be read, the store refuses bytes under a key that is closed.
+            self.renew_keys(&self.sealer());
+        }
+        self.lent_sealer()
+    }
+
+    fn lent_sealer(&self) -> RwLockReadGuard<'_, Arc<Sealer>> {
         self.keys.sealer.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -43,24 +52,38 @@ impl SealedStore {
         }
     }
 
-    /// Takes the keys of the key file. Returns true if other keys than `known` are in force then.
+    /// Takes the compaction lock and then the keys of the key file. Only the holder of the lock
+    /// changes the keys, so they stay in force until it is dropped. Returns `None` if another
+    /// process has the lock.
+    pub(in crate::plane) fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        let lock = self.store.lock_compaction()?;
+        if lock.is_some() {
+            self.try_to_renew_keys(&self.sealer())?;
+        }
+        Ok(lock)
+    }
+
+    /// Acts as [`Self::try_to_renew_keys`], and returns false if the file cannot be read.
     pub(in crate::plane) fn renew_keys(&self, known: &Arc<Sealer>) -> bool {
-        let Some(file) = self.keys.file.get() else { return false };
+        self.try_to_renew_keys(known).unwrap_or(false)
+    }
+
+    /// Takes the keys of the key file. Returns true if other keys than `known` are in force then.
+    fn try_to_renew_keys(&self, known: &Arc<Sealer>) -> Result<bool> {
+        let Some(file) = self.keys.file.get() else { return Ok(false) };
         // No bytes are sealed meanwhile, so none are stored under a key that is no longer held.
         let mut sealer = self.keys.sealer.write().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&sealer, known) {
-            return true;
+            return Ok(true);
         }
-        let found = file
-            .wrapped()
-            .and_then(|wrapped| held(&*self.store, wrapped, || file.wrapped(), |it| file.open(it)));
-        let Ok((plane_id, keys)) = found else { return false };
+        let (plane_id, keys) =
+            held(&*self.store, file.wrapped()?, || file.wrapped(), |it| file.open(it))?;
         let next = Sealer::of(&keys, plane_id);
         let is_other = !next.is_same(&sealer);
         if is_other {
             *sealer = Arc::new(next);
         }
-        is_other
+        Ok(is_other)
     }
 
     /// Takes the keys of the key file, if the file is of this plane. Returns false if it is not.

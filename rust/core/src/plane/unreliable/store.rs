@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::world::{Hook, World};
 use crate::model::error::{Error, Result};
-use crate::storage::seal::KeySlot;
+use crate::storage::seal::{KeyId, KeySlot};
 use crate::storage::store::{
     CompactionLock, FirstIds, KeyLock, KeyTurns, Link, LogEntry, LogView, MemoryStore, NamesPage,
     NewBlock, NewNames, NewSegment, SegmentId, SegmentsLock, Space, Store, StoreCounts,
@@ -139,7 +139,7 @@ impl Drop for LockedKey {
 }
 
 impl KeyTurns for FaultyStore {
-    fn hold_key(&self, slot: KeySlot) -> Result<bool> {
+    fn hold_key(&self, slot: KeySlot, _id: KeyId) -> Result<bool> {
         let mut held = self.world.held.lock().unwrap();
         let is_free = held.1 != Some(slot);
         if is_free {
@@ -148,7 +148,7 @@ impl KeyTurns for FaultyStore {
         Ok(is_free)
     }
 
-    fn lock_key(&self, slot: KeySlot) -> Result<Option<Box<dyn KeyLock>>> {
+    fn lock_key(&self, slot: KeySlot, _kept: KeyId) -> Result<Option<Box<dyn KeyLock>>> {
         let mut held = self.world.held.lock().unwrap();
         let is_held = held.0.iter().any(|(number, of)| *number != self.number && *of == slot);
         if is_held {

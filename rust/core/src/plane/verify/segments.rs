@@ -91,12 +91,16 @@ impl Verification<'_> {
         Ok(())
     }
 
-    /// Turns the absence of a file into a damage if the manifest still names the file.
+    /// Turns the absence of a file into a damage if the manifest still names the file. A file that
+    /// the manifest no longer names may be under a key that was dropped.
     fn missing(&self, outcome: Result<()>, manifest: &Manifest) -> Result<Result<()>> {
         match outcome {
-            Err(Error::Stale) => {
+            Err(error @ (Error::Stale | Error::Corrupt { .. })) => {
                 let now = self.store.view(u64::MAX, manifest.generation)?.generation;
-                if now == manifest.generation { Ok(Err(MISSING)) } else { Err(Error::Stale) }
+                if now != manifest.generation {
+                    return Err(Error::Stale);
+                }
+                Ok(Err(if matches!(error, Error::Stale) { MISSING } else { error }))
             }
             outcome => Ok(outcome),
         }

@@ -37,7 +37,6 @@ pub struct WriteReport {
 /// A sync covers all batches that were appended before it began. So a caller with several batches
 /// syncs any of them, and the others then wait no longer. If this value is dropped without a sync,
 /// the batch may be stored or lost, as if the process had died.
-/// as if the process had died: stored or not.
 #[must_use = "a batch is acknowledged once it was waited for"]
 pub struct PendingBatch {
     written: WriteReport,

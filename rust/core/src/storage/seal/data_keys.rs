@@ -13,6 +13,10 @@ pub(super) const SLOTS: u8 = 2;
 /// key.
 pub type KeySlot = u8;
 
+/// Name of a data key, derived from the key. A later key in the same slot has another id. The key
+/// cannot be computed from its id.
+pub type KeyId = [u8; 16];
+
 /// Data keys of a plane, oldest first, each in its slot.
 ///
 /// A turn has three steps. A new key becomes known; then it seals, and the old key only opens; then

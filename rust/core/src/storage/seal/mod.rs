@@ -22,7 +22,7 @@ mod master_keys;
 #[cfg(test)]
 mod tests;
 
-pub use data_keys::{DataKeys, KeySlot};
+pub use data_keys::{DataKeys, KeyId, KeySlot};
 pub use key::DataKey;
 pub use key_file::{PlaneKey, unwrap, unwrap_unbound, wrap};
 pub use master_keys::{KeySource, MasterKey, MasterKeys, open_secret, seal_secret};

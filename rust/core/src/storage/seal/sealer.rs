@@ -6,7 +6,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::{hkdf, hmac};
 use zeroize::Zeroizing;
 
-use super::data_keys::{DataKeys, KeySlot, SLOTS};
+use super::data_keys::{DataKeys, KeyId, KeySlot};
 use super::key::DataKey;
 use super::random::{PLANE_ID_LEN, fill_random};
 use super::secret::Secret;
@@ -99,10 +99,16 @@ impl Sealer {
         self.keys == other.keys
     }
 
-    /// Returns true if a blob is under a key that the plane does not have any more.
+    /// Returns true if a key of the plane has turned, so that bytes may be under a key that is gone.
     #[must_use]
-    pub fn has_dropped(&self, sealed: &[u8]) -> bool {
-        blob_slot(sealed).is_some_and(|slot| slot < SLOTS && self.root(slot).is_none())
+    pub fn has_turned(&self) -> bool {
+        self.keys.name_key.is_some()
+    }
+
+    /// Returns the id of the key that seals.
+    #[must_use]
+    pub fn sealing_id(&self) -> KeyId {
+        self.keys.sealing_id(&self.plane_id)
     }
 
     /// Returns the slot of the key that only opens what it sealed, if there is such a key.
@@ -256,17 +262,44 @@ fn root_of(key: &DataKey, plane_id: &[u8; PLANE_ID_LEN]) -> Secret<hkdf::Prk> {
     Secret::new(hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(&*key.0))
 }
 
+impl DataKeys {
+    /// Returns the ids of the keys of the plane with this id, oldest first.
+    #[must_use]
+    pub fn ids(&self, plane_id: &[u8; PLANE_ID_LEN]) -> Vec<KeyId> {
+        self.keys.iter().map(|(_, key)| id_of(key, plane_id)).collect()
+    }
+
+    /// Returns the id of the key that seals.
+    ///
+    /// # Panics
+    /// Never: one of the keys seals.
+    #[must_use]
+    pub fn sealing_id(&self, plane_id: &[u8; PLANE_ID_LEN]) -> KeyId {
+        let sealing = self.keys.iter().find(|(slot, _)| *slot == self.sealing);
+        id_of(&sealing.expect("one of the keys seals").1, plane_id)
+    }
+}
+
+fn id_of(key: &DataKey, plane_id: &[u8; PLANE_ID_LEN]) -> KeyId {
+    let output = expanded(&root_of(key, plane_id), b"key id");
+    let mut id = [0; 16];
+    id.copy_from_slice(&output[..16]);
+    id
+}
+
+fn expanded(root: &hkdf::Prk, info: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    let info = [info];
+    let output = root.expand(&info, hkdf::HKDF_SHA256);
+    output.and_then(|output| output.fill(&mut *bytes)).expect("one block of HKDF output");
+    bytes
+}
+
 /// Returns the key of the hashes of names, which stays the same when the data key turns.
 fn name_key_of(keys: &DataKeys, plane_id: &[u8; PLANE_ID_LEN]) -> Zeroizing<[u8; 32]> {
     match (&keys.name_key, &*keys.keys) {
         (Some(key), _) => key.0.clone(),
-        (None, [(_, first), ..]) => {
-            let mut key = Zeroizing::new([0; 32]);
-            let root = root_of(first, plane_id);
-            let output = root.expand(&[b"name hash"], hkdf::HKDF_SHA256);
-            output.and_then(|output| output.fill(&mut *key)).expect("one block of HKDF output");
-            key
-        }
+        (None, [(_, first), ..]) => expanded(&root_of(first, plane_id), b"name hash"),
         (None, []) => unreachable!("a plane has a key"),
     }
 }

@@ -13,7 +13,7 @@ use super::key_turns::{KeyLock, KeyTurns};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::StoreSnapshot;
 use crate::model::error::{Error, Result};
-use crate::storage::seal::KeySlot;
+use crate::storage::seal::{KeyId, KeySlot};
 
 /// A store that lives as long as the process.
 #[derive(Default)]
@@ -147,11 +147,11 @@ impl MemoryStore {
 }
 
 impl KeyTurns for MemoryStore {
-    fn hold_key(&self, _slot: KeySlot) -> Result<bool> {
+    fn hold_key(&self, _slot: KeySlot, _id: KeyId) -> Result<bool> {
         Ok(true)
     }
 
-    fn lock_key(&self, _slot: KeySlot) -> Result<Option<Box<dyn KeyLock>>> {
+    fn lock_key(&self, _old: KeySlot, _kept: KeyId) -> Result<Option<Box<dyn KeyLock>>> {
         Ok(Some(Box::new(MemoryKeyLock)))
     }
 

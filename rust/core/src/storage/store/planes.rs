@@ -2,8 +2,10 @@
 //! any kind of store.
 
 use super::interface::Store;
+use super::key_turns::KeyLock;
 use super::peeked::PeekedCounts;
 use crate::model::error::Result;
+use crate::storage::seal::KeyId;
 
 /// The planes of one installation. A plane has a name that no other plane ever gets, which is the
 /// id of its account. Its data key is wrapped by the master key. The format of the wrapped key is
@@ -56,6 +58,38 @@ pub trait Planes: Send + Sync {
     /// # Errors
     /// Returns the errors of [`Self::wrapped_key`].
     fn replace_key(&self, plane: &str, before: &[u8], wrapped_key: &[u8]) -> Result<bool>;
+
+    /// Replaces the wrapped key as [`Self::replace_key`] does, by a wrapped key with a data key more
+    /// or with another data key that seals. `open` has the ids of all its data keys. A store that
+    /// refuses bytes under other keys accepts bytes under these keys from then on.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::replace_key`].
+    fn turn_key(
+        &self,
+        plane: &str,
+        before: &[u8],
+        wrapped_key: &[u8],
+        _open: &[KeyId],
+    ) -> Result<bool> {
+        self.replace_key(plane, before, wrapped_key)
+    }
+
+    /// Replaces the wrapped key as [`Self::replace_key`] does, by a wrapped key without the data
+    /// key that `lock` locks.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::replace_key`], and
+    /// [`crate::model::error::Error::Overtaken`] if another compactor has taken over.
+    fn drop_key(
+        &self,
+        plane: &str,
+        before: &[u8],
+        wrapped_key: &[u8],
+        _lock: &dyn KeyLock,
+    ) -> Result<bool> {
+        self.replace_key(plane, before, wrapped_key)
+    }
 
     /// Destroys a plane. The key is removed first: from then on the plane cannot be opened, and the
     /// rest of its bytes is unreadable. A missing plane is not an error. Files that cannot be

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::records;
 use super::store::LmdbStore;
 use crate::model::error::Result;
-use crate::storage::seal::KeySlot;
+use crate::storage::seal::{KeyId, KeySlot};
 use crate::storage::store::byte_locks::{ByteLocks, LockKind, locked};
 use crate::storage::store::key_turns::{KeyLock, KeyTurns};
 
@@ -39,7 +39,7 @@ impl LmdbStore {
 }
 
 impl KeyTurns for LmdbStore {
-    fn hold_key(&self, slot: KeySlot) -> Result<bool> {
+    fn hold_key(&self, slot: KeySlot, _id: KeyId) -> Result<bool> {
         if !self.lock_slot(LockKind::Shared, slot)? {
             return Ok(false);
         }
@@ -47,7 +47,7 @@ impl KeyTurns for LmdbStore {
         Ok(true)
     }
 
-    fn lock_key(&self, slot: KeySlot) -> Result<Option<Box<dyn KeyLock>>> {
+    fn lock_key(&self, slot: KeySlot, _kept: KeyId) -> Result<Option<Box<dyn KeyLock>>> {
         let is_locked = self.lock_slot(LockKind::Exclusive, slot)?;
         let locks = Arc::clone(self.env.byte_locks());
         Ok(is_locked.then(|| Box::new(LockedKey { locks, slot }) as _))
