@@ -33,13 +33,13 @@ struct HandleKeyState {
 }
 
 impl HandleKeys {
-    /// Notes the key that the handle seals with from now on.
-    pub(super) fn hold(&self, slot: KeySlot, id: KeyId) {
+    /// Notes the key of all bytes from now on, which was the key that seals at `known_at`.
+    pub(super) fn note(&self, slot: KeySlot, id: KeyId, known_at: Instant) {
         let mut state = self.state();
         if let Some(known) = state.ids.get_mut(usize::from(slot)) {
             *known = Some(Id(id));
         }
-        (state.sealing, state.confirmed_at) = (Some(Id(id)), Some(Instant::now()));
+        (state.sealing, state.confirmed_at) = (Some(Id(id)), Some(known_at));
     }
 
     /// Returns the id of the key that has just sealed these bytes.
@@ -90,10 +90,10 @@ mod tests {
         let keys = HandleKeys::default();
         let sealed = |slot: u8| vec![slot + 1; 18];
         assert_eq!(keys.id_of(&sealed(0)), UNKNOWN);
-        keys.hold(0, [1; 16]);
-        keys.hold(1, [2; 16]);
+        keys.note(0, [1; 16], Instant::now());
+        keys.note(1, [2; 16], Instant::now());
         assert_eq!([keys.id_of(&sealed(0)), keys.id_of(&sealed(1))], [Id([1; 16]), Id([2; 16])]);
-        keys.hold(0, [3; 16]);
+        keys.note(0, [3; 16], Instant::now());
         assert_eq!(keys.id_of(&sealed(0)), Id([3; 16]));
         assert_eq!(keys.id_of(&sealed(9)), UNKNOWN);
     }
@@ -103,11 +103,11 @@ mod tests {
         let keys = HandleKeys::default();
         assert!(keys.may_have_turned(), "a handle that holds no key");
         let asked_at = Instant::now();
-        keys.hold(0, [1; 16]);
+        keys.note(0, [1; 16], asked_at);
         assert!(!keys.may_have_turned());
         keys.note_newest(Some(Id([2; 16])), asked_at);
         assert!(keys.may_have_turned());
-        keys.hold(1, [2; 16]);
+        keys.note(1, [2; 16], Instant::now());
         keys.note_newest(Some(Id([2; 16])), asked_at);
         assert!(!keys.may_have_turned());
         keys.note_refused();
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_key_of_a_batch_is_the_key_of_its_block_or_position() {
         let keys = HandleKeys::default();
-        keys.hold(1, [2; 16]);
+        keys.note(1, [2; 16], Instant::now());
         assert_eq!(keys.id_of_batch(&[NewBlock::default()]), None);
         let block = NewBlock { sealed: vec![2; 18], ..NewBlock::default() };
         assert_eq!(keys.id_of_batch(&[NewBlock::default(), block]), Some(Id([2; 16])));

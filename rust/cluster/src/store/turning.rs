@@ -2,6 +2,8 @@
 //!
 //! Each statement has the fence of the compactor's lease, so a compactor that slept changes no data.
 
+use std::time::Instant;
+
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::seal::{KeyId, KeySlot};
 use fleetcast_core::storage::store::{KeyLock, KeyTurns, NamesPage, SegmentsLock, encode_names};
@@ -62,9 +64,12 @@ impl KeyLock for ClosedKey {
 }
 
 impl KeyTurns for ClusterStore {
-    fn hold_key(&self, slot: KeySlot, id: KeyId) -> Result<bool> {
-        self.keys.hold(slot, id);
+    fn hold_key(&self, _slot: KeySlot) -> Result<bool> {
         Ok(true)
+    }
+
+    fn note_key(&self, slot: KeySlot, id: KeyId, known_at: Instant) {
+        self.keys.note(slot, id, known_at);
     }
 
     fn may_have_turned(&self) -> bool {

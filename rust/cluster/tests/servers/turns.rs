@@ -1,6 +1,7 @@
 //! Turns of a data key, seen from two nodes (decision 0093).
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fleetcast_cluster::{Cluster, ClusterPlanes};
 use fleetcast_core::model::error::Error;
@@ -146,7 +147,7 @@ impl TurningPlane {
         planes.create(&name, b"one", &mut |_| Ok(())).unwrap();
         let store = planes.open(&name).unwrap();
         let turning = Self { planes, name, store };
-        assert!(turning.keys().hold_key(0, OLD).unwrap());
+        turning.keys().note_key(0, OLD, Instant::now());
         turning.store.append(vec![block(1)]).unwrap();
         assert!(turning.planes.turn_key(&turning.name, b"one", b"two", &[OLD, NEW]).unwrap());
         turning
@@ -177,11 +178,10 @@ fn bytes_under_a_closed_key_are_refused_even_if_a_later_key_has_its_slot() {
     let Some(database) = Database::new() else { return };
     let turning = TurningPlane::new(&database);
     let TurningPlane { planes, name, store } = &turning;
-    assert!(!turning.keys().may_have_turned());
     store.append(vec![block(1)]).unwrap();
     assert!(turning.keys().may_have_turned(), "the answer tells of the newer key");
     let asleep = planes.open(name).unwrap();
-    assert!(asleep.key_turns().unwrap().hold_key(0, OLD).unwrap());
+    asleep.key_turns().unwrap().note_key(0, OLD, Instant::now());
     let late = asleep.append_unsynced(vec![block(1)]).unwrap();
 
     let lease = store.lock_compaction().unwrap().unwrap();
@@ -201,9 +201,9 @@ fn bytes_under_a_closed_key_are_refused_even_if_a_later_key_has_its_slot() {
     assert!(planes.turn_key(name, b"one again", b"third", &[NEW, [3; 16]]).unwrap());
     drop(lease);
     assert!(matches!(asleep.append(vec![block(1)]), Err(Error::Unavailable { .. })));
-    assert!(turning.keys().hold_key(0, [3; 16]).unwrap());
+    turning.keys().note_key(0, [3; 16], Instant::now());
     store.append(vec![block(1)]).unwrap();
-    assert!(turning.keys().hold_key(1, NEW).unwrap());
+    turning.keys().note_key(1, NEW, Instant::now());
     store.append(vec![block(2), block(2)]).unwrap();
     assert!(store.append_names(0, &page(2)).unwrap().is_some());
     assert_eq!(store.counts().unwrap().rows, 5);

@@ -160,16 +160,17 @@ impl Follower {
                 self.state_mut().retention_seconds = view.retention_seconds;
             }
             let applied = self.apply_manifest(cursor, &view);
-            match applied.and_then(|()| self.take_up_rows(cursor, wants_rows)) {
-                // A segment was replaced before it was read. The next view names the newer segment.
-                Err(Error::Stale) if overtaken == Some(view.generation) => return Err(MISSING),
-                Err(Error::Stale) => {
+            let applied = applied.and_then(|()| self.take_up_rows(cursor, wants_rows));
+            match applied.and_then(|()| self.apply_entries(cursor, &view)) {
+                // A segment was replaced before it was read, or the key of the view was dropped
+                // before the view was opened. The next view has the newer segment and key.
+                Err(Error::Stale | Error::Corrupt { .. }) if overtaken != Some(view.generation) => {
                     overtaken = Some(view.generation);
                     continue;
                 }
+                Err(Error::Stale) => return Err(MISSING),
                 outcome => outcome?,
             }
-            self.apply_entries(cursor, &view)?;
             if view.entries.is_empty() || cursor.log >= view.last {
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 //! The keys of an open plane. They change while the data key turns.
 
 use std::sync::{Arc, OnceLock, RwLock};
+use std::time::Instant;
 
 use super::key_file::KeyFile;
 use crate::model::error::Result;
@@ -22,8 +23,27 @@ pub(in crate::plane) fn open(
 ) -> Result<(Box<dyn Store>, Sealer)> {
     let (wrapped, store) = planes.open_with_key(plane)?;
     let open = |wrapped: &[u8]| unwrap(master_key, plane, wrapped);
-    let (plane_id, keys) = held(&*store, wrapped, || planes.wrapped_key(plane), open)?;
-    Ok((store, Sealer::of(&keys, plane_id)))
+    let held = held(&*store, wrapped, || planes.wrapped_key(plane), open)?;
+    let sealer = held.put_in_force(&*store);
+    Ok((store, sealer))
+}
+
+/// Keys of a key file whose sealing key is held.
+pub(super) struct HeldPlaneKey {
+    key: PlaneKey,
+    /// An instant at which they were the keys in the file.
+    known_at: Instant,
+}
+
+impl HeldPlaneKey {
+    /// Returns their sealer. The caller seals with it from now on, and with no earlier sealer.
+    pub(super) fn put_in_force(&self, store: &dyn Store) -> Sealer {
+        let (plane_id, keys) = &self.key;
+        if let Some(turns) = store.key_turns() {
+            turns.note_key(keys.sealing(), keys.sealing_id(plane_id), self.known_at);
+        }
+        Sealer::of(keys, *plane_id)
+    }
 }
 
 /// Returns the keys in the key file, and holds the key that seals, so that no other process drops
@@ -33,15 +53,14 @@ pub(super) fn held(
     mut wrapped: Vec<u8>,
     again: impl Fn() -> Result<Vec<u8>>,
     open: impl Fn(&[u8]) -> Result<PlaneKey>,
-) -> Result<PlaneKey> {
+) -> Result<HeldPlaneKey> {
     loop {
-        let opened = open(&wrapped)?;
-        let Some(turns) = store.key_turns() else { return Ok(opened) };
-        let (plane_id, keys) = &opened;
-        let is_held = turns.hold_key(keys.sealing(), keys.sealing_id(plane_id))?;
+        let (key, known_at) = (open(&wrapped)?, Instant::now());
+        let Some(turns) = store.key_turns() else { return Ok(HeldPlaneKey { key, known_at }) };
+        let is_held = turns.hold_key(key.1.sealing())?;
         let now = again()?;
         if is_held && now == wrapped {
-            return Ok(opened);
+            return Ok(HeldPlaneKey { key, known_at });
         }
         wrapped = now;
     }

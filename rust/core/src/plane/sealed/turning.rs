@@ -76,9 +76,8 @@ impl SealedStore {
         if !Arc::ptr_eq(&sealer, known) {
             return Ok(true);
         }
-        let (plane_id, keys) =
-            held(&*self.store, file.wrapped()?, || file.wrapped(), |it| file.open(it))?;
-        let next = Sealer::of(&keys, plane_id);
+        let held = held(&*self.store, file.wrapped()?, || file.wrapped(), |it| file.open(it))?;
+        let next = held.put_in_force(&*self.store);
         let is_other = !next.is_same(&sealer);
         if is_other {
             *sealer = Arc::new(next);

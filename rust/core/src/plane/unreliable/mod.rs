@@ -402,6 +402,31 @@ fn a_key_that_a_process_still_seals_with_is_not_dropped() {
     assert!((0..PROCESSES).all(|process| fleet.read(process).unwrap().len() == 8));
 }
 
+/// The view names a segment that can still be read, or has blocks of the log. Their key is gone.
+#[test]
+fn a_read_that_a_whole_turn_overtakes_reads_the_newest_segments() {
+    for is_compacted in [true, false] {
+        let mut fleet = Fleet::new(1, 0);
+        (0..3).for_each(|_| fleet.write(0));
+        let reader = opened(&fleet.network).unwrap();
+        if is_compacted {
+            fleet.planes[0].compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+            reader.follow().unwrap();
+        }
+        let (compactor, reader) = (opened(&fleet.network).unwrap(), Arc::new(reader));
+        let follower = Arc::clone(&reader);
+        fleet.planes.clear();
+        *fleet.network.0.in_view.lock().unwrap() = Some(Box::new(move || {
+            compactor.rekey().unwrap().unwrap();
+            assert!(follower.takes_key_file());
+            compactor.compact(CompactionTrigger::Now, NOW_NS).unwrap().unwrap();
+            assert_eq!(compactor.old_key_bytes().unwrap(), None);
+            assert!(follower.takes_key_file());
+        }));
+        assert_eq!(numbers(&reader).unwrap().len(), 3);
+    }
+}
+
 /// Batches that were acknowledged before they are durable are sealed with the key of the flush.
 #[test]
 fn a_batch_that_waits_outlasts_the_key_of_its_time() {

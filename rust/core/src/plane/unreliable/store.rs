@@ -139,7 +139,7 @@ impl Drop for LockedKey {
 }
 
 impl KeyTurns for FaultyStore {
-    fn hold_key(&self, slot: KeySlot, _id: KeyId) -> Result<bool> {
+    fn hold_key(&self, slot: KeySlot) -> Result<bool> {
         let mut held = self.world.held.lock().unwrap();
         let is_free = held.1 != Some(slot);
         if is_free {
@@ -239,6 +239,11 @@ impl Store for FaultyStore {
     }
 
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if let Some(bytes) = self.world()?.removed.lock().unwrap().get(id) {
+            let at = usize::try_from(offset).unwrap();
+            let part = bytes.get(at..at + length);
+            return part.map(<[u8]>::to_vec).ok_or(Error::Corrupt { what: "a segment" });
+        }
         self.world()?.read(|store| store.read_segment(id, offset, length))
     }
 
@@ -263,7 +268,12 @@ impl Store for FaultyStore {
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
-        self.world()?.read(|store| store.remove_segment(id))
+        self.world()?.read(|store| {
+            let length = usize::try_from(store.segment_bytes(id)?).unwrap();
+            let bytes = store.read_segment(id, 0, length)?;
+            self.world.removed.lock().unwrap().insert(*id, bytes);
+            store.remove_segment(id)
+        })
     }
 
     fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::model::error::{Error, Result};
 use crate::storage::seal::KeySlot;
-use crate::storage::store::{MemoryStore, PeekedCounts, Planes, Store};
+use crate::storage::store::{MemoryStore, PeekedCounts, Planes, SegmentId, Store};
 
 use super::store::{FaultyStore, loaded_copy};
 
@@ -40,6 +40,8 @@ pub(super) struct World {
     /// that no handle may seal with.
     pub(super) held: Mutex<(HashMap<u64, KeySlot>, Option<KeySlot>)>,
     pub(super) handles: AtomicU64,
+    /// Segments that were removed. As in a store behind a network, readers may still read them.
+    pub(super) removed: Mutex<HashMap<SegmentId, Vec<u8>>>,
     /// State before a change that may still be forgotten, because no process learned that it was
     /// stored.
     undone: Mutex<Option<MemoryStore>>,

@@ -1,5 +1,7 @@
 //! Stores in which a data key can turn.
 
+use std::time::Instant;
+
 use super::interface::{SegmentsLock, Store};
 use crate::model::error::Result;
 use crate::storage::seal::{KeyId, KeySlot};
@@ -20,12 +22,16 @@ pub trait KeyLock {
 /// # Errors
 /// Every method returns the errors of [`super::Store`].
 pub trait KeyTurns: Store {
-    /// Tells that this handle seals with the key in `slot`, whose id is `id`, until the next call or
+    /// Tells other processes that this handle seals with the key in `slot`, until the next call or
     /// the end of the handle. Returns false if another process has [`Self::lock_key`] of the slot.
     ///
     /// # Errors
     /// Returns the errors of [`super::Store`].
-    fn hold_key(&self, slot: KeySlot, id: KeyId) -> Result<bool>;
+    fn hold_key(&self, slot: KeySlot) -> Result<bool>;
+
+    /// Notes that all bytes that this handle gets from now on are under the key in `slot`, whose id
+    /// is `id`. At `known_at` it was the key that seals. A store that locks held keys needs no note.
+    fn note_key(&self, _slot: KeySlot, _id: KeyId, _known_at: Instant) {}
 
     /// Returns true if the key may have turned without the notice of this handle. Its caller then
     /// reads the key file before it seals. A store that keeps a held key from being dropped returns

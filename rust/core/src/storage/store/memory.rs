@@ -147,7 +147,7 @@ impl MemoryStore {
 }
 
 impl KeyTurns for MemoryStore {
-    fn hold_key(&self, _slot: KeySlot, _id: KeyId) -> Result<bool> {
+    fn hold_key(&self, _slot: KeySlot) -> Result<bool> {
         Ok(true)
     }
 

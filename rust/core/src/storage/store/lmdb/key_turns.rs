@@ -39,7 +39,7 @@ impl LmdbStore {
 }
 
 impl KeyTurns for LmdbStore {
-    fn hold_key(&self, slot: KeySlot, _id: KeyId) -> Result<bool> {
+    fn hold_key(&self, slot: KeySlot) -> Result<bool> {
         if !self.lock_slot(LockKind::Shared, slot)? {
             return Ok(false);
         }
