@@ -18,9 +18,14 @@ fn each_check_that_is_left_out_is_missed() {
     let flaws = [
         (Flaw::AppendUnasked, OPENS),
         (Flaw::AppendBySlot, OPENS),
-        (Flaw::ClosedByDrop, OPENS),
-        (Flaw::AgainUnseen, ONCE),
+        (Flaw::PageUnasked, OPENS),
+        (Flaw::RefusedIsAbsent, ONCE),
         (Flaw::LostIsStored, KEPT),
+        (Flaw::KeysBeforeLease, OPENS),
+        (Flaw::TurnWithoutCompare, OPENS),
+        (Flaw::RewrapOpens, OPENS),
+        (Flaw::ClosedByDrop, OPENS),
+        (Flaw::CloseWithoutFence, OPENS),
         (Flaw::ManifestWithoutFence, OPENS),
         (Flaw::PageWithoutFence, OPENS),
         (Flaw::DropBySlot, OPENS),
@@ -28,7 +33,8 @@ fn each_check_that_is_left_out_is_missed() {
     for (flaw, promise) in flaws {
         // A slot is taken again in the second turn, and is old again in the third.
         let turns = if flaw == Flaw::DropBySlot { 3 } else { 2 };
-        let flawed = Turn { turns, flaw: Some(flaw), ..model() };
+        let losses = (promise != OPENS).into();
+        let flawed = Turn { turns, losses, flaw: Some(flaw), ..model() };
         assert!(breaks(flawed, promise), "{flaw:?} breaks no promise: {promise}");
     }
 }
