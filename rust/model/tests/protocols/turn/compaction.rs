@@ -22,8 +22,9 @@ impl Turn {
         Some(())
     }
 
-    /// Reads the key file, for all statements under this lease. The database compares only fences:
-    /// bytes under a dropped key could come from a compactor that read the file before its lease.
+    /// `SealedStore::lock_compaction` reads the key file, for all statements under this lease. The
+    /// database compares only fences. So a compactor that read the file before its lease could store
+    /// bytes under a dropped key.
     pub(super) fn learn_keys(&self, state: &mut TurningTenant, compactor: usize) -> Option<()> {
         let is_early = self.flaw == Some(Flaw::KeysBeforeLease);
         let next = match state.compactors[compactor] {

@@ -9,15 +9,15 @@ use super::{Flaw, Turn};
 
 impl Turn {
     /// One of the two writes of `KeyFile::turn`: the new key becomes known, and then it seals. Any
-    /// compactor goes on where another compactor died. The comparison with the file is enough: the
-    /// statement asks for no fence.
+    /// compactor goes on where another compactor died. `TURN_KEY` opens the keys of the file, and no
+    /// other key. The comparison with the file is enough: the statement asks for no fence.
     pub(super) fn turn_key(&self, state: &mut TurningTenant, compactor: usize) -> Option<()> {
         let Compactor::Ready(known) = state.compactors[compactor] else { return None };
         let is_compared = self.flaw != Some(Flaw::TurnWithoutCompare);
         let file = if is_compared { state.file } else { known };
         let next = if file.newest() == file.sealing { file.with_new() } else { file.turned() };
         (file.old().is_none() && next.newest() <= self.turns).then_some(())?;
-        write_key_file(state, next);
+        (state.file, state.open) = (next, next.keys);
         state.compactors[compactor] = Compactor::Ready(next);
         Some(())
     }
@@ -48,15 +48,18 @@ impl Turn {
         self.ask_fence(state, compactor, Flaw::DropBySlot)?;
         let (old, known) = (state.file.old()?, known.old()?);
         (old % 2 == known % 2).then_some(())?;
-        write_key_file(state, KeyFile::of(state.file.sealing));
+        state.file = KeyFile::of(state.file.sealing);
+        if self.flaw == Some(Flaw::ClosedByDrop) {
+            state.open = state.file.keys;
+        }
         Some(())
     }
 
-    /// `Plane::rewrap`: the same keys under a new master key, which the model does not have. The
-    /// statement leaves the open keys as they are, so that a closed key stays closed.
+    /// `Plane::rewrap`: the same keys under a new master key, which the model does not have.
+    /// `REPLACE_KEY` leaves the open keys as they are, so that a closed key stays closed.
     pub(super) fn rewrap(&self, state: &mut TurningTenant) -> Option<()> {
         (self.flaw == Some(Flaw::RewrapOpens)).then_some(())?;
-        write_key_file(state, state.file);
+        state.open = state.file.keys;
         Some(())
     }
 
@@ -69,9 +72,4 @@ impl Turn {
     ) -> Option<()> {
         (self.flaw == Some(left_out) || state.holder == Some(compactor)).then_some(())
     }
-}
-
-/// The statement opens the keys of the file, and no other key.
-fn write_key_file(state: &mut TurningTenant, file: KeyFile) {
-    (state.file, state.open) = (file, file.keys);
 }

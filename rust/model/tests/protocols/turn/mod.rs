@@ -3,8 +3,8 @@
 //!
 //! A statement is one step here, as in the model of a tenant. Any process may sleep between two of
 //! its steps, for ever too: so a process that is killed needs no step. A plane that is restored in
-//! the middle of a turn is a plane whose compactors all died then. Each write of the key file, and
-//! the close, names all keys that are open.
+//! the middle of a turn is a plane whose compactors all died then. `TURN_KEY` and `CLOSE` both
+//! name all keys that are open.
 
 mod state;
 
@@ -35,7 +35,8 @@ struct Turn {
 enum Flaw {
     /// An append does not ask if its key is open.
     AppendUnasked,
-    /// An append asks for the slot of its key, which a later key takes again.
+    /// An append asks for the slot of its key, which a later key takes again. So does a handle that
+    /// learns the id of the later key and goes on with the key that it had.
     AppendBySlot,
     /// A page of names is appended without the question if its key is open.
     PageUnasked,
