@@ -70,8 +70,11 @@ const TABLES: &str = "
 ///
 /// `open_keys` has the ids of the data keys of a plane whose key has turned, the newest last. A
 /// session of an earlier release does not compare keys, so it changes no such plane.
+///
+/// Nodes at work do not wait for this longer than two seconds, for example because of a dump.
 const LATER_TABLES: &str = "
     SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
+    SELECT set_config('lock_timeout', '2s', true);
     ALTER TABLE plane ADD COLUMN IF NOT EXISTS open_keys uuid[],
         ADD COLUMN IF NOT EXISTS turned_at timestamptz;
     ALTER TABLE head ADD COLUMN IF NOT EXISTS open_keys uuid[];

@@ -17,6 +17,9 @@ use crate::identity::Id;
 /// open for twice as long.
 const CONFIRMED_FOR: Duration = Duration::from_secs(5);
 
+/// Time between two questions of a handle if the answers do not confirm its keys, or do not come.
+const ASKED_FOR: Duration = Duration::from_secs(1);
+
 /// Takes the place of the id of a key that the handle was not told. No key has this id.
 const UNKNOWN: Id = Id([0; 16]);
 
@@ -30,6 +33,8 @@ struct HandleKeyState {
     sealing: Option<Id>,
     /// An instant at which no newer key was in the key file. `None` if there may be a newer key.
     confirmed_at: Option<Instant>,
+    /// The last instant at which a caller was told to read the key file.
+    asked_at: Option<Instant>,
 }
 
 impl HandleKeys {
@@ -67,13 +72,21 @@ impl HandleKeys {
         }
     }
 
-    /// Notes that the database has refused a key.
+    /// Notes that the database has refused a key. The next caller reads the key file.
     pub(super) fn note_refused(&self) {
-        self.state().confirmed_at = None;
+        let mut state = self.state();
+        (state.confirmed_at, state.asked_at) = (None, None);
     }
 
+    /// Returns true to a single caller a second if the database has not confirmed the keys.
     pub(super) fn may_have_turned(&self) -> bool {
-        self.state().confirmed_at.is_none_or(|at| at.elapsed() > CONFIRMED_FOR)
+        let mut state = self.state();
+        let is_within = |at: Option<Instant>, time| at.is_some_and(|at| at.elapsed() < time);
+        if is_within(state.confirmed_at, CONFIRMED_FOR) || is_within(state.asked_at, ASKED_FOR) {
+            return false;
+        }
+        state.asked_at = Some(Instant::now());
+        true
     }
 
     fn state(&self) -> MutexGuard<'_, HandleKeyState> {
@@ -99,17 +112,22 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_key_or_a_refusal_makes_the_handle_read_the_key_file() {
+    fn a_newer_key_makes_a_single_caller_read_the_key_file() {
         let keys = HandleKeys::default();
-        assert!(keys.may_have_turned(), "a handle that holds no key");
         let asked_at = Instant::now();
         keys.note(0, [1; 16], asked_at);
         assert!(!keys.may_have_turned());
         keys.note_newest(Some(Id([2; 16])), asked_at);
-        assert!(keys.may_have_turned());
+        assert_eq!([keys.may_have_turned(), keys.may_have_turned()], [true, false]);
         keys.note(1, [2; 16], Instant::now());
         keys.note_newest(Some(Id([2; 16])), asked_at);
         assert!(!keys.may_have_turned());
+    }
+
+    #[test]
+    fn after_a_refusal_the_next_caller_reads_the_key_file() {
+        let keys = HandleKeys::default();
+        assert!(keys.may_have_turned(), "a handle that was told no key");
         keys.note_refused();
         assert!(keys.may_have_turned());
     }

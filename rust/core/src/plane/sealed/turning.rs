@@ -18,8 +18,11 @@ impl SealedStore {
     /// Lends the sealer in force. While the result lives, this process takes no other keys: hold it
     /// from the seal of bytes until the store has them, and open no sealed bytes before.
     pub(in crate::plane) fn sealing(&self) -> RwLockReadGuard<'_, Arc<Sealer>> {
-        if self.store.key_turns().is_some_and(KeyTurns::may_have_turned) {
-            // If the file cannot be read, the store refuses bytes under a key that is closed.
+        if self.store.key_turns().is_some_and(KeyTurns::may_have_turned)
+            && let Some(file) = self.keys.file.get()
+            // Other threads do not wait for a store that is away. It refuses bytes under a closed key.
+            && file.wrapped().is_ok()
+        {
             self.renew_keys(&self.sealer());
         }
         self.lent_sealer()

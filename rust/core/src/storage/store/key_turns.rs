@@ -34,8 +34,8 @@ pub trait KeyTurns: Store {
     fn note_key(&self, _slot: KeySlot, _id: KeyId, _known_at: Instant) {}
 
     /// Returns true if the key may have turned without the notice of this handle. Its caller then
-    /// reads the key file before it seals. A store that keeps a held key from being dropped returns
-    /// false.
+    /// reads the key file before it seals. Other callers are not told until a while later. A store
+    /// that keeps a held key from being dropped returns false.
     fn may_have_turned(&self) -> bool {
         false
     }
