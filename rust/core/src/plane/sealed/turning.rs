@@ -60,7 +60,9 @@ impl SealedStore {
     /// process has the lock.
     pub(in crate::plane) fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
         let lock = self.store.lock_compaction()?;
-        if lock.is_some() {
+        if let (Some(_), Some(file)) = (&lock, self.keys.file.get()) {
+            // The master key may have turned, too.
+            file.renew_master_keys()?;
             self.try_to_renew_keys(&self.sealer())?;
         }
         Ok(lock)

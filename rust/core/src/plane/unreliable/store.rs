@@ -269,9 +269,10 @@ impl Store for FaultyStore {
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
         self.world()?.read(|store| {
-            let length = usize::try_from(store.segment_bytes(id)?).unwrap();
-            let bytes = store.read_segment(id, 0, length)?;
-            self.world.removed.lock().unwrap().insert(*id, bytes);
+            if let Ok(length) = store.segment_bytes(id) {
+                let bytes = store.read_segment(id, 0, usize::try_from(length).unwrap())?;
+                self.world.removed.lock().unwrap().insert(*id, bytes);
+            }
             store.remove_segment(id)
         })
     }
