@@ -1,5 +1,5 @@
-"""A write of another protocol is answered, stored and counted the same by the front and by the
-application.
+"""A write of another protocol, and a question in the language of Prometheus, is answered, stored
+and counted the same by the front and by the application.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -45,8 +46,31 @@ STALE = load(float("nan"))
 NAMELESS = time_series({"a": "b"}, [(1.0, TIME * 1000)])
 REMOTE_WRITES = (SERIES, SERIES * 3, SERIES * 100, b"", b"\x0a\x05", STALE, STALE + SERIES)
 METRICS = (points(1), points(3), points(200), points(0), points(1, float("nan")), b"", b"\x0a\x05")
+RANGE = {"start": TIME - 60, "end": TIME + 60, "step": 15}
+ANSWERED = (
+    ("query", {"query": "load", "time": TIME}),
+    ("query", {"query": "load[5m]", "time": TIME + 0.5, "timeout": "30s"}),
+    ("query", {"query": "'é'", "time": f"{TIME}.25"}),
+    ("query_range", {"query": 'sum by (instance) (rate(snr_db{note!="x"}[5m]))', **RANGE}),
+    ("query_range", {"query": "load or vector(time())", **RANGE}),
+    ("series", {"match[]": "load"}),
+    ("labels", {"start": TIME}),
+    ("label/instance/values", {"match[]": "up"}),
+    ("metadata", {"limit": 1}),
+    ("status/buildinfo", {"x": "é"}),
+)
+REFUSED = (
+    ("query", {"query": "sum("}),
+    ("query", {"query": "load", "time": "soon"}),
+    ("query", {"time": TIME}),
+    ("query", {"query": "max_over_time(vector(1)[100y:1ms])", "time": TIME}),
+    ("query_range", {"query": "load", **RANGE, "timeout": "0"}),
+    ("series", {"end": TIME}),
+    ("label/a-b/values", {"limit": 1}),
+)
 PACKERS = {"gzip": partial(gzip.compress, mtime=0), "snappy": snappy}
 PROTOBUF = ("Content-Type", "application/x-protobuf")
+FORM = ("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 GZIP, SNAPPY = (("Content-Encoding", coding) for coding in PACKERS)
 
 
@@ -54,6 +78,15 @@ def write(target, content, coding, *fields):
     fields = fields if coding is None else (("Content-Encoding", coding), *fields)
     body = PACKERS.get((coding or "").lower(), bytes)(content)
     return Ask(body, target=target, fields=fields)
+
+
+def question(method, asked):
+    """A form in the body of a POST, and a query string otherwise."""
+    path, parameters = asked
+    target, text = f"/api/v1/{path}", urlencode(parameters)
+    if method == "POST":
+        return Ask(text.encode(), target=target, fields=(FORM,))
+    return Ask(method=method, target=f"{target}?{text}", length=None)
 
 
 def packed(members):
@@ -81,6 +114,9 @@ writes = st.one_of(
     ),
     st.builds(write, st.just("/v1/metrics"), st.sampled_from(METRICS), codings, st.just(PROTOBUF)),
 )
+questions = [st.sampled_from([*ANSWERED, *ANSWERED, *REFUSED])]
+by_post = writes | st.builds(question, st.just("POST"), *questions)
+asked = by_post | st.builds(question, st.sampled_from(["GET", "GET", "HEAD"]), *questions)
 clients = st.sampled_from([EXEMPT] * 6 + [1, 2])
 keys = st.sampled_from(["writer"] * 6 + ["second", "reader", "elsewhere", "unknown", None])
 extra = st.sampled_from(
@@ -94,11 +130,11 @@ extra = st.sampled_from(
     ]
 )
 odd = st.one_of(
-    st.builds(replace, writes, client=clients, key=keys),
-    st.builds(lambda ask, cut: replace(ask, body=ask.body[:-cut]), writes, st.integers(1, 9)),
-    st.builds(lambda ask, field: replace(ask, fields=(*ask.fields, field)), writes, extra),
-    st.builds(lambda ask, field: replace(ask, fields=(field,)), writes, extra),
-    st.builds(replace, writes, version=st.just("HTTP/1.0")),
+    st.builds(replace, asked, client=clients, key=keys),
+    st.builds(lambda ask, cut: replace(ask, body=ask.body[:-cut]), by_post, st.integers(1, 9)),
+    st.builds(lambda ask, field: replace(ask, fields=(*ask.fields, field)), asked, extra),
+    st.builds(lambda ask, field: replace(ask, fields=(field,)), asked, extra),
+    st.builds(replace, asked, version=st.just("HTTP/1.0")),
     # One of too many members, and one that is too long when it is unpacked.
     st.sampled_from([(0, 1_025), (20_000_000, 1)]).map(packed),
     st.sampled_from(
@@ -106,6 +142,9 @@ odd = st.one_of(
             Ask(b"\xff\xff\xff\xff\x0f\x00", target="/api/v1/write", fields=(SNAPPY, PROTOBUF)),
             Ask(method="GET", target="/ping", length=None),
             Ask(method="HEAD", target="/health", length=None),
+            Ask(target="/api/v1/labels", fields=(FORM,)),
+            Ask(method="GET", target="/api/v1/labels", length=None),
+            Ask(b"match[]=load", target="/api/v1/labels?match[]=up", fields=(FORM,)),
             Ask(LINE, method="PUT", target="/write"),
             Ask(LINE, target="/write/"),
         ]
@@ -114,8 +153,8 @@ odd = st.one_of(
 # A connection ends with a body in chunks if a part of the next request has come with it.
 asks = st.builds(
     lambda first, last: (*first, *last),
-    st.lists(writes | odd, min_size=1, max_size=9),
-    st.lists(writes.map(in_chunks), max_size=1),
+    st.lists(asked | odd, min_size=1, max_size=9),
+    st.lists(by_post.map(in_chunks), max_size=1),
 )
 cuts = st.lists(st.integers(0, 4_000), max_size=6).map(tuple)
 sends = st.builds(Send, asks, st.just(()) | cuts)
@@ -131,8 +170,10 @@ SOUND = (
     write("/api/v1/write", SERIES, "snappy", PROTOBUF),
     write("/api/v1/write", STALE + SERIES, "snappy", PROTOBUF),
     *(write("/v1/metrics", points(2), coding, PROTOBUF) for coding in (None, "gzip")),
+    *(question("POST", each) for each in ANSWERED),
 )
-ALL = [Send(SOUND), *(Send((in_chunks(ask),)) for ask in SOUND)]
+BY_GET = tuple(question(method, each) for each in ANSWERED for method in ("GET", "HEAD"))
+ALL = [Send((*SOUND, *BY_GET)), *(Send((in_chunks(ask),)) for ask in SOUND)]
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +187,18 @@ def both(disk):
 def test_only_one_way_leads_to_the_application(both):
     """Else the programs below would compare one way with itself."""
     by_front, by_application = both(ALL)
-    assert by_front.answered_by_front == len(by_front.log) == 2 * len(SOUND)
+    assert by_front.answered_by_front == len(by_front.log) == 2 * len(SOUND) + len(BY_GET)
     assert by_application.answered_by_front == 0
+
+
+def test_a_question_that_is_refused_is_not_evaluated_a_second_time_by_the_application(both):
+    methods = ("GET", "HEAD", "POST")
+    asked = tuple(question(method, each) for each in REFUSED for method in methods)
+    by_front, by_application = both([Send((*SOUND, *asked))])
+    assert not differences(by_front, by_application)
+    statuses = [answer[0] for answer in by_front.answers[0][len(SOUND) :]]
+    assert sorted({*statuses}) == [400, 422, 503]
+    assert by_front.answered_by_front == len(SOUND) + len(asked)
 
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # it would hide the difference
@@ -155,7 +206,7 @@ def test_only_one_way_leads_to_the_application(both):
     max_examples=min(settings().max_examples, 1_500),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(st.lists(sends | sends | st.builds(Await, writes) | changes, min_size=2, max_size=8))
+@given(st.lists(sends | sends | st.builds(Await, by_post) | changes, min_size=2, max_size=8))
 @example([step for name in SETTINGS for step in (*ALL, Change("set", name), *ALL)])
 @example([*ALL, Change("revoke", "writer"), *ALL, Change("renew", "writer"), *ALL])
 @example([*ALL, Change("move_away"), *ALL, Change("move_back"), *ALL])

@@ -54,7 +54,6 @@ class QuestionResource:
             state.plane, request.path, request.query_string, state.body
         )
         response.status = status
-        response.content_type = _JSON
         response.stream = cast("Iterable[bytes]", pieces)
         response.content_length = sum(map(len, pieces))
 

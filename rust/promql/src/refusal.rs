@@ -33,13 +33,13 @@ pub(crate) type QuestionError = Failure<QuestionRefusal>;
 pub(crate) type EvaluationResult<T> = std::result::Result<T, QuestionError>;
 
 impl RefusalKind {
-    /// Returns the HTTP status and the word of the answer.
+    /// Returns the HTTP status, the status with its phrase, and the word of the answer.
     #[must_use]
-    pub(crate) const fn status(self) -> (u16, &'static str) {
+    pub(crate) const fn status(self) -> (u16, &'static str, &'static str) {
         match self {
-            Self::BadData => (400, "bad_data"),
-            Self::Execution => (422, "execution"),
-            Self::Timeout => (503, "timeout"),
+            Self::BadData => (400, "400 Bad Request", "bad_data"),
+            Self::Execution => (422, "422 Unprocessable Entity", "execution"),
+            Self::Timeout => (503, "503 Service Unavailable", "timeout"),
         }
     }
 }

@@ -49,6 +49,8 @@ pub struct QuestionBounds {
 pub struct ApiAnswer {
     /// HTTP status.
     pub status: u16,
+    /// The status with its phrase. Example: `200 OK`.
+    pub status_line: &'static str,
     /// Word of the error, if the answer is an error.
     pub error: Option<&'static str>,
     /// Type of the body. A body of the type `application/x-protobuf` is in snappy.
@@ -112,11 +114,14 @@ fn answered(
     made: EvaluationResult<(&'static str, Vec<u8>)>,
 ) -> std::result::Result<ApiAnswer, Error> {
     match made {
-        Ok((content_type, body)) => Ok(ApiAnswer { status: 200, error: None, content_type, body }),
+        Ok((content_type, body)) => {
+            Ok(ApiAnswer { status: 200, status_line: "200 OK", error: None, content_type, body })
+        }
         Err(Failure::Refused(QuestionRefusal { kind, message })) => {
-            let (status, word) = kind.status();
+            let (status, status_line, word) = kind.status();
             let body = error_body(word, &message);
-            Ok(ApiAnswer { status, error: Some(word), content_type: JSON_TYPE, body })
+            let (error, content_type) = (Some(word), JSON_TYPE);
+            Ok(ApiAnswer { status, status_line, error, content_type, body })
         }
         Err(Failure::Failed(error)) => Err(error),
     }

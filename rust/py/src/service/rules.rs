@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use fleetcast_core::model::clock::{self, CallTime};
+use fleetcast_core::model::clock;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::Failure;
 use fleetcast_core::query::SeriesLimits;
@@ -36,7 +36,7 @@ use crate::planes::OpenPlanes;
 use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Service(Arc<serving::Service>, promql::QuestionBounds);
+pub(crate) struct Service(Arc<serving::Service>);
 
 impl Service {
     pub(crate) fn shared(&self) -> Arc<serving::Service> {
@@ -88,11 +88,12 @@ impl Service {
             bounds: bounds(0, Some(&at(rules, "write_limits")?))?,
             series,
             forecasts: forecast_rules(rules, &settings)?,
+            questions,
             errors: error_rows(rules)?,
             simulates: at(rules, "simulates")?,
             mapping: mapping.map(|mapping| mapping.get().shared()),
         });
-        Ok(Self(service, questions))
+        Ok(Self(service))
     }
 
     #[pyo3(signature = (environ, *, body_bytes = 0))]
@@ -185,9 +186,7 @@ impl Service {
         form: AnyBody<'_>,
     ) -> PyResult<ApiAnswerParts<'py>> {
         let request = promql::ApiRequest { path, query, form: form.as_slice() };
-        let answer = plane.detached(py, |plane| {
-            promql::answer(plane, request, self.1, CallTime::by_wall_clock())
-        })?;
+        let answer = plane.detached(py, |plane| self.0.ask(plane, request))?;
         Ok((answer.status, answer.error, views(py, vec![answer.body])?))
     }
 
@@ -199,9 +198,7 @@ impl Service {
         message: AnyBody<'_>,
     ) -> PyResult<(&'static str, ApiAnswerParts<'py>)> {
         let message = message.as_slice();
-        let answer = plane.detached(py, |plane| {
-            promql::answer_read(plane, message, self.1, CallTime::by_wall_clock())
-        })?;
+        let answer = plane.detached(py, |plane| self.0.read_samples(plane, message))?;
         let parts = (answer.status, answer.error, views(py, vec![answer.body])?);
         Ok((answer.content_type, parts))
     }

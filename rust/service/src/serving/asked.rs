@@ -25,27 +25,33 @@ pub(super) struct AdmittedRequest {
 }
 
 impl AdmittedRequest {
-    /// Counts the request as under way.
-    pub(super) fn begin(&self, status: u16) -> RequestEntry {
+    /// Counts the request as under way. `error` is the code of an answer that is an error.
+    pub(super) fn begin(&self, status: u16, error: Option<&'static str>) -> RequestEntry {
+        let (tenant, key_id) = (&self.identity.tenant.name, &self.identity.key.key_id);
         self.accounting.begin(&RequestLabels {
             method: self.method,
             route: self.route,
             status: AnswerStatus::Http(status),
-            code: None,
+            code: error,
             account: Some(self.identity.account.clone()),
-            refused_key: None,
+            refused_key: error.map(|_| (tenant.clone(), key_id.clone())),
             is_over_share: false,
         })
     }
 
     /// Counts and logs the request with the bytes of its body and of its answer.
-    pub(super) fn end(&self, entry: RequestEntry, status: u16, (bytes_in, bytes_out): (u64, u64)) {
+    pub(super) fn end(
+        &self,
+        entry: RequestEntry,
+        (status, error): (u16, Option<&'static str>),
+        (bytes_in, bytes_out): (u64, u64),
+    ) {
         entry.end(&accounting::ServedRequest {
             request_id: &self.request_id,
             method: self.method,
             route: self.route,
             status: AnswerStatus::Http(status),
-            error: None,
+            error,
             tenant: Some(&self.identity.tenant.name),
             key_id: Some(&self.identity.key.key_id),
             client: &self.decision.address,

@@ -7,6 +7,7 @@ use fleetcast_front::fair::Owner;
 use fleetcast_front::{self as front, FastPath, Request, ServeOutcome};
 
 use super::asked::{AdmittedRequest, hand_on};
+use super::questions::question;
 use super::reads::{Read, read};
 use super::refusals::refuse;
 use super::service::Service;
@@ -62,6 +63,7 @@ impl RequestServer {
         match way {
             Way::Read(what) => read(asked, what, request),
             Way::Write(language) => write(asked, language, request),
+            Way::Question => question(asked, request),
         }
     }
 }
@@ -101,6 +103,7 @@ impl FastPath for RequestServer {
 enum Way {
     Read(Read),
     Write(Language),
+    Question,
 }
 
 impl Way {
@@ -112,10 +115,13 @@ impl Way {
             "/predictions" => Some(Read::Forecasts),
             _ => None,
         };
+        let is_question = route.language == Some(Language::Form);
+        let read = read.map(Self::Read).or(is_question.then_some(Self::Question));
         match request.head()?.method() {
-            "GET" => Some(("GET", Self::Read(read?))),
-            "HEAD" => Some(("HEAD", Self::Read(read?))),
+            "GET" => Some(("GET", read?)),
+            "HEAD" => Some(("HEAD", read?)),
             "POST" if route.is_ingest() => Some(("POST", Self::Write(route.language?))),
+            "POST" if is_question => Some(("POST", Self::Question)),
             _ => None,
         }
     }

@@ -1,7 +1,8 @@
-//! The data path from socket to socket: writes, newest samples, series and kept forecasts.
+//! The data path from socket to socket: writes, newest samples, series, kept forecasts, and
+//! questions in the language of Prometheus.
 //!
 //! Every other request, and every request that does not succeed, goes to the application together
-//! with the decision about it.
+//! with the decision about it. Only a question is also refused here.
 
 mod error_rows;
 mod fields;
@@ -13,6 +14,7 @@ mod batches;
 
 mod asked;
 
+mod questions;
 mod reads;
 mod refusals;
 mod writes;

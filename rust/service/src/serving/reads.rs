@@ -27,7 +27,7 @@ pub(super) enum Read {
 /// Answers a read, or hands it to the application if it does not succeed.
 pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> ServeOutcome {
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
-    let entry = asked.begin(STATUS.0);
+    let entry = asked.begin(STATUS.0, None);
     let query = request.head().map_or("", |head| head.query());
     let made = reading_on_one(request.is_heavy(), || body(&asked, &plane, read, query));
     let body = match made {
@@ -49,17 +49,17 @@ pub(super) fn read(asked: AdmittedRequest, read: Read, mut request: Request) -> 
                 let bytes: usize = pieces.iter().map(Vec::len).sum();
                 bytes_text = Some(bytes.to_string());
             }
-            asked.end(entry, STATUS.0, (0, 0));
+            asked.end(entry, (STATUS.0, None), (0, 0));
             front::OutgoingBody::Pieces(Vec::new())
         }
         AnswerBody::Whole(pieces) => {
             let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-            asked.end(entry, STATUS.0, (0, bytes));
+            asked.end(entry, (STATUS.0, None), (0, bytes));
             front::OutgoingBody::Pieces(pieces.into_iter().map(long::piece).collect())
         }
         AnswerBody::Long(pieces) => {
             let mut long = LongAnswer::new(pieces);
-            long.when_over(Box::new(move |bytes| asked.end(entry, STATUS.0, (0, bytes))));
+            long.when_over(Box::new(move |bytes| asked.end(entry, (STATUS.0, None), (0, bytes))));
             front::OutgoingBody::Rest(Box::new(long))
         }
     };

@@ -8,6 +8,7 @@ use fleetcast_core::query::SeriesLimits;
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::NameRules;
 use fleetcast_front::{Answer, OutgoingBody, Request};
+use fleetcast_promql::QuestionBounds;
 
 use super::error_rows::ErrorRows;
 use super::fields::CommonFields;
@@ -47,6 +48,8 @@ pub struct Service {
     pub series: SeriesLimits,
     /// Rules of forecasts.
     pub forecasts: ForecastRules,
+    /// Bounds of a question in the language of Prometheus.
+    pub questions: QuestionBounds,
     /// Error codes whose refusals are answered here.
     pub errors: ErrorRows,
     /// If true, the application simulates entities for a tenant without a fleet.

@@ -35,7 +35,7 @@ pub(super) fn write(
     let Ok(now_ns) = clock::ingest_ns() else { return hand_on(request, asked.decision) };
     let Ok(write_id) = write_id::new(now_ns) else { return hand_on(request, asked.decision) };
     let Ok(plane) = asked.plane.for_a_call() else { return hand_on(request, asked.decision) };
-    let entry = asked.begin(status(language).0);
+    let entry = asked.begin(status(language).0, None);
     let pending = match append(&asked, &plane, language, &request, now_ns) {
         Ok(pending) => pending,
         Err(outcome) => {
@@ -82,7 +82,7 @@ fn end(
     let by = (&*asked.identity.tenant.name, &*key.key_id);
     entry.accounting().wrote(&asked.identity.account, by, written);
     let bytes_in = request.head().map_or(0, RequestHead::body_bytes);
-    asked.end(entry, status, (bytes_in, body.len() as u64));
+    asked.end(entry, (status, None), (bytes_in, body.len() as u64));
     let own: &[_] = match language {
         Language::Otlp => &[("content-type", "application/x-protobuf")],
         _ => &[],
