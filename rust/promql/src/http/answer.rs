@@ -8,6 +8,7 @@ use fleetcast_core::model::error::Error;
 use fleetcast_core::model::json::write_string;
 use fleetcast_core::model::time::write_rfc3339;
 use fleetcast_core::plane::{Failure, Plane};
+use percent_encoding::percent_decode;
 
 use super::names;
 use super::parameters::ApiParameters;
@@ -17,9 +18,13 @@ use crate::budget::SampleBudget;
 use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data, internal};
 use crate::source::PlaneSource;
 
-/// Bytes of the stack on which a question is read and evaluated: both go as deep as a question of
-/// the greatest length can.
+/// Bytes of the stack on which a long question is read and evaluated: both go as deep as a question
+/// of the greatest length can.
 const STACK_BYTES: usize = 256 << 20;
+
+/// Bytes of the parameters of a question that is answered on the caller's stack, without the start of
+/// a thread. An expression has fewer levels than bytes, and no byte takes 1 KiB of stack.
+const SHORT_BYTES_MAX: usize = 1 << 10;
 
 /// The version of Prometheus whose language this is (`docs/prometheus.md`).
 const BUILD: &[u8] = br#"{"version":"2.42.0","revision":"fleetcast","branch":"","buildUser":"","buildDate":"","goVersion":""}"#;
@@ -76,11 +81,7 @@ pub fn answer(
     now: CallTime,
 ) -> std::result::Result<ApiAnswer, Error> {
     let work = || made(plane, request, bounds, now);
-    let made = thread::scope(|scope| {
-        let thread = thread::Builder::new().name("promql".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
+    let made = if request.is_short() { work() } else { on_long_stack(work) };
     answered(made.map(|(mut body, rows_from_ns)| {
         body.splice(..0, *br#"{"status":"success","data":"#);
         if let Some(rows_from_ns) = rows_from_ns {
@@ -108,6 +109,23 @@ pub fn answer_read(
         ReadAnswer::Samples(body) => (SAMPLES_TYPE, body),
         ReadAnswer::Frames(body) => (FRAMES_TYPE, body),
     }))
+}
+
+impl ApiRequest<'_> {
+    fn is_short(&self) -> bool {
+        let bytes = [self.form, self.query.as_bytes()].into_iter().flat_map(percent_decode);
+        bytes.take(SHORT_BYTES_MAX + 1).count() <= SHORT_BYTES_MAX
+    }
+}
+
+fn on_long_stack<T: Send>(
+    work: impl FnOnce() -> EvaluationResult<T> + Send,
+) -> EvaluationResult<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("promql".to_owned()).stack_size(STACK_BYTES);
+        let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn answered(
@@ -187,4 +205,80 @@ fn put_warning(body: &mut Vec<u8>, rows_from_ns: i64) {
 
 fn no_path(path: &str) -> QuestionError {
     bad_data(format!("no such path: {path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+    use super::*;
+
+    /// Half of the smallest stack of a caller.
+    const CALLER_BYTES: usize = 1 << 20;
+
+    /// Returns expressions of up to that many bytes, which go as deep as they can.
+    fn deep(bytes: usize) -> Vec<String> {
+        let nested = |open: &str, inner: &str, close: &str| {
+            let levels = (bytes - inner.len()) / (open.len() + close.len());
+            format!("{}{inner}{}", open.repeat(levels), close.repeat(levels))
+        };
+        vec![
+            nested("-", "1", ""),
+            nested("-", "x", ""),
+            nested("(", "1", ")"),
+            nested("-(", "1", ")"),
+            nested("ln(", "x", ")"),
+            nested("max(", "x", ")"),
+            nested("rate(", "x", "[1m:])"),
+            nested("label_join(", "x", ",\"a\",\"\")"),
+            nested("", "1", "+1"),
+            nested("", "1", "%1"),
+            nested("x^", "x", ""),
+            nested("x or(", "x", ")"),
+            nested("((", "", ""),
+            nested("", "x", "[1m:]"),
+        ]
+    }
+
+    fn statuses(requests: &[(String, String)]) -> Vec<u16> {
+        let plane = Plane::in_memory("acme").unwrap();
+        let bounds = QuestionBounds { samples_max: 1_000_000, time_max: Duration::from_hours(1) };
+        let ask = |(query, form): &(String, String)| {
+            let request = ApiRequest { path: "/api/v1/query", query, form: form.as_bytes() };
+            answer(&plane, request, bounds, CallTime::by_wall_clock()).unwrap().status
+        };
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().stack_size(CALLER_BYTES);
+            let work = || requests.iter().map(ask).collect();
+            thread.spawn_scoped(scope, work).unwrap().join().unwrap()
+        })
+    }
+
+    #[test]
+    fn expressions_of_every_depth_have_an_answer_on_the_stack_of_a_caller() {
+        let name = "query=";
+        for bytes in [SHORT_BYTES_MAX - name.len(), SHORT_BYTES_MAX, 1 << 12] {
+            let mut requests = Vec::new();
+            for question in deep(bytes) {
+                let coded = utf8_percent_encode(&question, NON_ALPHANUMERIC).to_string();
+                requests.push((format!("{name}{coded}"), String::new()));
+                // Signs of which no escape begins stand for themselves.
+                requests.push((String::new(), format!("{name}{}", question.replace('+', "%2B"))));
+            }
+            let statuses = statuses(&requests);
+            let (answered, refused) = statuses.split_at(statuses.len() - 4);
+            assert!(answered.iter().all(|status| *status == 200), "{bytes}: {statuses:?}");
+            assert_eq!(refused, [400; 4]);
+        }
+    }
+
+    #[test]
+    fn a_question_is_short_by_the_bytes_that_its_escapes_stand_for() {
+        let is_short = |query: &str, form: &str| {
+            ApiRequest { path: "", query, form: form.as_bytes() }.is_short()
+        };
+        let half = "%2B".repeat(SHORT_BYTES_MAX / 2);
+        assert!(is_short(&half, &half) && !is_short(&half, &format!("{half}1")));
+        assert!(!is_short("", &"1%".repeat(SHORT_BYTES_MAX)));
+    }
 }

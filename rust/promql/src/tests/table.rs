@@ -22,7 +22,7 @@ const SAMPLES: &str = r#"
 fn at_the_end(question: &str) -> String {
     asked(&samples(SAMPLES), question, Steps::at(300_000)).unwrap_or_else(|error| match error {
         Failure::Refused(QuestionRefusal { kind, message }) => {
-            format!("{}: {message}", kind.status().1)
+            format!("{}: {message}", kind.status().2)
         }
         Failure::Failed(error) => panic!("{error}"),
     })
