@@ -142,8 +142,9 @@ impl Selection {
         selection
     }
 
+    #[expect(clippy::stable_sort_primitive, reason = "it finds the few runs that ascend already")]
     fn sort(&mut self) {
-        self.representatives.sort_unstable();
+        self.representatives.sort();
         self.series.sort_unstable();
         self.series.dedup_by_key(|(series, _)| *series);
         let mut before = 0;

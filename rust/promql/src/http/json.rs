@@ -32,10 +32,15 @@ pub(super) fn put_time(out: &mut Vec<u8>, time_ms: i64) {
     if time_ms % 1_000 == 0 {
         return write_i64(out, time_ms / 1_000);
     }
-    let sign = if time_ms < 0 { "-" } else { "" };
-    let size = time_ms.unsigned_abs();
-    // Writing to memory cannot fail.
-    let _ = write!(out, "{sign}{}.{:03}", size / 1_000, size % 1_000);
+    if -1_000 < time_ms && time_ms < 0 {
+        out.push(b'-');
+    }
+    write_i64(out, time_ms / 1_000);
+    out.push(b'.');
+    let fraction = (time_ms % 1_000).abs();
+    for digit in [fraction / 100, fraction / 10 % 10, fraction % 10] {
+        write_i64(out, digit);
+    }
 }
 
 fn put_number(out: &mut Vec<u8>, value: f64) {
@@ -90,6 +95,7 @@ mod tests {
     fn numbers_and_times_are_written_as_prometheus_writes_them() {
         assert_eq!(point(1_435_781_451_781, 1.0), r#"[1435781451.781,"1"]"#);
         assert_eq!(point(-1_005, -0.1), r#"[-1.005,"-0.1"]"#);
+        assert_eq!(point(-50, 1.0), r#"[-0.050,"1"]"#);
         assert_eq!(point(0, 1e-7), r#"[0,"1e-07"]"#);
         assert_eq!(point(0, 1.5e300), r#"[0,"1.5e+300"]"#);
         assert_eq!(point(0, 1e20), r#"[0,"100000000000000000000"]"#);

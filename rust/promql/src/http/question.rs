@@ -19,6 +19,9 @@ use crate::steps::Steps;
 /// Points of a series in one answer.
 const POINTS_MAX: usize = 11_000;
 
+/// Bytes of a value and its time in an answer, more than most take.
+const POINT_BYTES: usize = 32;
+
 /// Samples as which a value of an answer counts, in addition to the value itself.
 const SAMPLES_PER_POINT: usize = 2;
 
@@ -98,7 +101,9 @@ pub(super) fn query_range(
     };
     columns.sort_by(|one, other| one.labels.cmp(&other.labels));
     take_answer(columns.iter().map(|column| (&column.labels, steps.count)), budget)?;
-    let mut out = Vec::new();
+    let values = columns.iter().flat_map(|column| &column.values);
+    let points = values.filter(|value| !is_absent(**value)).count();
+    let mut out = Vec::with_capacity(points * POINT_BYTES);
     put_head(&mut out, "matrix");
     put_matrix(
         &mut out,

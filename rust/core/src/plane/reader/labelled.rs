@@ -11,21 +11,21 @@ use crate::model::catalog::Catalog;
 use crate::model::clock::CallTime;
 use crate::model::error::Result;
 use crate::model::limits::LABEL_POSTINGS_BYTES_MAX;
-use crate::model::names::{FieldId, SeriesId};
+use crate::model::names::SeriesId;
 use crate::plane::failure::Failure;
 use crate::plane::follower::PlaneSnapshot;
 use crate::query::Selection;
 use crate::query::labelled::{
-    LabelBounds, LabelMatcher, LabelPostings, LabelQuery, LabelRefusal, LabelledSeries, Labels,
-    METRIC, MatchedSeries, SampleColumn, SampleColumns, label_bytes, label_texts, labels_of,
-    metric_of,
+    FieldColumns, LabelBounds, LabelMatcher, LabelPostings, LabelQuery, LabelRefusal,
+    LabelledSeries, Labels, METRIC, MatchedSeries, SampleColumn, SampleColumns, label_bytes,
+    label_texts, labels_of, metric_of,
 };
 
 /// Why a read by labels is not answered.
 pub type LabelReadError = Failure<LabelRefusal>;
 
 /// Samples of a series in some fields.
-type FieldSamples = (SeriesId, Vec<(FieldId, SampleColumn)>);
+type FieldSamples = (SeriesId, FieldColumns);
 
 impl Reader {
     pub(in crate::plane) fn labelled(
@@ -116,8 +116,8 @@ impl Reader {
             );
             let mut columns = SampleColumns::new(series.len(), query.keeps_samples, bounds);
             self.collect(snapshot, &selection, &mut columns)?;
-            let found = series.iter().copied().zip(columns.finish().map_err(Failure::Refused)?);
-            Ok(found.filter(|(_, fields)| !fields.is_empty()).collect())
+            let found = columns.finish().map_err(Failure::Refused)?.into_iter();
+            Ok(found.map(|(at, fields)| (series[at as usize], fields)).collect())
         };
         let (count, segments) = (matched.series.len(), snapshot.segments_in(times_ns).count());
         let part_items = reading.part_items(count, segments, SHARED_FROM);

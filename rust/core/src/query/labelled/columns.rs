@@ -15,9 +15,16 @@ pub(crate) struct SampleColumn {
     pub(crate) values: Vec<f64>,
 }
 
+/// The columns of one series, by field.
+pub(crate) type FieldColumns = Vec<(FieldId, SampleColumn)>;
+
 /// Samples of some series. The "entity" of a row is the index of its series.
 pub(crate) struct SampleColumns<'r> {
-    series: Vec<FieldMap<SampleColumn>>,
+    /// For each series 0, or the number of its columns in `found`. Most series of a measurement may
+    /// lack the wanted fields.
+    numbers: Vec<u32>,
+    /// The columns of each series with a sample, and the index of the series.
+    found: Vec<(u32, FieldMap<SampleColumn>)>,
     /// Samples of the whole read, which all its threads count.
     samples: &'r AtomicUsize,
     keeps_samples: bool,
@@ -30,23 +37,34 @@ impl<'r> SampleColumns<'r> {
         keeps_samples: bool,
         (samples, bounds): (&'r AtomicUsize, LabelBounds),
     ) -> Self {
-        let series = std::iter::repeat_with(FieldMap::default).take(series).collect();
-        Self { series, samples, keeps_samples, bounds }
+        let (numbers, found) = (vec![0; series], Vec::new());
+        Self { numbers, found, samples, keeps_samples, bounds }
     }
 
-    /// Returns the columns of each series, or the bound that was passed.
-    pub(crate) fn finish(self) -> Result<Vec<Vec<(FieldId, SampleColumn)>>, LabelRefusal> {
+    /// Returns the columns of each series that has some, in order of the series, or the bound that was
+    /// passed.
+    pub(crate) fn finish(mut self) -> Result<Vec<(u32, FieldColumns)>, LabelRefusal> {
         if self.has_too_many() {
             return Err(LabelRefusal::TooManySamples);
         }
         if Instant::now() > self.bounds.until {
             return Err(LabelRefusal::TooLate);
         }
-        let in_order = |series: FieldMap<SampleColumn>| {
-            let columns = series.into_entries().into_iter();
-            columns.map(|(field, column)| (field, column.in_order())).collect()
+        self.found.sort_unstable_by_key(|(series, _)| *series);
+        let in_order = |(series, columns): (u32, FieldMap<SampleColumn>)| {
+            let columns = columns.into_entries().into_iter();
+            (series, columns.map(|(field, column)| (field, column.in_order())).collect())
         };
-        Ok(self.series.into_iter().map(in_order).collect())
+        Ok(self.found.into_iter().map(in_order).collect())
+    }
+
+    fn column(&mut self, series: u32, field: FieldId) -> &mut SampleColumn {
+        let number = &mut self.numbers[series as usize];
+        if *number == 0 {
+            self.found.push((series, FieldMap::default()));
+            *number = u32::try_from(self.found.len()).expect("fewer than 2^32 series");
+        }
+        self.found[*number as usize - 1].1.get(field)
     }
 
     fn has_too_many(&self) -> bool {
@@ -68,8 +86,9 @@ impl Collector for SampleColumns<'_> {
     ) {
         let mut added = 0;
         cells.for_each_run(&selected.runs, |_, RowRun { entity, .. }, indices| {
-            let column = self.series[*entity as usize].get(field);
-            if !self.keeps_samples {
+            let keeps_samples = self.keeps_samples;
+            let column = self.column(*entity, field);
+            if !keeps_samples {
                 return;
             }
             added += indices.len();

@@ -8,7 +8,7 @@ mod query;
 
 mod columns;
 
-pub(crate) use columns::{SampleColumn, SampleColumns};
+pub(crate) use columns::{FieldColumns, SampleColumn, SampleColumns};
 pub(crate) use labels::label_texts;
 pub use labels::{Labels, METRIC, label_bytes, labels_of, metric_of};
 pub use matcher::{LabelMatcher, LabelTest};
