@@ -101,23 +101,18 @@ impl LabelQuery {
         let mut tests: Vec<Test<'_>> = of_series.into_iter().map(test).collect();
         let all = candidates.is_none().then(|| 0..catalog.series_end());
         let ids = candidates.unwrap_or_default().iter().copied().chain(all.into_iter().flatten());
-        // Many series in a row are of one measurement.
-        let mut latest: Option<(MeasurementIndex, Option<usize>)> = None;
         for (at, id) in ids.enumerate() {
             if at % SERIES_PER_LOOK == 0 {
                 check_time()?;
             }
             let Some(series) = catalog.series(id) else { continue };
-            if latest.is_none_or(|(measurement, _)| measurement != series.measurement) {
-                latest = Some((series.measurement, index_of.get(&series.measurement).copied()));
-            }
-            let Some((_, Some(at))) = latest else { continue };
+            let Some(at) = index_of.get(&series.measurement) else { continue };
             let mut passes = true;
             for test in &mut tests {
                 passes = passes && test.passes(series, check_time)?;
             }
             if passes {
-                matched[at].series.push(id);
+                matched[*at].series.push(id);
             }
         }
         matched.retain(|each| !each.series.is_empty());
