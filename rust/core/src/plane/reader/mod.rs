@@ -97,7 +97,7 @@ impl Reader {
         for _ in 0..VIEWS_MAX {
             let generation = self.follower.generation();
             let outcome = read();
-            let (Err(Error::Stale) | Err(Error::Corrupt { .. })) = outcome else {
+            let Err(Error::Stale | Error::Corrupt { .. }) = outcome else {
                 self.sealed.caches.settle();
                 return outcome;
             };
