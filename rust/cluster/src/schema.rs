@@ -65,7 +65,7 @@ const TABLES: &str = "
         store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));
 ";
 
-/// What installations of an earlier release lack. The earlier release goes on beside it, so the
+/// Columns, triggers and a table that installations of an earlier release lack. The earlier release goes on beside it, so the
 /// version stays.
 ///
 /// `open_keys` has the ids of the data keys of a plane whose key has turned, the newest last. A

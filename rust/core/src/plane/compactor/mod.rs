@@ -9,6 +9,7 @@ pub(super) mod rest;
 
 mod growth;
 mod kept;
+mod segment_slots;
 mod sharing;
 
 pub(super) mod plan;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 
 pub use self::deletes::DeleteReport;
 use self::plan::{UpkeepSchedule, expired_days, mergeable};
-use self::rekeying::SegmentSlots;
 use self::rest::{CompactionTrigger, DayRest};
+use self::segment_slots::SegmentSlots;
 use self::sharing::partly_expired;
 use super::follower::{ALWAYS_NS, Follower};
 use super::registry::NamesRegistry;

@@ -3,46 +3,18 @@
 //! Each part of the work is complete by itself. A turn that broke off goes on with the next
 //! compaction, which finds what is left in the heads of the segments and of the blocks.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::rest::CompactionTrigger;
 use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::model::error::{Error, Result};
 use crate::plane::sealed::open_names;
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{BlobKind, KeySlot, blob_slot};
-use crate::storage::segment::{Representatives, Segment};
-use crate::storage::store::{NamesPage, NewBlock, SegmentId, Store};
+use crate::storage::segment::Representatives;
+use crate::storage::store::{NamesPage, NewBlock};
 
 /// Bytes of segments and names that one compaction writes again under a new key, unless a single
 /// segment has more. Other work of the tenant and of other tenants comes in between.
 const RESEALED_BYTES_MAX: u64 = 64 << 20;
-
-/// Slots of segments whose heads were read while the key turns: on a store behind a network each
-/// head is a request.
-#[derive(Default)]
-pub(super) struct SegmentSlots(Mutex<HashMap<SegmentId, KeySlot>>);
-
-impl SegmentSlots {
-    fn of(&self, store: &dyn Store, id: &SegmentId) -> Result<KeySlot> {
-        if let Some(slot) = self.lock().get(id) {
-            return Ok(*slot);
-        }
-        let slot = Segment::slot(store, id)?;
-        self.lock().insert(*id, slot);
-        Ok(slot)
-    }
-
-    /// Forgets all slots. Called when no key turns.
-    fn clear(&self) {
-        *self.lock() = HashMap::new();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SegmentId, KeySlot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Compactor {
     /// Turns the data key as [`crate::plane::Plane::rekey`] says. Returns `None` if another process

@@ -158,6 +158,10 @@ impl KeyTurns for FaultyStore {
         Ok(Some(Box::new(LockedKey(Arc::clone(&self.world)))))
     }
 
+    fn lock_reads(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.lock_removal()
+    }
+
     fn replace_positions(&self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {
         self.world()?.change(|store| store.replace_positions(change))
     }

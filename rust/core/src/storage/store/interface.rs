@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::entries::{LogEntry, LogView, NewBlock, StoreCounts};
 use super::key_turns::KeyTurns;
+use super::locks::{CompactionLock, SegmentsLock};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::StoreSnapshot;
 use crate::model::error::Result;
@@ -75,16 +76,6 @@ pub trait NewSegment {
     /// Returns the errors of [`Store`].
     fn finish_content(self: Box<Self>) -> Result<()>;
 }
-
-/// Lock that makes one compactor of all processes the only one of a store. It is free when it is
-/// dropped or its process ends. A lock that is a lease may run out before. The later calls of its
-/// holder then change no data: they fail with [`crate::model::error::Error::Overtaken`], or are
-/// refused as [`Store::replace_manifest`] says.
-pub trait CompactionLock: Send {}
-
-/// Lock on segments that a newer manifest may no longer name. Readers of such segments share it, or
-/// the process that removes them holds it alone. The end of its process frees it at the latest.
-pub trait SegmentsLock: Send + Sync {}
 
 /// The bytes of one tenant. Any thread may call any method.
 ///

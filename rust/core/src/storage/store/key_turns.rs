@@ -2,26 +2,16 @@
 
 use std::time::Instant;
 
-use super::interface::{SegmentsLock, Store};
+use super::locks::{KeyLock, SegmentsLock};
 use crate::model::error::Result;
 use crate::storage::seal::{KeyId, KeySlot};
-
-/// Keeps other handles from sealing with a data key. The end of its process frees it at the latest,
-/// if the store does not keep the key closed for good.
-pub trait KeyLock {
-    /// Returns the fence of the lease under which the key was locked, or 0 for a store whose
-    /// compaction lock is no lease.
-    fn fence(&self) -> i64 {
-        0
-    }
-}
 
 /// Calls of a store in which a data key can turn. A key is dropped only if no handle may still store
 /// bytes that the key sealed.
 ///
 /// # Errors
 /// Every method returns the errors of [`super::Store`].
-pub trait KeyTurns: Store {
+pub trait KeyTurns {
     /// Tells other processes that this handle seals with the key in `slot`, until the next call or
     /// the end of the handle. Returns false if another process has [`Self::lock_key`] of the slot.
     ///
@@ -53,9 +43,7 @@ pub trait KeyTurns: Store {
     ///
     /// # Errors
     /// Returns the errors of [`super::Store`].
-    fn lock_reads(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
-        self.lock_removal()
-    }
+    fn lock_reads(&self) -> Result<Option<Box<dyn SegmentsLock>>>;
 
     /// Replaces the position of each import by the result of `change`, in one commit. An import that
     /// moves meanwhile keeps its new position. The caller has the compaction lock.

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::Cursors;
 use super::entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
-use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
-use super::key_turns::{KeyLock, KeyTurns};
+use super::interface::{Link, NewSegment, SegmentId, Space, Store};
+use super::key_turns::KeyTurns;
+use super::locks::{CompactionLock, KeyLock, SegmentsLock};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::StoreSnapshot;
 use crate::model::error::{Error, Result};
@@ -153,6 +154,10 @@ impl KeyTurns for MemoryStore {
 
     fn lock_key(&self, _old: KeySlot, _kept: KeyId) -> Result<Option<Box<dyn KeyLock>>> {
         Ok(Some(Box::new(MemoryKeyLock)))
+    }
+
+    fn lock_reads(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.lock_removal()
     }
 
     fn replace_positions(&self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {

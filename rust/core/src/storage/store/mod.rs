@@ -3,9 +3,11 @@
 mod byte_locks;
 mod cursor;
 mod entries;
-mod key_turns;
+mod locks;
 mod names;
 mod snapshot;
+
+mod key_turns;
 
 mod interface;
 
@@ -35,10 +37,11 @@ pub use cursor::{CURSOR_BYTES_MAX, CURSORS_MAX, Cursor, decode_cursors, encode_c
 pub use directory::DirectoryPlanes;
 pub use entries::{LogEntry, LogView, NewBlock, READ_BYTES_MAX, StoreCounts};
 pub use gathering::{GroupCounts, Patience};
-pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
-pub use key_turns::{KeyLock, KeyTurns};
+pub use interface::{Link, NewSegment, SegmentId, Space, Store};
+pub use key_turns::KeyTurns;
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};
+pub use locks::{CompactionLock, KeyLock, SegmentsLock};
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};
 pub use peeked::PeekedCounts;

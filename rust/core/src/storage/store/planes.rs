@@ -2,7 +2,7 @@
 //! any kind of store.
 
 use super::interface::Store;
-use super::key_turns::KeyLock;
+use super::locks::KeyLock;
 use super::peeked::PeekedCounts;
 use crate::model::error::Result;
 use crate::storage::seal::KeyId;

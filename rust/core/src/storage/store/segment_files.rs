@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
+use super::interface::{Link, NewSegment, SegmentId};
+use super::locks::{CompactionLock, SegmentsLock};
 use crate::model::error::{Error, Result};
 
 const COMPACTION_LOCK: &str = "compaction.lock";

@@ -8,7 +8,9 @@ use super::store::LmdbStore;
 use crate::model::error::Result;
 use crate::storage::seal::{KeyId, KeySlot};
 use crate::storage::store::byte_locks::{ByteLocks, LockKind, locked};
-use crate::storage::store::key_turns::{KeyLock, KeyTurns};
+use crate::storage::store::interface::Store;
+use crate::storage::store::key_turns::KeyTurns;
+use crate::storage::store::locks::{KeyLock, SegmentsLock};
 
 /// Offset of the byte of slot 0: beyond the marks of transactions, and below the marks of the log.
 const SLOTS_AT: u64 = 1 << 61;
@@ -51,6 +53,10 @@ impl KeyTurns for LmdbStore {
         let is_locked = self.lock_slot(LockKind::Exclusive, slot)?;
         let locks = Arc::clone(self.env.byte_locks());
         Ok(is_locked.then(|| Box::new(LockedKey { locks, slot }) as _))
+    }
+
+    fn lock_reads(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.lock_removal()
     }
 
     fn replace_positions(&self, change: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<()> {

@@ -11,10 +11,9 @@ use super::records;
 use super::tables::{PlaneTables, copy_after};
 use crate::model::error::{Error, Result};
 use crate::storage::store::entries::{LogEntry, LogView, NewBlock, StoreCounts};
-use crate::storage::store::interface::{
-    CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
-};
+use crate::storage::store::interface::{Link, NewSegment, SegmentId, Space, Store};
 use crate::storage::store::key_turns::KeyTurns;
+use crate::storage::store::locks::{CompactionLock, SegmentsLock};
 use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
