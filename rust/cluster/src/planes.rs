@@ -125,6 +125,7 @@ impl Planes for ClusterPlanes {
     ) -> Result<bool> {
         let id = Id::of_plane(plane)?;
         let open: Vec<Id> = open.iter().copied().map(Id).collect();
+        self.cluster.refuse_earlier_releases()?;
         let turned =
             self.cluster.change(TURNING, TURN_KEY, &[&id, &wrapped_key, &before, &open])?;
         if turned.is_empty() { self.wrapped_key(plane).map(|_| false) } else { Ok(true) }

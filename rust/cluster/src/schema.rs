@@ -65,11 +65,9 @@ const TABLES: &str = "
         store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));
 ";
 
-/// Columns, triggers and a table that installations of an earlier release lack. The earlier release goes on beside it, so the
-/// version stays.
-///
-/// `open_keys` has the ids of the data keys of a plane whose key has turned, the newest last. A
-/// session of an earlier release does not compare keys, so it changes no such plane.
+/// Columns and a table that installations of an earlier release lack. The earlier release goes on
+/// beside it, so the version stays. `open_keys` has the ids of the data keys of a plane whose key has
+/// turned, the newest last.
 ///
 /// Nodes at work do not wait for this longer than two seconds, for example because of a dump.
 const LATER_TABLES: &str = "
@@ -78,6 +76,16 @@ const LATER_TABLES: &str = "
     ALTER TABLE plane ADD COLUMN IF NOT EXISTS open_keys uuid[],
         ADD COLUMN IF NOT EXISTS turned_at timestamptz;
     ALTER TABLE head ADD COLUMN IF NOT EXISTS open_keys uuid[];
+    CREATE TABLE IF NOT EXISTS record_change (
+        store text, version bigint, id uuid NOT NULL, spaces text[], keys bytea[],
+        PRIMARY KEY (store, version));
+";
+
+/// A session of an earlier release does not compare keys, so it changes no plane whose key has
+/// turned. A trigger makes each append dearer, so there is none before the first turn.
+const TRIGGERS: &str = "
+    SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
+    SELECT set_config('lock_timeout', '2s', true);
     CREATE OR REPLACE FUNCTION refuse_earlier_release() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         RAISE EXCEPTION 'the data key has turned, which this release does not know: upgrade the node';
     END $$;
@@ -87,16 +95,15 @@ const LATER_TABLES: &str = "
     CREATE OR REPLACE TRIGGER compares_keys BEFORE UPDATE ON plane FOR EACH ROW
         WHEN (OLD.open_keys IS NOT NULL AND current_setting('fleetcast.compares_keys', true) IS DISTINCT FROM 'on')
         EXECUTE FUNCTION refuse_earlier_release();
-    CREATE TABLE IF NOT EXISTS record_change (
-        store text, version bigint, id uuid NOT NULL, spaces text[], keys bytea[],
-        PRIMARY KEY (store, version));
 ";
+const HAS_TRIGGERS: &str = "SELECT EXISTS (SELECT FROM pg_trigger \
+    WHERE tgrelid = to_regclass('plane') AND tgname = 'compares_keys')";
 
 const INSTALL: &str =
     "INSERT INTO cluster VALUES (true, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING one";
 const FIND: &str = "SELECT schema_version, environment, master_key_check, \
-    to_regclass('record_change') IS NULL OR NOT EXISTS (SELECT FROM pg_trigger \
-        WHERE tgrelid = to_regclass('plane') AND tgname = 'compares_keys') FROM cluster";
+    to_regclass('record_change') IS NULL OR NOT EXISTS (SELECT FROM pg_attribute \
+        WHERE attrelid = to_regclass('head') AND attname = 'open_keys') FROM cluster";
 
 impl Cluster {
     /// Makes the tables, or joins the existing installation. Its environment and the check of its
@@ -150,6 +157,16 @@ impl Cluster {
             return Ok(());
         };
         Err(Error::Invalid { message: fault })
+    }
+
+    /// Makes the triggers that refuse sessions of an earlier release, unless they are there.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be used, or is busy for two seconds.
+    pub(crate) fn refuse_earlier_releases(&self) -> Result<()> {
+        let rows = self.read(WHAT, HAS_TRIGGERS, &[])?;
+        let has_triggers = rows.first().is_some_and(|row| row.get(0));
+        if has_triggers { Ok(()) } else { self.make(TRIGGERS) }
     }
 
     fn make(&self, tables: &'static str) -> Result<()> {
