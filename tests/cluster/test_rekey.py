@@ -70,10 +70,13 @@ def test_no_request_fails_while_a_data_key_turns(nodes, tmp_path):
 
 
 def pass_time(node):
-    """Ends the lease of a compactor that died, and the time in which nodes notice a turn."""
+    """Ends lease and pin of a process that died, and the time in which nodes notice a turn."""
     store = DataDirectory(node).settings(os.environ).settings.store
     (schema,) = re.findall(r"search_path%3D(\w+)", store.database)
-    change = "UPDATE plane SET held_until = '-infinity', turned_at = turned_at - interval '1 h'"
+    change = (
+        "UPDATE plane SET held_until = '-infinity', turned_at = turned_at - interval '1 h';"
+        "UPDATE pin SET until = until - interval '1 h'"
+    )
     engine("sql", f"SET search_path = {schema}; SET fleetcast.compares_keys = 'on'; {change}")
 
 
