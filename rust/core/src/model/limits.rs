@@ -142,8 +142,8 @@ pub const RAW_KEY_BYTES_MAX: usize = 64 << 20;
 /// Bytes of indexes of labels that one plane keeps in one process, and four times the bytes of one
 /// index.
 ///
-/// Example: an index takes 8 MB if a million series have the label.
-pub const LABEL_POSTINGS_BYTES_MAX: usize = 32 << 20;
+/// Example: an index takes 4 MB if a million series have the label.
+pub const LABEL_POSTINGS_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes of decoded blocks, parts, hours, indexes and raw keys that all planes of a
 /// process keep together. The bound is somewhat more than one plane alone may keep. It is a quarter

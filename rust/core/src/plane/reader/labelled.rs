@@ -74,14 +74,15 @@ impl Reader {
     }
 
     /// Returns the series that the index of a label leaves, of the condition that leaves the fewest.
-    /// Returns `None` if no condition names values, or if there are too many series for an index.
+    /// Returns `None` if no condition names values or their beginning, or if there are too many
+    /// series for an index.
     fn candidates(&self, query: &LabelQuery, catalog: &Catalog) -> Option<Vec<SeriesId>> {
         if LabelPostings::bytes_max(catalog) > LABEL_POSTINGS_BYTES_MAX / 4 {
             return None;
         }
         let cache = &self.sealed.caches.postings;
         let of_condition = |matcher: &LabelMatcher| {
-            let values = matcher.values().filter(|_| matcher.label != METRIC)?;
+            let sought = matcher.sought().filter(|_| matcher.label != METRIC)?;
             let known = cache.get(&matcher.label).unwrap_or_default();
             let postings = match known.extended(&matcher.label, catalog) {
                 Some(extended) => {
@@ -90,7 +91,7 @@ impl Reader {
                 }
                 None => known,
             };
-            Some(postings.candidates(&values, catalog))
+            postings.candidates(&matcher.label, &sought, catalog)
         };
         query.matchers.iter().filter_map(of_condition).min_by_key(Vec::len)
     }
@@ -293,6 +294,14 @@ mod tests {
                 ("site", equal("s3"), end / 7),
                 ("site", regex("^(?:s3|s5)$"), end / 7 * 2),
                 ("site", regex("^(?:s3|)$"), end / 7),
+                ("site", regex("^(?:s3.*)$"), end / 7),
+                ("site", regex("^(?:s.*)$"), end),
+                ("site", regex("^(?:s[35])$"), end / 7 * 2),
+                (
+                    "site",
+                    LabelTest::NotMatching(regex::Regex::new("^(?:s3.*)$").unwrap()),
+                    end / 7 * 6,
+                ),
                 ("site", LabelTest::NotEqual("s3".to_owned()), end / 7 * 6),
                 ("site", equal(""), 0),
                 ("zone", equal(""), end),

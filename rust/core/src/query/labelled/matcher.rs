@@ -24,6 +24,20 @@ pub enum LabelTest {
     NotMatching(Regex),
 }
 
+/// A text that values are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SoughtText<'m> {
+    pub(super) text: &'m str,
+    /// If true, values that begin with the text are sought as well.
+    pub(super) is_prefix: bool,
+}
+
+impl SoughtText<'_> {
+    pub(super) fn is_in(self, value: &str) -> bool {
+        if self.is_prefix { value.starts_with(self.text) } else { value == self.text }
+    }
+}
+
 impl LabelMatcher {
     /// Returns true if a label with this value meets the condition.
     #[must_use]
@@ -36,20 +50,26 @@ impl LabelMatcher {
         }
     }
 
-    /// Returns all values that meet the condition, or `None` if they are not known without a look at
-    /// each value. No value is empty. Example: `a` and `b` for `^(?:a|b)$`, as tools ask for some of
-    /// many.
-    pub(crate) fn values(&self) -> Option<Vec<&str>> {
+    /// Returns texts that lead to all values that meet the condition, or `None` if values without a
+    /// common beginning meet it. No text is empty. Example: the values `a` and `b` for `^(?:a|b)$`,
+    /// as tools ask for some of many, and all that begin with `x0` for `^(?:x0.*7)$`.
+    pub(crate) fn sought(&self) -> Option<Vec<SoughtText<'_>>> {
         let values = match &self.test {
             LabelTest::Equal(text) => vec![text.as_str()],
             LabelTest::Matching(expression) => {
                 let texts = expression.as_str().strip_prefix("^(?:")?.strip_suffix(")$")?;
                 let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"|_-:/ ".contains(&byte);
-                texts.bytes().all(is_plain).then(|| texts.split('|').collect())?
+                if !texts.bytes().all(is_plain) {
+                    let text = self.expression_prefix();
+                    return (!text.is_empty()).then(|| vec![SoughtText { text, is_prefix: true }]);
+                }
+                texts.split('|').collect()
             }
             LabelTest::NotEqual(_) | LabelTest::NotMatching(_) => return None,
         };
-        values.iter().all(|value| !value.is_empty()).then_some(values)
+        let value = |text| SoughtText { text, is_prefix: false };
+        let has_empty = values.iter().any(|value| value.is_empty());
+        (!has_empty).then(|| values.into_iter().map(value).collect())
     }
 
     /// Returns the text with which each value begins that the expression matches. It is empty for

@@ -1,35 +1,34 @@
-//! Finds the series that have a value of one label without a look at all series.
-
-use std::hash::BuildHasher;
-
-use foldhash::quality::RandomState;
+//! Finds the series that have some values of one label without a look at all series.
 
 use super::labels::value_of;
+use super::matcher::SoughtText;
 use crate::model::catalog::Catalog;
 use crate::model::names::SeriesId;
 
-/// Series of a catalog by their value of one label. Series that came later are not here.
+/// The series of a catalog that have one label, in the order of their values. Series that came later
+/// are not here.
 #[derive(Clone, Default)]
 pub(crate) struct LabelPostings {
-    /// Hash of the value and id of each series that has the label, in order. A hash leads to few
-    /// wrong series, and a read tests the labels of what it finds.
-    hashed: Vec<(u32, SeriesId)>,
+    /// Series with the same value ascend.
+    ordered: Vec<SeriesId>,
     /// The first series that is not here.
     end: SeriesId,
-    hasher: RandomState,
 }
 
 /// Series that may come later before the others are sorted anew, beside an eighth of the others.
 const LATER_MIN: SeriesId = 1_024;
 
+/// An index leaves at most a fourth of its series.
+const CANDIDATES_SHARE: usize = 4;
+
 impl LabelPostings {
     /// Returns the bytes of the postings of a label that all series of `catalog` have.
     pub(crate) fn bytes_max(catalog: &Catalog) -> usize {
-        size_of::<(u32, SeriesId)>() * catalog.series_count()
+        size_of::<SeriesId>() * catalog.series_count()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(self.hashed.as_slice())
+        size_of_val(self.ordered.as_slice())
     }
 
     /// Returns postings with all series of `catalog`, or `None` if few are missing. Names may
@@ -39,38 +38,44 @@ impl LabelPostings {
         if end - self.end <= LATER_MIN + self.end / 8 || catalog.series_count() < end as usize {
             return None;
         }
-        let mut hashed = Vec::with_capacity(end as usize);
-        hashed.extend_from_slice(&self.hashed);
-        for id in self.end..end {
-            let value = catalog.series(id).map_or("", |series| value_of(series.name(), label));
-            if !value.is_empty() {
-                hashed.push((self.hash_of(value), id));
-            }
-        }
-        hashed.sort_unstable();
-        hashed.shrink_to_fit();
-        Some(Self { hashed, end, hasher: self.hasher.clone() })
+        let with_value = |id: SeriesId| (value_in(catalog, id, label), id);
+        let mut found: Vec<(&str, SeriesId)> = Vec::with_capacity(end as usize);
+        found.extend(self.ordered.iter().map(|id| with_value(*id)));
+        found.extend((self.end..end).map(with_value).filter(|(value, _)| !value.is_empty()));
+        // The series that were here are a run that the stable sort finds.
+        found.sort();
+        Some(Self { ordered: found.into_iter().map(|(_, id)| id).collect(), end })
     }
 
-    /// Returns the series that may have one of `values`, ascending. No value is empty.
-    pub(crate) fn candidates(&self, values: &[&str], catalog: &Catalog) -> Vec<SeriesId> {
+    /// Returns the series that may have a value that is sought, ascending. Returns `None` if they are
+    /// so many that a look at all series costs less than to sort them.
+    pub(crate) fn candidates(
+        &self,
+        label: &str,
+        sought: &[SoughtText<'_>],
+        catalog: &Catalog,
+    ) -> Option<Vec<SeriesId>> {
         let mut found = Vec::new();
-        for value in values {
-            let hash = self.hash_of(value);
-            let start = self.hashed.partition_point(|(other, _)| *other < hash);
-            let equal = self.hashed[start..].iter().take_while(|(other, _)| *other == hash);
-            found.extend(equal.map(|(_, id)| *id));
+        for text in sought {
+            let value = |id: &SeriesId| value_in(catalog, *id, label);
+            let start = self.ordered.partition_point(|id| value(id) < text.text);
+            let from = &self.ordered[start..];
+            let with_text = &from[..from.partition_point(|id| text.is_in(value(id)))];
+            if (found.len() + with_text.len()) * CANDIDATES_SHARE > self.ordered.len() {
+                return None;
+            }
+            found.extend_from_slice(with_text);
         }
         found.sort_unstable();
         found.dedup();
         found.extend(self.end..catalog.series_end());
-        found
+        Some(found)
     }
+}
 
-    fn hash_of(&self, value: &str) -> u32 {
-        let [_, _, _, _, rest @ ..] = self.hasher.hash_one(value).to_le_bytes();
-        u32::from_le_bytes(rest)
-    }
+/// Returns the value of a label. It is empty if the series does not have the label.
+fn value_in<'c>(catalog: &'c Catalog, id: SeriesId, label: &str) -> &'c str {
+    catalog.series(id).map_or("", |series| value_of(series.name(), label))
 }
 
 #[cfg(test)]
@@ -79,6 +84,13 @@ mod tests {
 
     use super::*;
     use crate::model::names::SeriesName;
+
+    /// Returns the series that may have one of the zones.
+    fn in_zones(postings: &LabelPostings, zones: &[&str], catalog: &Catalog) -> Vec<SeriesId> {
+        let sought = |text| SoughtText { text, is_prefix: false };
+        let sought: Vec<_> = zones.iter().copied().map(sought).collect();
+        postings.candidates("zone", &sought, catalog).unwrap()
+    }
 
     /// Adds series with one of 50 zones each. Each tenth has no zone.
     fn add(catalog: &mut Catalog, ids: Range<SeriesId>) {
@@ -96,19 +108,35 @@ mod tests {
         add(&mut catalog, 0..5_000);
         let none = LabelPostings::default();
         let postings = none.extended("zone", &catalog).unwrap();
-        assert!(postings.candidates(&["z10"], &catalog).is_empty(), "these have no zone");
+        assert!(in_zones(&postings, &["z10"], &catalog).is_empty(), "these have no zone");
         let expected: Vec<SeriesId> =
             (0..5_000).filter(|id| [7, 48].contains(&(id % 50))).collect();
-        assert_eq!(postings.candidates(&["z48", "z7", "z48"], &catalog), expected);
+        assert_eq!(in_zones(&postings, &["z48", "z7", "z48"], &catalog), expected);
         add(&mut catalog, 5_000..5_010);
         assert!(postings.extended("zone", &catalog).is_none(), "few are missing");
         let expected: Vec<SeriesId> = expected.into_iter().chain(5_000..5_010).collect();
-        assert_eq!(postings.candidates(&["z7", "z48"], &catalog), expected);
+        assert_eq!(in_zones(&postings, &["z7", "z48"], &catalog), expected);
         add(&mut catalog, 5_010..9_000);
         let postings = postings.extended("zone", &catalog).unwrap();
         let expected: Vec<SeriesId> = (0..9_000).filter(|id| id % 50 == 7).collect();
-        assert_eq!(postings.candidates(&["z7"], &catalog), expected);
+        assert_eq!(in_zones(&postings, &["z7"], &catalog), expected);
         assert!(postings.bytes() <= LabelPostings::bytes_max(&catalog));
+    }
+
+    #[test]
+    fn a_prefix_leads_to_the_series_of_all_values_that_begin_with_it() {
+        let mut catalog = Catalog::default();
+        add(&mut catalog, 0..5_000);
+        let postings = LabelPostings::default().extended("zone", &catalog).unwrap();
+        for prefix in ["", "z", "z4", "z49", "z490", "a", "~"] {
+            let zone = |id: &SeriesId| format!("z{}", id % 50);
+            let has_zone = |id: &SeriesId| id % 10 > 0 && zone(id).starts_with(prefix);
+            let expected: Vec<SeriesId> = (0..5_000).filter(has_zone).collect();
+            let found = [SoughtText { text: prefix, is_prefix: true }];
+            let found = postings.candidates("zone", &found, &catalog);
+            let is_sorted = expected.len() <= 4_500 / 4;
+            assert_eq!(found, is_sorted.then_some(expected), "{prefix}");
+        }
     }
 
     #[test]
@@ -118,7 +146,7 @@ mod tests {
         add(&mut catalog, 3_001..6_000);
         let none = LabelPostings::default();
         assert!(none.extended("zone", &catalog).is_none());
-        assert_eq!(none.candidates(&["z1"], &catalog).len(), 6_000, "each is tested");
+        assert_eq!(in_zones(&none, &["z1"], &catalog).len(), 6_000, "each is tested");
         add(&mut catalog, 3_000..3_001);
         assert!(none.extended("zone", &catalog).is_some());
     }
