@@ -4,6 +4,7 @@
 
 pub mod error;
 pub mod limits;
+pub(crate) mod prefetch;
 pub(crate) mod swar;
 pub mod time;
 

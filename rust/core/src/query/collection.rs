@@ -13,11 +13,15 @@ use crate::model::batch::{Column, RowSet, Table, Values};
 use crate::model::error::Result;
 use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
+use crate::model::prefetch::prefetch_line;
 use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin};
 
 /// Rows of a table that are looked at in the time in which one series is searched among its rows.
 const ROWS_PER_SEARCH: usize = 8;
+
+/// Number of rows between the row that is looked at and the row whose memory is asked for.
+const ROWS_AHEAD: usize = 16;
 
 impl Selection {
     /// Hands the matching rows of a block of `origin` in `times_ns` to `collector`, in write order
@@ -243,7 +247,17 @@ impl Selection {
             _ => &RowSet::All,
         };
         let runs_within = |rows: Range<usize>| {
-            self.runs(series, present.within(&rows).map(|at| present.row_at(at)))
+            let indices = present.within(&rows);
+            let RowSet::Some(present) = present else { return self.runs(series, indices) };
+            // Rows with a value may lie far from each other.
+            let rows = indices.map(|at| {
+                if let Some(row) = present.get(at + ROWS_AHEAD) {
+                    series.get(*row as usize).inspect(|id| prefetch_line(*id));
+                    table.times_ns.get(*row as usize).inspect(|time_ns| prefetch_line(*time_ns));
+                }
+                present[at] as usize
+            });
+            self.runs(series, rows)
         };
         let all = 0..series.len();
         let is_searched = self.series.len() < present.within(&all).len() / ROWS_PER_SEARCH;

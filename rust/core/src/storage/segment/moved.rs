@@ -6,6 +6,7 @@ use super::places::RowPlaces;
 use super::span::{RowSpan, row_number};
 use crate::model::batch::{Column, RowSet, Values};
 use crate::model::names::FieldId;
+use crate::model::prefetch::prefetch_line;
 
 /// Number of parts between the part that is moved and the part whose memory is asked for.
 const PARTS_AHEAD: usize = 2;
@@ -22,19 +23,6 @@ fn prefetch<T>(items: Option<&[T]>) {
     let lines = items.iter().step_by((LINE_BYTES / size_of::<T>()).max(1));
     lines.take(LINES_MAX).chain(items.last()).for_each(prefetch_line);
 }
-
-#[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "there is no safe call for it")]
-#[inline]
-fn prefetch_line<T>(item: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: every x86-64 has the instruction, and it has no effect that a program can see.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn prefetch_line<T>(_: &T) {}
 
 /// Values of one field, by type.
 pub(super) enum MovedField<'t> {
