@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetcast.installation.directory import DataDirectory
-from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record, refusal
-from tests.service.service import ALL_SCOPES
+from tests.service.service import create_tenant
 from tests.waiting import until
 
 from .nodes import engine, make_nodes, serving
@@ -66,10 +64,7 @@ def test_a_full_disk_refuses_writes_reads_go_on_and_room_ends_it(disk, tmp_path)
     dice = random.Random(7)
     nodes = make_nodes(tmp_path, 1)
     with serving(nodes) as (service,):
-        with opened(DataDirectory(nodes[0]), os.environ) as installation:
-            installation.tenants.create("acme")
-            issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
-        tenant = Tenant(service, "acme", None, str(issued.text))
+        tenant = Tenant(service, "acme", None, create_tenant(nodes[0]))
         before, stored = service.processes(), []
         filler = disk / "filler"
 

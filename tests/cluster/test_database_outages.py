@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from fleetcast.installation.directory import DataDirectory
-from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record, refusal
-from tests.service.service import ALL_SCOPES, FLEETCAST, ask
+from tests.service.service import FLEETCAST, ask, create_tenant
 from tests.waiting import PATIENCE_SECONDS, until
 
 from .nodes import engine, make_nodes, servers, serving
@@ -38,10 +35,7 @@ def tenant(database, tmp_path):
     del database
     nodes = make_nodes(tmp_path, 1)
     with serving(nodes, "--workers", str(WORKERS)) as (service,):
-        with opened(DataDirectory(nodes[0]), os.environ) as installation:
-            installation.tenants.create("acme")
-            issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
-        served = Tenant(service, "acme", None, str(issued.text))
+        served = Tenant(service, "acme", None, create_tenant(nodes[0]))
         served.write(*(record(at(number), n=number) for number in range(10)))
         for one in service.each_worker():
             assert one.request("GET", SERIES, key=served.key).status == 200

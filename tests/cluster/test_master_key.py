@@ -18,7 +18,7 @@ from fleetcast.installation.opening import opened
 from fleetcast.security.master_key import read_master_key
 from tests.cli.killed import is_killed_before
 from tests.console.conftest import Operator
-from tests.service.service import ALL_SCOPES, ENVIRONMENT, command, start
+from tests.service.service import ALL_SCOPES, ENVIRONMENT, command, create_tenant, start
 from tests.service.test_master_key import RECORD, Client
 
 from .nodes import ADMIN, make_nodes
@@ -38,14 +38,13 @@ def nodes(database, tmp_path):
     """Data directories of two nodes of an installation with a tenant, and a key of the tenant."""
     del database
     folders = make_nodes(tmp_path, 2)
+    key = create_tenant(folders[0])
     with opened(DataDirectory(folders[0]), os.environ) as installation:
-        installation.tenants.create("acme")
-        issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment=ENVIRONMENT)
         installation.stores.predictions.ensure()
         with installation.stores.predictions.write() as records:
             records.put("rollouts", b"k", b"v")
         installation.stores.predictions.models.keep(b"a model")
-    return folders, str(issued.text)
+    return folders, key
 
 
 def master_key(node):

@@ -94,7 +94,7 @@ def test_doctor_names_each_server_and_another_bucket(node):
     assert len(roles) == len(servers())
     assert sum("the primary" in role for role in roles) == 1
     settings = node / "fleetcast.toml"
-    settings.write_text(settings.read_text().replace("s3://fleet?", "s3://fleet/elsewhere?"))
+    settings.write_text(settings.read_text().replace("s3://fleet/", "s3://fleet/elsewhere/"))
     other = findings(node)["objects"]
     assert not other["ok"]
     assert "another object store" in other["detail"]

@@ -17,6 +17,7 @@ import pytest
 
 from fleetcast.engine import Cluster, Planes
 from fleetcast.errors import StoreUnavailable, StoreUnreachable
+from tests.service.service import new_objects
 from tests.waiting import until
 
 from .load import KEY, Load
@@ -39,11 +40,10 @@ class Place:
     def __init__(self, database, folder, relay):
         self.relay, self._folder = relay, folder
         self._url = f"{database}?options=-csearch_path%3Dobjects{secrets.token_hex(8)}"
-        prefix, _, options = os.environ["OBJECTS"].partition("?")
+        prefix, _, options = new_objects().partition("?")
         server, _, rest = options.removeprefix("endpoint=http://").partition("&")
         relay.open(server)
-        name = secrets.token_hex(8)
-        self._objects = f"{prefix}/{name}?endpoint=http://{relay.address}&{rest}"
+        self._objects = f"{prefix}?endpoint=http://{relay.address}&{rest}"
         self.clusters = [self._cluster(f"cache{node}") for node in range(NODES)]
         self.clusters[0].install("test", b"check")
         self.nodes = [Planes.in_cluster(cluster) for cluster in self.clusters]

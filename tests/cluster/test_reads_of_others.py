@@ -14,10 +14,8 @@ from urllib.parse import urlencode
 import pytest
 
 from fleetcast.engine import encode_records
-from fleetcast.installation.directory import DataDirectory
-from fleetcast.installation.opening import opened
 from tests.conformance.api import at, record
-from tests.service.service import ALL_SCOPES
+from tests.service.service import create_tenant
 
 from .nodes import make_nodes, serving
 
@@ -32,10 +30,7 @@ def services(database, tmp_path_factory):
     del database
     folders = make_nodes(tmp_path_factory.mktemp("three"), NODES)
     with serving(folders) as running:
-        with opened(DataDirectory(folders[0]), os.environ) as installation:
-            installation.tenants.create("acme")
-            issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
-        yield running, str(issued.text)
+        yield running, create_tenant(folders[0])
 
 
 class Writer:

@@ -13,8 +13,7 @@ from contextlib import ExitStack
 import pytest
 
 from fleetcast.installation.directory import DataDirectory
-from fleetcast.installation.opening import opened
-from tests.service.service import ALL_SCOPES, ENVIRONMENT, FLEETCAST, command
+from tests.service.service import FLEETCAST, command, create_tenant
 from tests.service.test_master_key import RECORD, Client
 from tests.waiting import until
 
@@ -31,10 +30,7 @@ def nodes(database, tmp_path):
     """Data directories of two nodes of an installation with a tenant, and a key of the tenant."""
     del database
     folders = make_nodes(tmp_path, 2)
-    with opened(DataDirectory(folders[0]), os.environ) as installation:
-        installation.tenants.create("acme")
-        issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment=ENVIRONMENT)
-    return folders, str(issued.text)
+    return folders, create_tenant(folders[0])
 
 
 def left(node):

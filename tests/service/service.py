@@ -232,15 +232,29 @@ def start(data: Path, key: str, *options: str, within: Sequence[str] = ()) -> Se
     return Service(process, json.loads(line), key)
 
 
+def new_objects() -> str:
+    """Address of an object store without objects: a prefix of its own in the bucket of the run."""
+    bucket, _, options = os.environ["OBJECTS"].partition("?")
+    return f"{bucket}/{secrets.token_hex(8)}?{options}"
+
+
 def shared_store() -> list[Override]:
-    """Settings of a store that many nodes share: a schema of its own in the database of the run."""
+    """Settings of a store that many nodes share: a schema and objects of its own."""
     url, _, _ = os.environ["DATABASE"].partition("?")
     given = {
         "backend": POSTGRESQL,
         "database": f"{url}?sslmode=disable&options=-csearch_path%3Dt{secrets.token_hex(8)}",
-        "objects": os.environ["OBJECTS"],
+        "objects": new_objects(),
     }
     return [Override(f"store.{name}", text, "a test") for name, text in given.items()]
+
+
+def create_tenant(data: Path, tenant: str = "acme") -> str:
+    """Creates a tenant, and returns a key for everything."""
+    with opened(DataDirectory(data), os.environ) as installation:
+        installation.tenants.create(tenant)
+        issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)
+    return str(issued.text)
 
 
 def prepare(data: Path, tenant: str = "acme") -> str:
@@ -248,13 +262,9 @@ def prepare(data: Path, tenant: str = "acme") -> str:
 
     Its stores are where `--backend` has those of the run.
     """
-    directory = DataDirectory(data)
     store = shared_store() if os.environ.get("TEST_BACKEND") == POSTGRESQL else []
-    make_data_directory(directory, ENVIRONMENT, os.environ, store=store)
-    with opened(directory, os.environ) as installation:
-        installation.tenants.create(tenant)
-        issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)
-        return str(issued.text)
+    make_data_directory(DataDirectory(data), ENVIRONMENT, os.environ, store=store)
+    return create_tenant(data, tenant)
 
 
 @contextmanager

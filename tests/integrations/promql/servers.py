@@ -49,9 +49,13 @@ class Server:
         assert status == 200, answer
         return answer
 
+    def send(self, path: str, **parameters: str) -> tuple[int, bytes]:
+        """Status and text of the answer to a form."""
+        return self._post(path, urlencode(parameters).encode(), FORM)
+
     def ask(self, path: str, **parameters: str) -> dict[str, Any]:
         """The answer to a form."""
-        status, text = self._post(path, urlencode(parameters).encode(), FORM)
+        status, text = self.send(path, **parameters)
         try:
             return json.loads(text)
         except ValueError:
