@@ -40,7 +40,7 @@ class Driven:
 
     def __init__(self, process: int, client: Child) -> None:
         processes = with_children(process)
-        self._maintenance = [each for each in processes if _is_maintenance(each)]
+        self._maintenance = [each for each in processes if is_maintenance(each)]
         self._serving = [each for each in processes if each not in self._maintenance]
         self._maintained = cpu_seconds_of(self._maintenance)
         self._client = client
@@ -78,7 +78,7 @@ class Driven:
         self._client.close()
 
 
-def _is_maintenance(process: int) -> bool:
+def is_maintenance(process: int) -> bool:
     return b"maintenance_child" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 

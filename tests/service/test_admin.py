@@ -7,6 +7,8 @@ import os
 import re
 import signal
 from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -138,6 +140,30 @@ def test_requests_and_records_are_counted(service):
     assert after['fleetcast_tenant_series{tenant="acme"}'] == 1
     assert after['fleetcast_tenant_stored_bytes{tenant="acme"}'] > 0
     assert after["fleetcast_resident_memory_bytes"] > 0
+
+
+def test_spaces_in_a_question_do_not_hide_the_time_that_it_takes(tmp_path):
+    """A question of more than a kilobyte was evaluated by a thread whose time did not count."""
+    options = ("--admin", "127.0.0.1:0", "--set", "adapters.address=127.0.0.1:0")
+    with running(tmp_path / "data", *options) as own:
+
+        def used():
+            return metrics(own).get('fleetcast_tenant_cpu_seconds_total{tenant="acme"}', 0)
+
+        def ask_often(spaces):
+            query = "sum_over_time(vector(1)[100h:1s])" + " " * spaces
+            path = f"/api/v1/query?{urlencode({'query': query, 'time': 1_790_000_000})}"
+            with closing(HTTPConnection(urlsplit(own.ready["adapters"]).netloc)) as wire:
+                for _ in range(10):
+                    wire.request("GET", path, headers={"x-api-key": own.key})
+                    found = json.load(wire.getresponse())["data"]["result"]
+                    assert found == [{"metric": {}, "value": [1_790_000_000, "360001"]}]
+
+        ask_often(0)
+        until(lambda: used() > 0)
+        short = used()
+        ask_often(2_000)
+        until(lambda: used() >= 1.3 * short)
 
 
 def test_what_the_parser_refuses_is_counted_and_logged(tmp_path):

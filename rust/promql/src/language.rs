@@ -12,7 +12,7 @@ use crate::expression::{ExpressionBytes, check_tokens, matched_bytes};
 use crate::refusal::{EvaluationResult, QuestionError, bad_data};
 
 /// Bytes of a question. Bounds the depth of expressions, which are read and evaluated by recursion.
-const QUESTION_BYTES_MAX: usize = 1 << 14;
+pub(crate) const QUESTION_BYTES_MAX: usize = 1 << 14;
 
 /// Reads a question.
 ///

@@ -76,11 +76,6 @@ pub(crate) fn passed(bound: LabelRefusal) -> QuestionError {
     Failure::Refused(bound.into())
 }
 
-/// Makes the error of a fault of the machine.
-pub(crate) fn internal(message: impl fmt::Display) -> QuestionError {
-    Failure::Failed(Error::Internal { message: message.to_string() })
-}
-
 fn refused(kind: RefusalKind, message: impl Into<String>) -> QuestionError {
     Failure::Refused(QuestionRefusal { kind, message: message.into() })
 }

@@ -1,6 +1,5 @@
 //! Answers a request: finds its path, evaluates it within its bounds, and writes the answer.
 
-use std::thread;
 use std::time::Duration;
 
 use fleetcast_core::model::clock::CallTime;
@@ -15,16 +14,15 @@ use super::parameters::ApiParameters;
 use super::question::{query, query_range};
 use super::remote_read::{self, ReadAnswer};
 use crate::budget::SampleBudget;
-use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data, internal};
+use crate::language::QUESTION_BYTES_MAX;
+use crate::refusal::{EvaluationResult, QuestionError, QuestionRefusal, bad_data};
 use crate::source::PlaneSource;
 
-/// Bytes of the stack on which a long question is read and evaluated: both go as deep as a question
-/// of the greatest length can.
-const STACK_BYTES: usize = 256 << 20;
+/// Bytes of stack that each byte of a question may take: an expression has fewer levels than bytes.
+const STACK_BYTES_PER_BYTE: usize = 1 << 10;
 
-/// Bytes of the parameters of a question that is answered on the caller's stack, without the start of
-/// a thread. An expression has fewer levels than bytes, and no byte takes 1 KiB of stack.
-const SHORT_BYTES_MAX: usize = 1 << 10;
+/// Bytes of stack that a question may take beside its levels.
+const STACK_BYTES_MIN: usize = 1 << 18;
 
 /// The version of Prometheus whose language this is (`docs/prometheus.md`).
 const BUILD: &[u8] = br#"{"version":"2.42.0","revision":"fleetcast","branch":"","buildUser":"","buildDate":"","goVersion":""}"#;
@@ -80,8 +78,9 @@ pub fn answer(
     bounds: QuestionBounds,
     now: CallTime,
 ) -> std::result::Result<ApiAnswer, Error> {
-    let work = || made(plane, request, bounds, now);
-    let made = if request.is_short() { work() } else { on_long_stack(work) };
+    let stack_bytes = STACK_BYTES_MIN + STACK_BYTES_PER_BYTE * request.question_bytes_max();
+    // A long question gets a larger stack on the same thread, whose CPU time counts for the tenant.
+    let made = stacker::maybe_grow(stack_bytes, stack_bytes, || made(plane, request, bounds, now));
     answered(made.map(|(mut body, rows_from_ns)| {
         body.splice(..0, *br#"{"status":"success","data":"#);
         if let Some(rows_from_ns) = rows_from_ns {
@@ -112,20 +111,11 @@ pub fn answer_read(
 }
 
 impl ApiRequest<'_> {
-    fn is_short(&self) -> bool {
+    /// Returns the bytes that the longest parameter can have without its escapes.
+    fn question_bytes_max(&self) -> usize {
         let bytes = [self.form, self.query.as_bytes()].into_iter().flat_map(percent_decode);
-        bytes.take(SHORT_BYTES_MAX + 1).count() <= SHORT_BYTES_MAX
+        bytes.take(QUESTION_BYTES_MAX).count()
     }
-}
-
-fn on_long_stack<T: Send>(
-    work: impl FnOnce() -> EvaluationResult<T> + Send,
-) -> EvaluationResult<T> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("promql".to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, work).map_err(internal)?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 fn answered(
@@ -209,6 +199,8 @@ fn no_path(path: &str) -> QuestionError {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
     use super::*;
@@ -257,7 +249,7 @@ mod tests {
     #[test]
     fn expressions_of_every_depth_have_an_answer_on_the_stack_of_a_caller() {
         let name = "query=";
-        for bytes in [SHORT_BYTES_MAX - name.len(), SHORT_BYTES_MAX, 1 << 12] {
+        for bytes in [600, 1 << 10, 1 << 12] {
             let mut requests = Vec::new();
             for question in deep(bytes) {
                 let coded = utf8_percent_encode(&question, NON_ALPHANUMERIC).to_string();
@@ -273,12 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_short_by_the_bytes_that_its_escapes_stand_for() {
-        let is_short = |query: &str, form: &str| {
-            ApiRequest { path: "", query, form: form.as_bytes() }.is_short()
+    fn a_question_has_the_bytes_that_its_escapes_stand_for() {
+        let bytes = |query: &str, form: &str| {
+            ApiRequest { path: "", query, form: form.as_bytes() }.question_bytes_max()
         };
-        let half = "%2B".repeat(SHORT_BYTES_MAX / 2);
-        assert!(is_short(&half, &half) && !is_short(&half, &format!("{half}1")));
-        assert!(!is_short("", &"1%".repeat(SHORT_BYTES_MAX)));
+        assert_eq!(bytes(&"%2B".repeat(500), "1%"), 502);
+        assert_eq!(bytes("", &"%2B".repeat(1 << 15)), QUESTION_BYTES_MAX);
     }
 }
