@@ -1,8 +1,5 @@
 //! Reasons for which a question has no answer, in the words of Prometheus' HTTP API.
 
-use std::fmt;
-
-use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::Failure;
 use fleetcast_core::query::labelled::LabelRefusal;
 

@@ -286,6 +286,7 @@ mod tests {
         };
         let regex = |text: &str| LabelTest::Matching(regex::Regex::new(text).unwrap());
         let equal = |text: &str| LabelTest::Equal(text.to_owned());
+        let of_s3 = regex::Regex::new("^(?:s3.*)$").unwrap();
         let mut entities = 0;
         for end in [700, 2_100, 2_800] {
             write(entities..end);
@@ -297,11 +298,7 @@ mod tests {
                 ("site", regex("^(?:s3.*)$"), end / 7),
                 ("site", regex("^(?:s.*)$"), end),
                 ("site", regex("^(?:s[35])$"), end / 7 * 2),
-                (
-                    "site",
-                    LabelTest::NotMatching(regex::Regex::new("^(?:s3.*)$").unwrap()),
-                    end / 7 * 6,
-                ),
+                ("site", LabelTest::NotMatching(of_s3.clone()), end / 7 * 6),
                 ("site", LabelTest::NotEqual("s3".to_owned()), end / 7 * 6),
                 ("site", equal(""), 0),
                 ("zone", equal(""), end),
