@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import shutil
 import statistics
 import tempfile
 import time
@@ -25,6 +24,7 @@ from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.paths import TARGET
 from benches.harness.servers import is_maintenance, package
 from tests.adapters.messages import snappy, time_series
+from tests.integrations.programs import found
 from tests.integrations.promql.servers import both, now_ms
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ def fleet() -> list[dict[str, str]]:
     return requests + latency + fans
 
 
-def many(count: int) -> Iterator[dict[str, str]]:
+def many() -> list[dict[str, str]]:
     """Labels of series that differ by id. Ids begin with a letter, and have five digits."""
-    for number in range(count):
-        yield {"__name__": "seen", "id": f"x{number:05}", "zone": f"z{number % 50}"}
+    return [
+        {"__name__": "seen", "id": f"x{number:05}", "zone": f"z{number % 50}"}
+        for number in range(MANY)
+    ]
 
 
 def messages(start_ms: int) -> Iterator[bytes]:
@@ -100,7 +102,7 @@ def messages(start_ms: int) -> Iterator[bytes]:
                 points.append((values[at], start_ms + step * STEP_MS))
             body += time_series(labels, points)
         yield snappy(body)
-    ids = list(many(MANY))
+    ids = many()
     end_ms = start_ms + STEPS * STEP_MS
     for time_ms in (end_ms - 60_000, end_ms - 45_000):
         for first in range(0, MANY, MESSAGE_SERIES):
@@ -139,6 +141,7 @@ def measure(
 ) -> None:
     """Prints a line for each question."""
     start_ms = (now_ms() - (STEPS + 4) * STEP_MS) // STEP_MS * STEP_MS
+    end_ms = start_ms + STEPS * STEP_MS
     with package(site), both(program, folder, messages(start_ms)) as servers:
         processes = [
             [each for each in with_children(server.pid) if not is_maintenance(each)]
@@ -149,11 +152,10 @@ def measure(
         for question in questions:
             costs: tuple[list[Cost], list[Cost]] = ([], [])
             for _ in range(rounds + 1):
-                for server, of_server, found in zip(servers, processes, costs, strict=True):
-                    end_ms = start_ms + STEPS * STEP_MS
-                    found.append(asked(server, of_server, question, end_ms))
+                for server, of_server, taken in zip(servers, processes, costs, strict=True):
+                    taken.append(asked(server, of_server, question, end_ms))
             # The first round fills the caches of both.
-            means = [Cost(*map(statistics.mean, zip(*found[1:], strict=True))) for found in costs]
+            means = [Cost(*map(statistics.mean, zip(*taken[1:], strict=True))) for taken in costs]
             print(line(question, *means), flush=True)
 
 
@@ -172,7 +174,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="folder of tools/before: that service instead")
     options = parser.parse_args()
     site = None if options.before is None else options.before / "site"
-    program = os.environ.get("PROMETHEUS") or shutil.which("prometheus")
+    program = found("prometheus")
     if program is None:
         raise SystemExit("no prometheus here, nor in PROMETHEUS")
     print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)

@@ -15,7 +15,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -37,6 +36,7 @@ from benches.harness.paths import TARGET
 from fleetcast.bench.processes import free_port
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
+from tests.integrations.programs import found
 from tests.service.service import prepare, start
 from tests.waiting import until
 
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=100)
     parser.add_argument("--series", type=int, default=1_000, help="of each target")
     options = parser.parse_args()
-    program = os.environ.get("PROMETHEUS") or shutil.which("prometheus")
+    program = found("prometheus")
     if program is None:
         raise SystemExit("no prometheus here, nor in PROMETHEUS")
     print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)

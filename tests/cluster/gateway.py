@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import StoreUnreachable
-from tests.service.service import ALL_SCOPES
+from tests.service.service import new_tenant
 
 from .load import START, Load
 
@@ -51,15 +51,14 @@ class Gateway:
         return self.service.get("/topology/series", key=self.key, **ALL, **chosen)
 
 
-def new_tenant(
+def tenant_load(
     installation: Installation, name: str, services: Sequence[Service]
 ) -> tuple[Load, list[Gateway]]:
     """Makes a tenant. Returns its writers and a client of each node.
 
     The reader of the load reads in this process, by its clock.
     """
-    account = installation.tenants.create(name)
-    issued = installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
+    account, issued = new_tenant(installation, name)
     gateways = [Gateway(service, str(issued.text)) for service in services]
     reader = installation.engine.plane(account.account_id, name)
     return Load(gateways, reader, ()), gateways

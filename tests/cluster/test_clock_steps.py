@@ -20,7 +20,7 @@ from tests.clocks.wall import WallClock
 from tests.service.service import start
 from tests.waiting import until
 
-from .gateway import new_tenant
+from .gateway import tenant_load
 from .nodes import make_nodes
 
 NODES = 3
@@ -49,7 +49,7 @@ class Place:
 
     def tenant(self):
         """A new one, its writers, and a client of each node. The reader's clock is right."""
-        return new_tenant(self._installation, f"tenant-{next(self._tenants)}", self._services)
+        return tenant_load(self._installation, f"tenant-{next(self._tenants)}", self._services)
 
 
 def steps(clock, gateway, seconds):

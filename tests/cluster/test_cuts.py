@@ -22,7 +22,7 @@ from fleetcast.installation.opening import opened
 from tests.service.service import command, start
 from tests.waiting import until
 
-from .gateway import UNAVAILABLE, new_tenant
+from .gateway import UNAVAILABLE, tenant_load
 from .network import HERE, NET, NO_NETWORK, Network
 from .nodes import engine, make_nodes, servers
 
@@ -68,7 +68,7 @@ class Place:
 
     def tenant(self):
         """A new one, its writers, and a client of each node."""
-        return new_tenant(self._installation, f"tenant-{next(self._tenants)}", self._services)
+        return tenant_load(self._installation, f"tenant-{next(self._tenants)}", self._services)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record
 from tests.console.conftest import Operator
-from tests.service.service import ALL_SCOPES, FLEETCAST, command, shared_store
+from tests.service.service import FLEETCAST, command, new_tenant, shared_store
 from tests.waiting import until
 
 from .nodes import make_nodes, serving
@@ -39,8 +39,7 @@ def nodes(database, tmp_path_factory):
 def tenant_of(nodes, name):
     """A tenant as each of the nodes serves it, and the id of its key."""
     _, services, installation = nodes
-    account = installation.tenants.create(name)
-    issued = installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
+    account, issued = new_tenant(installation, name)
     tenants = [Tenant(service, name, None, str(issued.text)) for service in services]
     return tenants, issued.record.key_id, account.account_id
 

@@ -12,7 +12,7 @@ import pytest
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record
-from tests.service.service import ALL_SCOPES
+from tests.service.service import new_tenant
 from tests.waiting import until
 
 from .nodes import make_nodes, serving
@@ -73,11 +73,7 @@ def fleet(database, tmp_path):
         with (folder / "fleetcast.toml").open("a") as settings:
             settings.write("store.compact_after_seconds = 1\n")
     with opened(DataDirectory(folders[0]), os.environ) as installation:
-        keys = {}
-        for name in TENANTS:
-            installation.tenants.create(name)
-            issued = installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
-            keys[name] = str(issued.text)
+        keys = {name: str(new_tenant(installation, name)[1].text) for name in TENANTS}
     with serving(folders) as services:
         yield Fleet(folders, services, keys), services
 

@@ -28,6 +28,9 @@ from tests.waiting import PATIENCE_SECONDS, is_readable, until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fleetcast.accounts.keys import IssuedKey
+    from fleetcast.engine import Tenant
+    from fleetcast.installation.opening import Installation
     from tests.service.wires import Wire
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
@@ -249,11 +252,16 @@ def shared_store() -> list[Override]:
     return [Override(f"store.{name}", text, "a test") for name, text in given.items()]
 
 
+def new_tenant(installation: Installation, name: str) -> tuple[Tenant, IssuedKey]:
+    """Creates a tenant, and a key for everything."""
+    account = installation.tenants.create(name)
+    return account, installation.keys.create(name, scopes=ALL_SCOPES, environment=ENVIRONMENT)
+
+
 def create_tenant(data: Path, tenant: str = "acme") -> str:
     """Creates a tenant, and returns a key for everything."""
     with opened(DataDirectory(data), os.environ) as installation:
-        installation.tenants.create(tenant)
-        issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)
+        _, issued = new_tenant(installation, tenant)
     return str(issued.text)
 
 

@@ -252,8 +252,7 @@ impl Selection {
             // Rows with a value may lie far from each other.
             let rows = indices.map(|at| {
                 if let Some(row) = present.get(at + ROWS_AHEAD) {
-                    series.get(*row as usize).inspect(|id| prefetch_line(*id));
-                    table.times_ns.get(*row as usize).inspect(|time_ns| prefetch_line(*time_ns));
+                    prefetch_row(table, *row as usize);
                 }
                 present[at] as usize
             });
@@ -315,4 +314,11 @@ fn hand_over<C: Collector>(
         Values::Text(_) => return,
     };
     collector.values(selected, targets, column.field, &ColumnValues::new(&column.rows, values));
+}
+
+fn prefetch_row(table: &Table, row: usize) {
+    if let (Some(id), Some(time_ns)) = (table.series.get(row), table.times_ns.get(row)) {
+        prefetch_line(id);
+        prefetch_line(time_ns);
+    }
 }
