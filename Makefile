@@ -36,7 +36,7 @@ CLUSTER := target/cluster/site
 # Servers and nodes that end under load: minutes, and their time limits want a machine that does nothing else.
 FAILOVER := $(foreach fault,failover old_primaries cuts clock_steps compactors preference objects patroni,tests/cluster/test_$(fault).py)
 ON_SERVERS = PYTHONPATH=$(abspath $(CLUSTER)) PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c
-ENGINE := Cargo.toml Cargo.lock pyproject.toml python/fleetcast/_core.pyi $(shell find rust/arrow rust/core rust/docstrings rust/front rust/grpc rust/limiter rust/promql rust/py rust/service -name '*.rs' -o -name Cargo.toml)
+ENGINE := Cargo.toml Cargo.lock pyproject.toml python/fleetcast/_core.pyi $(shell find rust/arrow rust/core rust/docstrings rust/forecast rust/front rust/grpc rust/limiter rust/promql rust/py rust/service -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14

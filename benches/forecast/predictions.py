@@ -3,8 +3,8 @@
     python -m benches.forecast.predictions [--requests 30]
 
 A real service with two workers; a week of every link at a row a minute, or of every pool at a row
-a window. *Reading* is the engine's part of a computed answer, *features* and *inference* the rest
-of what is computed, each measured alone on the same store in this process.
+a window. *Features* are rows read and features computed, *inference* the run of the model, each
+measured alone on the same store in this process.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ import shutil
 import statistics
 import time
 
-import numpy as np
-
 from benches.harness.paths import DATA
 from benches.harness.servers import Getter, service
 from fleetcast.engine import Engine, format_time
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
-from fleetcast.forecast.features import features
 from fleetcast.forecast.model import Forecaster
-from fleetcast.forecast.serving.inputs import rows_before
+from fleetcast.forecast.serving.inputs import features_of
 
 FOLDER = DATA / "predictions"
 ENTITIES = 100
@@ -84,16 +81,14 @@ def parts(family, account, master_key):
     plane = engine.plane(account, "bench")
     forecaster = Forecaster(family)
     issued_ns = family.issued(time.time_ns())
-    taken = {"reading": [], "features": [], "inference": []}
+    taken = {"features": [], "inference": []}
     for _ in range(10):
         start = time.perf_counter()
-        entities = rows_before(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
-        read = time.perf_counter()
-        made_of = features(family, list(entities.values()), np.array([issued_ns]))
+        made_of = features_of(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
         computed = time.perf_counter()
         forecaster.predict(made_of)
         end = time.perf_counter()
-        for name, span in zip(taken, (read - start, computed - read, end - computed), strict=True):
+        for name, span in zip(taken, (computed - start, end - computed), strict=True):
             taken[name].append(span * 1e3)
     engine.close()
     return {name: statistics.median(spans) for name, spans in taken.items()}

@@ -20,6 +20,9 @@ from typing import (
     final,
 )
 
+from numpy import float64, int64
+from numpy.typing import NDArray
+
 from fleetcast.grpc.front import FrontOptions, WriteRules
 from fleetcast.http.rules import ListenerRules
 from fleetcast.http.server.limits import ConnectionLimits
@@ -1671,6 +1674,40 @@ def assignment_id(rollout_id: str, digest: bytes) -> str:
     """Returns the id of a rollout's routing decision about the entity with this keyed hash.
 
     Raises `StoreDamaged` if the rollout's id is not a UUID.
+    """
+
+def link_features(
+    links: Sequence[tuple[NDArray[int64], Sequence[NDArray[float64] | None]]],
+    issued_ns: NDArray[int64],
+    orbits: Sequence[tuple[NDArray[float64], NDArray[float64]] | None],
+) -> tuple[bytes, bytes, bytes]:
+    """Features of links at issue times, which are whole minutes.
+
+    `links` have the times of rows, in order (nanoseconds since 1970), and the numbers of the rows:
+    `snr_db`, `elevation_deg`, `azimuth_deg` and `slant_range_km`, `None` for a field that a link
+    does not report. `orbits` have elevations
+    and distances [issue times, 5] at the issue time and 5, 15, 30 and 60 minutes later.
+
+    Returns the columns [links, issue times, features], NaN for no value; a byte for each issue time
+    of a link (0 for a forecast, 1 for insufficient telemetry, 2 for none); and the means of the
+    1,440 minutes before [links, issue times, minutes]. Raises `ValueError` if arrays differ in
+    length.
+    """
+
+def stored_link_features(
+    plane: Plane, entity_ids: Sequence[str], issued_ns: int
+) -> tuple[bytes, bytes, bytes]:
+    """Features of distinct links that a plane stores, as `link_features` at one issue time.
+
+    Raises `StoreError`.
+    """
+
+def stored_link_rows(
+    plane: Plane, entity_ids: Sequence[str], first_issued_ns: int, last_issued_ns: int
+) -> tuple[list[int], bytes, dict[str, bytes]]:
+    """The rows that forecasts of distinct links use, issued from one instant to another.
+
+    Returns arrays as `Plane.series_arrays`. Raises `StoreError`.
     """
 
 @final

@@ -167,7 +167,9 @@ def test_a_node_with_another_master_key_or_environment_does_not_join(nodes, tmp_
         assert "--master-key" in said
         assert not list((tmp_path / "node").iterdir())
     key = folders[0] / "master.key"
-    status, said = init(tmp_path / "node", "--database", database, "--master-key", str(key))
+    objects = installation.settings.store.objects
+    options = ("--database", database, "--objects", objects, "--master-key", str(key))
+    status, said = init(tmp_path / "node", *options)
     assert (status, said) == (0, "")
 
 

@@ -77,10 +77,40 @@ def test_reductions_agree_with_numpy_on_what_is_there(values, levels):
     assert np.allclose(reduce.spread(row), there.std())
 
 
-def test_filling_goes_forward_only_and_not_far():
-    values = np.array([np.nan, 1.0, np.nan, np.nan, np.nan, 5.0, np.nan])
-    filled = reduce.filled_forward(values, 2)
-    assert np.array_equal(filled, [np.nan, 1, 1, 1, np.nan, 5, 5], equal_nan=True)
+def line_of(fields, minutes=range(-1600, 0)):
+    """Features at noon, by name, of a link with a row in each of these minutes."""
+    rows = Rows(NOON + np.asarray(minutes) * MINUTE, fields)
+    found = features(SNR, [rows], np.array([NOON])).matrix[0, 0]
+    return {each.name: value for each, value in zip(view(SNR).features, found, strict=True)}
+
+
+def test_a_lag_is_filled_by_a_value_at_most_15_minutes_older():
+    def lag(minutes):
+        return line_of({"snr_db": np.array(minutes, float)}, minutes)["lag_30"]
+
+    there = [*range(-90, -44), *range(-29, 0)]
+    assert lag(sorted([*there, -30])) == -30
+    assert lag(there) == -45
+    assert np.isnan(lag([minute for minute in there if minute != -45]))
+
+
+@given(st.integers(0, 2**32), st.floats(0.05, 1))
+def test_columns_of_minutes_and_blocks_agree_with_numpy_on_what_is_there(seed, share):
+    dice = np.random.default_rng(seed)
+    day = np.where(dice.uniform(size=1440) < share, dice.normal(10, 2, 1440), np.nan)
+    day[-15:] = dice.normal(10, 2, 15)
+    there = np.flatnonzero(~np.isnan(day))
+    found = line_of({"snr_db": day[there]}, there - 1440)
+    blocks = day.reshape(-1, 5)
+    means = np.nanmean(blocks[~np.isnan(blocks).all(1)], axis=1)
+    for span, values in (("15m", day[-15:]), ("60m", day[-60:]), ("24h", means)):
+        due = {"mean": np.nanmean(values), "spread": np.nanstd(values)}
+        if span != "24h":
+            due |= {"min": np.nanmin(values), "max": np.nanmax(values)}
+            due["move"] = np.nanmean(np.abs(np.diff(values)))
+        assert {name: found[f"{name}_{span}"] for name in due} == pytest.approx(due)
+    levels = np.quantile(means, (0.1, 0.5, 0.9))
+    assert [found[f"{name}_24h"] for name in SNR.quantile_names] == pytest.approx(levels)
 
 
 def test_error_quantiles_are_of_errors_whose_truth_was_known():
@@ -111,6 +141,18 @@ def test_geometry_is_carried_on_from_how_the_satellite_moved():
     rise = found[view(SNR).index("elevation_60m")] - now
     assert rise == pytest.approx(60 / 400, abs=0.1)
     assert np.isnan(found[view(SNR).index("path_loss_60m")])  # nobody told a range
+
+
+def test_a_measured_distance_is_carried_on_with_the_direction():
+    minutes = np.arange(-30.0, 0)
+    fixed = np.full(30, 25.0)
+    distance = 1000 + 10 * (minutes + 0.5)  # at the middle of the minute
+    found = line_of(
+        {"snr_db": fixed, "elevation_deg": fixed, "azimuth_deg": fixed, "slant_range_km": distance},
+        minutes.astype(int),
+    )
+    assert found["elevation_60m"] == pytest.approx(25)
+    assert found["path_loss_60m"] == pytest.approx(20 * np.log10(1600 / 1000), abs=1e-4)
 
 
 def passes(of_elevation):

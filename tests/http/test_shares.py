@@ -127,7 +127,7 @@ def test_n6_half_sent_bodies_take_their_tenants_share_and_no_more():
 
 
 def expect_admitted(server, client, key):
-    """A tenant with one thread gets its requests served in order: the earlier ones were looked at."""
+    """One thread serves a tenant in order, so the request of `client` was looked at before."""
     assert server.ask(get("/", key)).status == 200
     assert select.select([client.sock], [], [], 0)[0] == []
 

@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 
 from benches.forecast.answers import answered
 from benches.forecast.gain import ratio
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features.demand import Intervals
 from fleetcast.forecast.features.minutes import averaged
-from fleetcast.forecast.features.reduce import filled_forward
 from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.scores import pinball
 
@@ -47,8 +47,7 @@ def history(family, rows, issued_ns, steps):
         values = intervals.windows(spacing, issued_ns // STEP_NS - steps, steps).offered
     else:
         values = averaged([rows], family.target, issued_ns // MINUTE_NS - steps, steps)[0]
-    values = filled_forward(values, steps)
-    return values[~np.isnan(values)]
+    return pl.Series(values).fill_nan(None).forward_fill().drop_nulls().to_numpy()
 
 
 def asked(peer, family, samples, rows):

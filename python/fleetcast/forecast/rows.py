@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -52,30 +51,6 @@ class Rows:
 
 
 NO_ROWS = Rows(NO_INSTANTS, {})
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Joins samples of one entity that were read in parts, each with rows.
-
-    Rows of one instant are in the order of the parts.
-    """
-    if len(parts) == 1:
-        return parts[0]
-    names = dict.fromkeys(name for rows in parts for name in rows.fields)
-    times = np.concatenate([rows.times_ns for rows in parts])
-    fields = {
-        name: np.concatenate(
-            [
-                rows.fields[name] if name in rows.fields else np.full(len(rows.times_ns), np.nan)
-                for rows in parts
-            ]
-        )
-        for name in names
-    }
-    if any(later.times_ns[0] < rows.times_ns[-1] for rows, later in pairwise(parts)):
-        order = np.argsort(times, kind="stable")
-        times, fields = times[order], {name: values[order] for name, values in fields.items()}
-    return Rows(times, fields)
 
 
 def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows]:

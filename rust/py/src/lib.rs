@@ -55,6 +55,8 @@ mod accounts;
 
 mod forecasts;
 
+mod links;
+
 mod service;
 
 mod front;
@@ -94,6 +96,7 @@ mod _core {
         front::{Front, Request},
         grpc::{EndedCall, GrpcFront, GrpcNotice},
         limiter::LimiterFile,
+        links::{link_features, stored_link_features, stored_link_rows},
         long_answer::LongAnswer,
         master_keys::{MasterKeys, open_secret, seal_secret},
         pieces::Piece,

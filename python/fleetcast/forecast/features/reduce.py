@@ -86,16 +86,6 @@ def newest(values: Floats) -> Floats:
     return last
 
 
-def filled_forward(values: Floats, steps_max: int) -> Floats:
-    """Each value, or the newest value at most `steps_max` steps before it."""
-    if not np.isnan(values).any():
-        return values
-    index = _newest(values)
-    result = np.take_along_axis(values, np.maximum(index, 0), -1)
-    result[(index < 0) | (np.arange(values.shape[-1]) - index > steps_max)] = np.nan
-    return result
-
-
 def _sum(values: Floats) -> Floats:
     """Sums in the order of numpy, for which few columns are slow."""
     if not 0 < values.shape[-1] <= _FEW:
@@ -105,9 +95,3 @@ def _sum(values: Floats) -> Floats:
     for column in range(1, values.shape[-1]):
         total += values[..., column]
     return total
-
-
-def _newest(values: Floats) -> NDArray[np.int64]:
-    """Index of the newest value up to each position; -1 if there is no value yet."""
-    steps = np.arange(values.shape[-1])
-    return np.maximum.accumulate(np.where(np.isnan(values), -1, steps), axis=-1)

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from fleetcast.engine import stored_link_rows
 from fleetcast.forecast.families import MINUTE_NS, SNR
-from fleetcast.forecast.features import Features, features, observed_at
-from fleetcast.forecast.features.curve import ELEVATION
-from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
-from fleetcast.forecast.features.snr import minutes_from_ns
-from fleetcast.forecast.rows import NO_ROWS, Rows, joined
+from fleetcast.forecast.features import Features, features, observed_at, snr
+from fleetcast.forecast.rows import NO_ROWS, Rows
 from fleetcast.forecast.series import DAYS as HISTORY_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fleetcast.engine import Interval, Plane
+    from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
 
 _MARGIN_MINUTES = 60
@@ -29,7 +27,6 @@ _POOLS_AT_ONCE = 8
 """Entities whose rows are in memory at once: an hour of a link, a week of a pool."""
 _WEEKS_AT_ONCE = 128
 """Pools whose windows of a week are computed together."""
-_PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
 def rows_before(
@@ -41,27 +38,14 @@ def rows_before(
 ) -> dict[str, Rows]:
     """All rows that forecasts use, issued from `first_issued_ns` to `issued_ns`.
 
-    Entities without rows are left out. Without `first_issued_ns` there is one issue time. A link's
-    signal is means of minutes, and earlier means of hours. Its elevation is means of minutes, and
-    for the last half hour as it was sent, like its other fields. Raises `StoreError`.
+    Entities without rows are left out. Without `first_issued_ns` there is one issue time. Rows of
+    links are means, and the newest as they were sent. Raises `StoreError`.
     """
     first_ns = issued_ns if first_issued_ns is None else first_issued_ns
+    if family is SNR:
+        return _by_entity(entity_ids, stored_link_rows(plane, entity_ids, first_ns, issued_ns))
     start_ns = first_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
-    if family is not SNR:
-        return _rows(plane, family, entity_ids, start_ns, issued_ns, family.fields)
-    signal, since_ns = (family.target,), minutes_from_ns(first_ns)
-    curve = (family.target, ELEVATION)
-    path_ns = first_ns - PATH_MINUTES * MINUTE_NS
-    parts = (
-        _rows(plane, family, entity_ids, start_ns, since_ns, signal, "1h"),
-        _rows(plane, family, entity_ids, since_ns, issued_ns, curve, "1m"),
-        _rows(plane, family, entity_ids, path_ns, issued_ns, _PATH_FIELDS),
-    )
-    return {
-        entity_id: joined([part[entity_id] for part in parts if entity_id in part])
-        for entity_id in entity_ids
-        if any(entity_id in part for part in parts)
-    }
+    return _rows(plane, family, entity_ids, start_ns, issued_ns)
 
 
 def with_telemetry(
@@ -90,15 +74,17 @@ def features_of(
 
     Rows of only a few entities are in memory at once, because a pool may have any number in a week.
     """
+    if family is SNR:
+        return snr.stored(plane, entity_ids, issued_ns)
 
     def rows_of(some: Sequence[str]) -> Iterator[Rows]:
-        for few in _chunks(some, _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE):
+        for few in _chunks(some, _POOLS_AT_ONCE):
             rows = rows_before(plane, family, few, issued_ns)
             yield from (rows.get(entity_id, NO_ROWS) for entity_id in few)
 
-    together = _LINKS_AT_ONCE if family is SNR else _WEEKS_AT_ONCE
     issued = np.array([issued_ns])
-    parts = [features(family, rows_of(some), issued) for some in _chunks(entity_ids, together)]
+    weeks = _chunks(entity_ids, _WEEKS_AT_ONCE)
+    parts = [features(family, rows_of(some), issued) for some in weeks]
     return Features(
         parts[0].issued_ns,
         np.concatenate([part.matrix for part in parts]),
@@ -117,9 +103,7 @@ def history_of(
     for first in range(0, len(entity_ids), _POOLS_AT_ONCE):
         some = slice(first, first + _POOLS_AT_ONCE)
         start_ns = min(days_ns[some]) - HISTORY_DAYS * 1440 * MINUTE_NS
-        rows = _rows(
-            plane, family, entity_ids[some], start_ns, max(days_ns[some]), (family.target,)
-        )
+        rows = _rows(plane, family, entity_ids[some], start_ns, max(days_ns[some]))
         yield some, [rows.get(entity_id, NO_ROWS) for entity_id in entity_ids[some]]
 
 
@@ -139,7 +123,7 @@ def truths_of(
     start_ns = end_ns - back_minutes * MINUTE_NS
     truths: list[float] = []
     for some in _chunks(entity_ids, _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE):
-        rows = _rows(plane, family, some, start_ns, end_ns, (family.target,))
+        rows = _rows(plane, family, some, start_ns, end_ns)
         entities = [rows.get(entity_id, NO_ROWS) for entity_id in some]
         truths += observed_at(family, entities, issued_ns, horizon_minutes).tolist()
     return truths
@@ -166,23 +150,23 @@ def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str
 
 
 def _rows(
-    plane: Plane,
-    family: Family,
-    entity_ids: Sequence[str],
-    start_ns: int,
-    end_ns: int,
-    fields: Sequence[str],
-    interval: Interval | None = None,
+    plane: Plane, family: Family, entity_ids: Sequence[str], start_ns: int, end_ns: int
 ) -> dict[str, Rows]:
-    rows, times, channels = plane.series_arrays(
+    """Rows of a family's target."""
+    arrays = plane.series_arrays(
         entity_ids=entity_ids,
         start_ns=start_ns,
         end_ns=end_ns,
         measurement=family.measurement,
-        fields=fields,
-        interval=interval,
-        agg=None if interval is None else "mean",
+        fields=(family.target,),
     )
+    return _by_entity(entity_ids, arrays)
+
+
+def _by_entity(
+    entity_ids: Sequence[str], arrays: tuple[list[int], bytes, dict[str, bytes]]
+) -> dict[str, Rows]:
+    rows, times, channels = arrays
     times_ns = np.frombuffer(times, "<i8")
     values = {name: np.frombuffer(channel, "<f8") for name, channel in channels.items()}
     ends = np.cumsum(rows, dtype=np.int64)
