@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::event_loop::EventLoop;
-use crate::fair::Owner;
+use crate::fair::{Owner, thread_time};
 use crate::limits::ConnectionLimits;
 use crate::request::{Request, ServeTurn};
 use crate::requests::RequestQueue;
@@ -30,6 +30,11 @@ pub trait FastPath: Send + Sync {
     /// then frees this thread. A request that fails after that is put back, and is not served here
     /// again.
     fn serve(&self, request: Request) -> ServeOutcome;
+
+    /// CPU time that other threads have used since the last call for the requests of this thread.
+    fn helped(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Notes the CPU time of a turn, for the account or address whose turn it was.
     fn note_used(&self, _owner: &Owner, _used: Duration) {}
@@ -143,6 +148,9 @@ impl Front {
                     fast.note_used(owner, used);
                 }
             };
+            if let Some(fast) = self.fast.get() {
+                thread_time::add(fast.helped());
+            }
             let request = ServeTurn::next(&self.requests, last, note_used)?;
             if request.has_begun() {
                 last = Some(request.send_part(Vec::new()));

@@ -57,7 +57,7 @@ pub use self::compactor::{CompactionReport, DeleteReport};
 pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::describe::{DistinctTexts, MeasurementContents};
 pub use self::reader::labelled::LabelReadError;
-pub use self::reader::processors::reading_on_one;
+pub use self::reader::processors::{reading_on_one, take_helpers_time};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::{KeptHoursStats, Stats};
 pub use self::sealed::KeyFile;

@@ -1,10 +1,10 @@
 //! CPU time of this thread, cheap to ask for after short pieces of work.
 
-#![expect(unsafe_code, reason = "the clock of a thread has no form in the standard library")]
-
 use std::cell::Cell;
-use std::mem::MaybeUninit;
+use std::mem;
 use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Work that ends sooner counts by the usual clock, because the clock of a thread costs a system
 /// call.
@@ -22,24 +22,34 @@ struct Span {
     read: Duration,
     /// Time of the short pieces of work since then.
     counted: Duration,
+    /// CPU time that other threads have used for this piece of work.
+    helped: Duration,
 }
 
 /// Begins a piece of work of this thread.
 pub fn begin() {
     let began = Instant::now();
     let span = SPAN.get().map_or_else(
-        || Span { began, read: thread_time(), counted: Duration::ZERO },
+        || Span { began, read: thread_time(), counted: Duration::ZERO, helped: Duration::ZERO },
         |span| Span { began, ..span },
     );
     SPAN.set(Some(span));
 }
 
-/// Returns the CPU time that this thread has used since the last `begin`. Time in which the thread
-/// waited counts only if the work was short.
+/// Counts CPU time that other threads have used for the present piece of work.
+pub fn add(helped: Duration) {
+    if let Some(mut span) = SPAN.get() {
+        span.helped += helped;
+        SPAN.set(Some(span));
+    }
+}
+
+/// Returns the CPU time that this thread, and others for it, have used since the last `begin`. Time
+/// in which the thread waited counts only if the work was short.
 #[must_use]
 pub fn used() -> Duration {
     let Some(mut span) = SPAN.get() else { return Duration::ZERO };
-    let used = span.end(span.began.elapsed(), thread_time);
+    let used = span.end(span.began.elapsed(), thread_time) + mem::take(&mut span.helped);
     SPAN.set(Some(span));
     used
 }
@@ -59,14 +69,7 @@ impl Span {
 }
 
 fn thread_time() -> Duration {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the call writes to `time`, which zeros initialize if it fails.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
-        time.assume_init()
-    };
-    let (seconds, nanoseconds) = (time.tv_sec.cast_unsigned(), time.tv_nsec);
-    Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -90,10 +93,25 @@ mod tests {
     }
 
     #[test]
+    fn time_of_other_threads_counts_once() {
+        begin();
+        add(Duration::from_secs(2));
+        add(Duration::from_secs(3));
+        assert!(used() >= Duration::from_secs(5));
+        begin();
+        assert!(used() < Duration::from_secs(1));
+    }
+
+    #[test]
     fn short_pieces_of_work_are_not_counted_again_with_the_next_long_piece() {
         let [piece, long] = [Duration::from_micros(10), Duration::from_millis(50)];
         let at = Duration::from_millis;
-        let mut span = Span { began: Instant::now(), read: at(1), counted: Duration::ZERO };
+        let mut span = Span {
+            began: Instant::now(),
+            read: at(1),
+            counted: Duration::ZERO,
+            helped: Duration::ZERO,
+        };
         for _ in 0..100 {
             assert_eq!(span.end(piece, || panic!("it costs a system call")), piece);
         }

@@ -69,6 +69,10 @@ impl RequestServer {
 }
 
 impl FastPath for RequestServer {
+    fn helped(&self) -> Duration {
+        fleetcast_core::plane::take_helpers_time()
+    }
+
     fn note_used(&self, owner: &Owner, used: Duration) {
         self.accounting.note_used(owner, used);
     }

@@ -6,11 +6,21 @@ use std::panic::resume_unwind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static ON_ONE: Cell<bool> = const { Cell::new(false) };
+    static HELPERS_TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// Returns the CPU time that other threads have used for reads of this thread since the last call.
+#[must_use]
+pub fn take_helpers_time() -> Duration {
+    HELPERS_TIME.take()
 }
 
 /// Does `work`, whose reads use one processor if `is_on_one` is true.
@@ -55,19 +65,26 @@ impl Drop for ReadGuard {
 }
 
 /// Returns the results of `read` on the parts, in their order. Each part but the first is read by a
-/// thread of its own.
+/// helper, which is a thread of its own.
 pub(super) fn in_threads<P: Sync, R: Send>(parts: &[P], read: impl Fn(&P) -> R + Sync) -> Vec<R> {
     let Some((first, others)) = parts.split_first() else { return Vec::new() };
+    let help = |part| (read(part), thread_time());
     thread::scope(|scope| {
-        let read = &read;
-        let others: Vec<_> = others.iter().map(|part| scope.spawn(move || read(part))).collect();
+        let help = &help;
+        let helpers: Vec<_> = others.iter().map(|part| scope.spawn(move || help(part))).collect();
         let mut results = vec![read(first)];
-        let join = |other: thread::ScopedJoinHandle<'_, R>| {
-            other.join().unwrap_or_else(|panic| resume_unwind(panic))
-        };
-        results.extend(others.into_iter().map(join));
+        for helper in helpers {
+            let (result, used) = helper.join().unwrap_or_else(|panic| resume_unwind(panic));
+            HELPERS_TIME.set(HELPERS_TIME.get() + used);
+            results.push(result);
+        }
         results
     })
+}
+
+/// CPU time that this thread has used since it began.
+fn thread_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 fn part_of(processors: usize, reads: usize) -> usize {
@@ -95,6 +112,18 @@ mod tests {
         let parts = [3_u64, 1, 4, 1, 5];
         assert_eq!(in_threads(&parts, |part| part * 2), [6, 2, 8, 2, 10]);
         assert!(in_threads(&[], |part: &u64| *part).is_empty());
+    }
+
+    #[test]
+    fn the_time_of_helpers_is_that_of_all_parts_but_the_first_and_is_told_once() {
+        let work = |millis: &u64| {
+            let until = thread_time() + Duration::from_millis(*millis);
+            while thread_time() < until {}
+        };
+        in_threads(&[0, 3, 4], work);
+        in_threads(&[3], work);
+        assert!(take_helpers_time() >= Duration::from_millis(7));
+        assert_eq!(take_helpers_time(), Duration::ZERO);
     }
 
     #[test]
