@@ -6,7 +6,6 @@ features in `rust/forecast`, in the order of `VIEW`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -119,20 +118,6 @@ def _horizon_features(h: int) -> list[Feature]:
 VIEW = _view()
 
 
-@dataclass(frozen=True)
-class _Blocks:
-    """Minutes by blocks [..., blocks, minutes]; the mean and newest value of each [..., blocks]."""
-
-    minutes: Floats
-    means: Floats
-    newest: Floats
-
-    @classmethod
-    def of(cls, minutes: Floats) -> _Blocks:
-        blocks = minutes.reshape(*minutes.shape[:-1], -1, BLOCK)
-        return cls(blocks, reduce.mean(blocks), reduce.newest(blocks))
-
-
 def features(
     entities: Sequence[Rows], issued_ns: Instants, tracks: Sequence[Track | None]
 ) -> Features:
@@ -186,7 +171,7 @@ def last_value_errors(past: Past) -> tuple[Floats, list[Floats]]:
     Errors are per horizon [issue times, errors], and only with a truth known at the issue time.
     """
     minutes, index = past
-    blocks = _Blocks.of(minutes)
+    blocks = minutes.reshape(-1, BLOCK)
     return reduce.newest(reduce.windows(minutes, index, _NEWEST_MINUTES_MAX)), [
         reduce.windows(
             _block_errors(blocks, h),
@@ -206,13 +191,12 @@ def past(rows: Rows, issued_ns: Instants) -> Past:
     return averaged([rows], SNR.target, first, count + -count % BLOCK)[0], now - first
 
 
-def _block_errors(blocks: _Blocks, horizon: int) -> Floats:
-    """Errors of the last value, issued at the start of each block [..., blocks].
+def _block_errors(blocks: Floats, horizon: int) -> Floats:
+    """Errors of the last value, issued at the start of each block of minutes [blocks].
 
     Horizons are whole blocks, so the truth is the last minute of a block.
     """
-    errors = np.full(blocks.means.shape, np.nan)
+    errors = np.full(len(blocks), np.nan)
     ahead = horizon // BLOCK
-    truth = blocks.minutes[..., ahead:, -1]
-    errors[..., 1 : 1 - ahead or None] = truth - blocks.newest[..., :-ahead]
+    errors[1 : 1 - ahead or None] = blocks[ahead:, -1] - reduce.newest(blocks[:-ahead])
     return errors

@@ -78,7 +78,9 @@ class Features:
     context: Floats
 
     def of(self, entities: Sequence[int]) -> Features:
-        """The features of some of the entities, by index."""
+        """The features of some of the entities, by ascending indexes."""
+        if len(entities) == len(self.matrix):
+            return self
         chosen = np.asarray(entities, np.intp)
         return Features(
             self.issued_ns, self.matrix[chosen], self.errors[chosen], self.context[chosen]
