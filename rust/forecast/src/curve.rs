@@ -23,6 +23,8 @@ const MINUTES_MIN: f64 = 1.0;
 /// Minutes that are a support of one half.
 const MINUTES_MANY: f64 = 10.0;
 const RECENT_MINUTES: usize = 15;
+/// Columns of a horizon.
+pub(crate) const COLUMNS: usize = 5;
 
 /// Minutes at like elevation.
 #[derive(Clone, Copy, Default)]
@@ -124,7 +126,7 @@ pub(crate) struct Curve {
 
 impl Curve {
     /// Columns of a horizon.
-    pub(crate) fn columns(&self, horizon: usize) -> [f64; 5] {
+    pub(crate) fn columns(&self, horizon: usize) -> [f64; COLUMNS] {
         let later = &self.ahead[horizon];
         let level = later.mean();
         [level, level + self.offset, level - self.here.mean(), later.spread(), later.support()]

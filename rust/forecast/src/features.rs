@@ -1,6 +1,6 @@
 //! Features of a link: a line of columns for each issue time.
 
-use crate::curve::CurveGrid;
+use crate::curve::{self, CurveGrid};
 use crate::hours::{HourGrid, push_week, same_time};
 use crate::minutes::{HOUR_MINUTES, MinuteGrid};
 use crate::path::{LinkPath, PathGrid};
@@ -83,7 +83,8 @@ impl LinkFeatures {
             self.columns.push(usual);
             self.columns.push(path.elevation_deg[horizon + 1]);
             self.columns.push(20.0 * (path.range_km[horizon + 1] / path.range_km[0]).log10());
-            let of_curve = curve.as_ref().map_or([f64::NAN; 5], |curve| curve.columns(horizon));
+            let of_curve =
+                curve.as_ref().map_or([f64::NAN; curve::COLUMNS], |curve| curve.columns(horizon));
             self.columns.extend(of_curve);
         }
         self.columns.push(path.elevation_deg[0]);

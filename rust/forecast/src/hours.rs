@@ -7,7 +7,7 @@ use crate::rows::{LinkRow, averaged};
 const DAY_MINUTES: usize = 1440;
 const DAYS: usize = 7;
 /// Hours of a week that are used hour by hour.
-const HOURS: u8 = 7 * 24 - 26;
+const HOURS: u8 = 7 * 24 - HOURS_OF_MINUTES - 1;
 const CHANGE_LEVELS: [f64; 2] = [0.1, 0.9];
 
 /// A link's hours, which serve several issue times.
@@ -32,7 +32,7 @@ impl HourGrid {
 }
 
 fn end_hour(now: i64) -> i64 {
-    now.div_euclid(i64::from(HOUR_MINUTES)) - HOURS_OF_MINUTES
+    now.div_euclid(i64::from(HOUR_MINUTES)) - i64::from(HOURS_OF_MINUTES)
 }
 
 /// Appends the columns of all hours together.
@@ -50,8 +50,7 @@ pub(crate) fn push_week(columns: &mut Vec<f64>, hours: &[f64]) {
 /// hours. `minute` is that of the issue time within its hour.
 pub(crate) fn same_time(hours: &[f64], minute: usize) -> [f64; HORIZONS_MINUTES.len()] {
     let hour = usize::from(HOUR_MINUTES);
-    // The hours end 25 hours before the hour of the issue time.
-    let now = (usize::from(HOURS) + 25) * hour + minute;
+    let now = usize::from(HOURS + HOURS_OF_MINUTES) * hour + minute;
     let level = |minutes: usize| {
         let from_middle = minutes - hour / 2;
         let (index, rest) = (from_middle / hour, from_middle % hour);

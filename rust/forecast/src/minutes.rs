@@ -7,7 +7,7 @@ use crate::rows::{LinkRow, averaged};
 pub(crate) const BLOCK_MINUTES: usize = 5;
 pub(crate) const HOUR_MINUTES: u8 = 60;
 /// Whole hours before the hour of the issue time that are used minute by minute.
-pub(crate) const HOURS_OF_MINUTES: i64 = 25;
+pub(crate) const HOURS_OF_MINUTES: u8 = 25;
 /// Minutes from an issue time to the end of the minute that is forecast.
 pub(crate) const HORIZONS_MINUTES: [usize; 4] = [5, 15, 30, 60];
 
@@ -53,5 +53,5 @@ impl MinuteGrid {
 /// The first minute that is used for issue time `now`, as a minute.
 pub(crate) fn first_minute(now: i64) -> i64 {
     let hour = i64::from(HOUR_MINUTES);
-    (now.div_euclid(hour) - HOURS_OF_MINUTES) * hour
+    (now.div_euclid(hour) - i64::from(HOURS_OF_MINUTES)) * hour
 }

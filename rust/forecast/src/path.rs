@@ -6,6 +6,7 @@ use crate::rows::{LinkRow, averaged};
 /// Minutes from an issue time to the instants of a path: the issue time, and the horizons.
 pub const AHEAD_MINUTES: [u8; 5] = [0, 5, 15, 30, 60];
 
+const INSTANTS: usize = AHEAD_MINUTES.len();
 /// Minutes before an issue time whose motion is carried on.
 pub(crate) const LOOK_BACK_MINUTES: u8 = 30;
 const NEEDED_MINUTES: usize = 5;
@@ -16,13 +17,14 @@ const RIDGE: f64 = 1e-6;
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPath {
     /// Angles of the other end above the horizon.
-    pub elevation_deg: [f64; AHEAD_MINUTES.len()],
+    pub elevation_deg: [f64; INSTANTS],
     /// Distances of the other end.
-    pub range_km: [f64; AHEAD_MINUTES.len()],
+    pub range_km: [f64; INSTANTS],
 }
 
 impl LinkPath {
-    pub(crate) const UNKNOWN: Self = Self { elevation_deg: [f64::NAN; 5], range_km: [f64::NAN; 5] };
+    pub(crate) const UNKNOWN: Self =
+        Self { elevation_deg: [f64::NAN; INSTANTS], range_km: [f64::NAN; INSTANTS] };
 
     /// The path by its orbit, and `self` where the orbit does not tell.
     pub(crate) fn or_by_orbit(mut self, orbit: &Self) -> Self {
@@ -111,7 +113,7 @@ impl PathGrid {
             elevation_deg: positions.map(|position: Vector| {
                 (position[2] / norm(position).max(1e-12)).clamp(-1.0, 1.0).asin().to_degrees()
             }),
-            range_km: if is_ranged { positions.map(norm) } else { [f64::NAN; 5] },
+            range_km: if is_ranged { positions.map(norm) } else { [f64::NAN; INSTANTS] },
         }
     }
 }
