@@ -6,11 +6,14 @@
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::seal::random_plane_id;
+use tokio::time::timeout;
 use tokio_postgres::Row;
 
-use crate::cluster::Cluster;
+use crate::cluster::{BEGIN, CHANGE_TIMEOUT, Cluster, LATE};
+use crate::failure::{self, StatementFailure};
 use crate::identity::Id;
 use crate::objects::Objects;
+use crate::pool::Pool;
 
 const WHAT: &str = "find the object store's id";
 
@@ -20,8 +23,6 @@ const FIND: &str = "SELECT (SELECT value FROM record WHERE store = 'objects' AND
     (SELECT plane, id FROM segment WHERE removed_at IS NULL AND bytes IS NOT NULL ORDER BY made_at DESC LIMIT 1) s ON true";
 const NOTE: &str =
     "INSERT INTO record VALUES ('objects', '', '', $1) ON CONFLICT DO NOTHING RETURNING 1";
-
-const FORGET: &str = "DELETE FROM record WHERE store = 'objects' AND value = $1";
 
 /// The id in the database; plane and id of a segment.
 type NotedIds = (Option<Id>, Option<(Id, Id)>);
@@ -75,23 +76,16 @@ impl Cluster {
     }
 
     /// Notes the id of the marker, which is made if there is none. The database decides between
-    /// processes that do so at once.
+    /// processes that do so at once: the later process waits for the earlier.
     fn note(&self, objects: &Objects, found: Option<Id>) -> Result<bool> {
         let id = found.map_or_else(|| random_plane_id().map(Id), Ok)?;
-        if self.change(WHAT, NOTE, &[&&id.0[..]])?.is_empty() {
-            let (noted, found) = (self.noted()?.0, self.wait(|_| objects.marker())?);
-            let what = || "the object store of the installation is being marked".to_owned();
-            let found = found.ok_or_else(|| Error::Unavailable { what: what() })?;
-            return Ok(noted == Some(found));
-        }
-        if found.is_none() {
-            let put = self.wait(|_| objects.put_marker(id));
-            if put.is_err() {
-                self.change(WHAT, FORGET, &[&&id.0[..]])?;
-            }
-            put?;
-        }
-        Ok(true)
+        let is_first = self.wait(|pool| async move {
+            let noting = note_and_mark(&pool, objects, id, found.is_some());
+            let noted = timeout(CHANGE_TIMEOUT, noting).await;
+            noted.unwrap_or_else(|_| Err(failure::unknown(WHAT, LATE)))
+        })?;
+        // The marker of another process may have come since this process looked for one.
+        Ok(is_first || self.noted()?.0 == self.wait(|_| objects.marker())?)
     }
 
     fn has_segment(&self, objects: &Objects, (plane, id): (Id, Id)) -> Result<bool> {
@@ -112,6 +106,24 @@ impl Cluster {
         let segment = row.get::<_, Option<Id>>(1).zip(row.get(2));
         Ok((id(row), segment))
     }
+}
+
+/// Notes the id, and makes the marker unless there is one. Returns false if an id is noted already.
+///
+/// The transaction ends after the marker is there. So no process sees an id whose marker is still to
+/// come, and if this process ends before, no id is noted.
+async fn note_and_mark(pool: &Pool, objects: &Objects, id: Id, is_marked: bool) -> Result<bool> {
+    let connection = pool.own().await?;
+    let refused = |failure: StatementFailure| failure.of_read(WHAT);
+    connection.run(WHAT, BEGIN).await.map_err(refused)?;
+    let rows = connection.query(WHAT, NOTE, &[&&id.0[..]]).await.map_err(refused)?;
+    let is_first = !rows.is_empty();
+    if is_first && !is_marked {
+        objects.put_marker(id).await?;
+    }
+    connection.run(WHAT, "COMMIT").await.map_err(|failure| failure.of_change(WHAT))?;
+    connection.keep();
+    Ok(is_first)
 }
 
 /// Said to operators.

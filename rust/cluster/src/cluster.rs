@@ -263,6 +263,9 @@ pub(crate) async fn change(
     Ok(outcome)
 }
 
+/// Begins a transaction that changes data. The server ends it if its process hangs.
+pub(crate) const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
+
 /// Pause between attempts while an outcome is unknown.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 

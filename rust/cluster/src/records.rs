@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::changes::{self, keys_of};
-use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
+use crate::cluster::{BEGIN, CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
 use crate::failure::StatementFailure;
 use crate::pool::PooledSession;
 
@@ -41,7 +41,6 @@ const COUNT_UP: &str = "UPDATE records SET version = version + 1 WHERE name = $1
 const AT_ONCE: usize = 8_192;
 
 /// The database ends a transaction that hangs after this time, so that other processes can write.
-const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
