@@ -127,4 +127,5 @@ def test_the_first_steps_of_the_readme_write_and_read(steps):
     asking = asking._replace(text=asking.text.replace(KEY_PRINTED, f"KEY={steps.key}"))
     printed = steps.run(asking)
     assert '"accepted_count":1,"rejected_count":0' in printed
-    assert printed.count("11.5") == 2  # newest sample, and mean of the step
+    assert printed.count('"snr_db":11.5') == 1  # the newest sample
+    assert printed.count('"snr_db":[11.5]') == 1  # the mean of the step
