@@ -21,7 +21,6 @@ from fleetcast.forecast.serving.inputs import (
     features_of,
     rows_before,
     truths_of,
-    with_telemetry,
 )
 
 from .conftest import DAY, MINUTE, NOON, WINDOW, link, pool
@@ -111,6 +110,40 @@ def test_columns_of_minutes_and_blocks_agree_with_numpy_on_what_is_there(seed, s
         assert {name: found[f"{name}_{span}"] for name in due} == pytest.approx(due)
     levels = np.quantile(means, (0.1, 0.5, 0.9))
     assert [found[f"{name}_24h"] for name in SNR.quantile_names] == pytest.approx(levels)
+
+
+@given(st.integers(0, 2**32), st.floats(0.3, 1))
+def test_columns_of_hours_agree_with_numpy_on_what_is_there(seed, share):
+    """Hours are used one by one until 25 hours before the hour of the issue time."""
+    dice = np.random.default_rng(seed)
+    starts = np.arange(-167, -25) * 60
+    hours = np.where(
+        dice.uniform(size=len(starts)) < share, dice.normal(10, 2, len(starts)), np.nan
+    )
+    hours[:2] = 9.0, 11.0
+    there = ~np.isnan(hours)
+    found = line_of({"snr_db": hours[there]}, starts[there] + 7)
+    changes = np.diff(hours)
+    due = {
+        "mean_6d": np.nanmean(hours),
+        "spread_6d": np.nanstd(hours),
+        "move_6d": np.nanmean(np.abs(changes)),
+        "move_p10_6d": np.nanquantile(changes, 0.1),
+        "move_p90_6d": np.nanquantile(changes, 0.9),
+        "present_6d": there.mean(),
+    }
+
+    # Between the middles of hours the level is linear, and unknown next to a missing hour.
+    def level(minutes):
+        index, minute = np.divmod(minutes - starts[0] - 30, 60)
+        return (hours[index] * (60 - minute) + hours[index + 1] * minute) / 60
+
+    days = -1440 * np.arange(2, 7)
+    for horizon in SNR.horizons_minutes:
+        moved = level(days + horizon) - level(days)
+        moved = moved[~np.isnan(moved)]
+        due[f"same_time_{horizon}m"] = moved.mean() if len(moved) else np.nan
+    assert {name: found[name] for name in due} == pytest.approx(due, nan_ok=True)
 
 
 def test_error_quantiles_are_of_errors_whose_truth_was_known():
@@ -286,7 +319,6 @@ def test_many_entities_are_read_a_few_at_a_time_and_give_the_same(stored):
     assert np.array_equal(many.matrix[[0, -1]], few.matrix, equal_nan=True)
     assert many.errors[[0, -1]].tolist() == few.errors.tolist() == [[None], [None]]
     assert set(many.errors[1:-1, 0]) == {"no_telemetry"}
-    assert with_telemetry(plane, family, asked, issued) == {"a", "b"}
 
 
 def test_the_truth_of_a_batch_is_that_of_each_entity(stored):

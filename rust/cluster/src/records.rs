@@ -40,7 +40,7 @@ const COUNT_UP: &str = "UPDATE records SET version = version + 1 WHERE name = $1
 /// Most records that one statement changes.
 const AT_ONCE: usize = 8_192;
 
-/// The database ends a transaction that hangs after this time, so that other processes can write.
+/// Begins a transaction that reads one state of all records.
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '10s'";
 

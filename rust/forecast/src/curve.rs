@@ -67,7 +67,7 @@ pub(crate) struct CurveGrid {
 impl CurveGrid {
     /// Sorts the minutes of `grid`, which ends with `now_max`, by elevation.
     pub(crate) fn new(rows: &[LinkRow], grid: &MinuteGrid, now_max: i64) -> Self {
-        let elevation_deg = averaged(rows, grid.first..now_max, 1, |row| row.elevation_deg);
+        let elevation_deg = averaged(rows, grid.first..now_max, 1, LinkRow::elevation_deg);
         let mut by_hour = Vec::new();
         for (snr_db, elevation_deg) in zip(hours(&grid.snr_db), hours(&elevation_deg)) {
             let mut bins = [Moments::default(); BINS];

@@ -2,17 +2,16 @@
 
 use crate::curve::{self, CurveGrid};
 use crate::hours::{HourGrid, push_week, same_time};
-use crate::minutes::{HOUR_MINUTES, MinuteGrid};
+use crate::minutes::{DAY_MINUTES, HOUR_MINUTES, MinuteGrid, NEWEST_MINUTES_MAX};
 use crate::path::{LinkPath, PathGrid};
 use crate::recent::{push_day, push_errors, push_hour, yesterday};
 use crate::reduce::{before, distance};
 use crate::rows::{LinkRow, MINUTE_NS};
 
-/// Minutes before an issue time that models of raw values look at.
-pub const CONTEXT_MINUTES: usize = 1440;
+/// Columns of a line.
+const COLUMNS: usize = 92;
 const WINDOW_MINUTES: usize = 15;
 const NEEDED_MINUTES: usize = 10;
-const NEWEST_MINUTES_MAX: usize = 5;
 
 /// Amount of telemetry for a forecast.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,11 +31,17 @@ pub struct LinkFeatures {
     pub columns: Vec<f64>,
     /// One for each issue time.
     pub telemetry: Vec<Telemetry>,
-    /// The means of the [`CONTEXT_MINUTES`] minutes before each issue time.
+    /// The means of the 1,440 minutes before each issue time, for models of raw values.
     pub context: Vec<f64>,
 }
 
 impl LinkFeatures {
+    /// No features yet, with room for this many lines.
+    #[must_use]
+    pub fn with_capacity(lines: usize) -> Self {
+        Self { context: Vec::with_capacity(lines * DAY_MINUTES), ..Self::default() }
+    }
+
     /// Appends the features of a link with `rows` in order of time. `issued_ns` are whole minutes.
     /// Only rows before an issue time count for it. `orbit` has the link's path at each issue time
     /// if its orbit is known.
@@ -46,6 +51,9 @@ impl LinkFeatures {
     pub fn push(&mut self, rows: &[LinkRow], issued_ns: &[i64], orbit: Option<&[LinkPath]>) {
         let minutes = || issued_ns.iter().map(|at| at.div_euclid(MINUTE_NS));
         let (Some(min), Some(max)) = (minutes().min(), minutes().max()) else { return };
+        if rows.is_empty() {
+            return self.push_missing(issued_ns.len());
+        }
         let link = LinkGrids {
             minutes: MinuteGrid::new(rows, min, max),
             hours: HourGrid::new(rows, min, max),
@@ -59,6 +67,13 @@ impl LinkFeatures {
                 .then(|| &*curves.get_or_insert_with(|| CurveGrid::new(rows, &link.minutes, max)));
             self.push_line(&link, now, &path, curves);
         }
+    }
+
+    /// Appends lines of a link without rows.
+    fn push_missing(&mut self, lines: usize) {
+        self.columns.resize(self.columns.len() + lines * COLUMNS, f64::NAN);
+        self.context.resize(self.context.len() + lines * DAY_MINUTES, f64::NAN);
+        self.telemetry.resize(self.telemetry.len() + lines, Telemetry::Missing);
     }
 
     fn push_line(
@@ -90,7 +105,7 @@ impl LinkFeatures {
         self.columns.push(path.elevation_deg[0]);
         self.columns.push(curve.map_or(f64::NAN, |curve| curve.offset));
         self.telemetry.push(telemetry(&grid.snr_db, now));
-        self.context.extend_from_slice(before(&grid.snr_db, now, CONTEXT_MINUTES));
+        self.context.extend_from_slice(before(&grid.snr_db, now, DAY_MINUTES));
     }
 }
 
@@ -106,5 +121,24 @@ fn telemetry(snr_db: &[f64], now: usize) -> Telemetry {
         (0, _) => Telemetry::Missing,
         (..NEEDED_MINUTES, _) | (_, 0) => Telemetry::Insufficient,
         _ => Telemetry::Enough,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::tests::row;
+
+    #[test]
+    fn a_link_without_rows_has_lines_without_numbers() {
+        let mut features = LinkFeatures::default();
+        features.push(&[row(-1.0, 10.0)], &[0, MINUTE_NS], None);
+        features.push(&[], &[0, MINUTE_NS], None);
+        assert_eq!(features.columns.len(), 4 * COLUMNS);
+        assert!(features.columns[2 * COLUMNS..].iter().all(|column| column.is_nan()));
+        let expected = [Telemetry::Insufficient, Telemetry::Insufficient];
+        assert_eq!(features.telemetry[..2], expected);
+        assert_eq!(features.telemetry[2..], [Telemetry::Missing; 2]);
+        assert_eq!(features.context.len(), 4 * DAY_MINUTES);
     }
 }

@@ -1,10 +1,9 @@
 //! Columns of the hours before the minutes of a link: six days.
 
-use crate::minutes::{HORIZONS_MINUTES, HOUR_MINUTES, HOURS_OF_MINUTES};
+use crate::minutes::{DAY_MINUTES, HORIZONS_MINUTES, HOUR_MINUTES, HOURS_OF_MINUTES};
 use crate::reduce::{as_float, before, distance, mean, mean_change, quantiles, spread};
 use crate::rows::{LinkRow, averaged};
 
-const DAY_MINUTES: usize = 1440;
 const DAYS: usize = 7;
 /// Hours of a week that are used hour by hour.
 const HOURS: u8 = 7 * 24 - HOURS_OF_MINUTES - 1;
@@ -21,7 +20,7 @@ impl HourGrid {
     pub(crate) fn new(rows: &[LinkRow], now_min: i64, now_max: i64) -> Self {
         let first = end_hour(now_min) - i64::from(HOURS);
         let hours = first..end_hour(now_max);
-        let snr_db = averaged(rows, hours, HOUR_MINUTES, |row| row.snr_db);
+        let snr_db = averaged(rows, hours, HOUR_MINUTES, LinkRow::snr_db);
         Self { first, snr_db }
     }
 

@@ -22,7 +22,7 @@ mod features;
 
 mod stored;
 
-pub use features::{CONTEXT_MINUTES, LinkFeatures, Telemetry};
-pub use path::{AHEAD_MINUTES, LinkPath};
+pub use features::{LinkFeatures, Telemetry};
+pub use path::{INSTANTS, LinkPath};
 pub use rows::LinkRow;
 pub use stored::{stored_features, stored_rows};

@@ -8,6 +8,9 @@ pub(crate) const BLOCK_MINUTES: usize = 5;
 pub(crate) const HOUR_MINUTES: u8 = 60;
 /// Whole hours before the hour of the issue time that are used minute by minute.
 pub(crate) const HOURS_OF_MINUTES: u8 = 25;
+pub(crate) const DAY_MINUTES: usize = 1440;
+/// Minutes that the last value is looked for in.
+pub(crate) const NEWEST_MINUTES_MAX: usize = 5;
 /// Minutes from an issue time to the end of the minute that is forecast.
 pub(crate) const HORIZONS_MINUTES: [usize; 4] = [5, 15, 30, 60];
 
@@ -30,7 +33,7 @@ impl MinuteGrid {
     /// Averages rows for issue times from minute `now_min` to `now_max`.
     pub(crate) fn new(rows: &[LinkRow], now_min: i64, now_max: i64) -> Self {
         let first = first_minute(now_min);
-        let mut snr_db = averaged(rows, first..now_max, 1, |row| row.snr_db);
+        let mut snr_db = averaged(rows, first..now_max, 1, LinkRow::snr_db);
         snr_db.resize(snr_db.len().next_multiple_of(BLOCK_MINUTES), f64::NAN);
         let blocks = || snr_db.chunks_exact(BLOCK_MINUTES);
         let newest_of_block: Vec<f64> = blocks().map(newest).collect();

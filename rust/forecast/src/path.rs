@@ -1,19 +1,24 @@
 //! Path of the other end of a link, now and ahead, from its past motion.
 
+use crate::minutes::HORIZONS_MINUTES;
 use crate::reduce::{as_float, distance};
 use crate::rows::{LinkRow, averaged};
 
-/// Minutes from an issue time to the instants of a path: the issue time, and the horizons.
-pub const AHEAD_MINUTES: [u8; 5] = [0, 5, 15, 30, 60];
+/// Instants of a path: the issue time, and the horizons.
+pub const INSTANTS: usize = 1 + HORIZONS_MINUTES.len();
 
-const INSTANTS: usize = AHEAD_MINUTES.len();
+/// Minutes from an issue time to the instants of a path.
+const AHEAD_MINUTES: [usize; INSTANTS] = {
+    let [first, second, third, last] = HORIZONS_MINUTES;
+    [0, first, second, third, last]
+};
 /// Minutes before an issue time whose motion is carried on.
 pub(crate) const LOOK_BACK_MINUTES: u8 = 30;
 const NEEDED_MINUTES: usize = 5;
 /// Keeps a fit of few minutes solvable, and changes a fit of many minutes very little.
 const RIDGE: f64 = 1e-6;
 
-/// The path at the instants of [`AHEAD_MINUTES`]. NaN if it is unknown.
+/// The path at an issue time and at each horizon. NaN if it is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPath {
     /// Angles of the other end above the horizon.
@@ -61,13 +66,14 @@ impl PathGrid {
     pub(crate) fn new(rows: &[LinkRow], now_min: i64, now_max: i64) -> Option<Self> {
         let first = now_min - i64::from(LOOK_BACK_MINUTES);
         let minutes = first..now_max;
-        let is_directed = |row: &LinkRow| !row.elevation_deg.is_nan() && !row.azimuth_deg.is_nan();
+        let is_directed =
+            |row: &LinkRow| !row.elevation_deg().is_nan() && !row.azimuth_deg().is_nan();
         if !rows.iter().any(is_directed) {
             return None;
         }
         let component = |of: fn(&LinkRow) -> f64| averaged(rows, minutes.clone(), 1, of);
         let (east, north, up) = (component(east), component(north), component(up));
-        let range_km = component(|row| row.slant_range_km);
+        let range_km = component(LinkRow::range_km);
         let places = (0..east.len()).map(|minute| {
             let direction = [east[minute], north[minute], up[minute]];
             let range_km = range_km[minute];
@@ -106,7 +112,7 @@ impl PathGrid {
         }
         let fitted = solved(normal, right);
         let positions = AHEAD_MINUTES.map(|ahead| {
-            let time = powers(f64::from(ahead) / f64::from(LOOK_BACK_MINUTES));
+            let time = powers(as_float(ahead) / f64::from(LOOK_BACK_MINUTES));
             [0, 1, 2].map(|part| (0..3).map(|power| time[power] * fitted[power][part]).sum())
         });
         LinkPath {
@@ -119,15 +125,15 @@ impl PathGrid {
 }
 
 fn east(row: &LinkRow) -> f64 {
-    row.elevation_deg.to_radians().cos() * row.azimuth_deg.to_radians().sin()
+    row.elevation_deg().to_radians().cos() * row.azimuth_deg().to_radians().sin()
 }
 
 fn north(row: &LinkRow) -> f64 {
-    row.elevation_deg.to_radians().cos() * row.azimuth_deg.to_radians().cos()
+    row.elevation_deg().to_radians().cos() * row.azimuth_deg().to_radians().cos()
 }
 
 fn up(row: &LinkRow) -> f64 {
-    if row.azimuth_deg.is_nan() { f64::NAN } else { row.elevation_deg.to_radians().sin() }
+    if row.azimuth_deg().is_nan() { f64::NAN } else { row.elevation_deg().to_radians().sin() }
 }
 
 fn powers(time: f64) -> Vector {

@@ -1,19 +1,18 @@
 //! Columns of the last hour minute by minute, of the last day block by block, and of the errors
 //! that the last value made.
 
-use crate::minutes::{BLOCK_MINUTES, HORIZONS_MINUTES, MinuteGrid};
+use crate::minutes::{
+    BLOCK_MINUTES, DAY_MINUTES, HORIZONS_MINUTES, MinuteGrid, NEWEST_MINUTES_MAX,
+};
 use crate::reduce::{as_float, before, mean, mean_change, newest, quantiles, spread};
 
-const NEWEST_MINUTES_MAX: usize = 5;
 const LAGS_MINUTES: [usize; 7] = [2, 3, 5, 8, 15, 30, 60];
 /// Minutes by which the value of a lag may be older.
 const STALE_MINUTES_MAX: usize = 15;
 const SPANS_MINUTES: [usize; 2] = [15, 60];
-const DAY_MINUTES: usize = 1440;
 /// Blocks of 6 and of 24 hours.
 const SPANS_BLOCKS: [usize; 2] = [72, 288];
-const DAY_LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
-/// Levels of the quantiles of a forecast.
+/// Levels of the quantiles of a day, and of a forecast.
 const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
 
 /// Appends the columns of the minutes before index `now`.
@@ -45,7 +44,7 @@ pub(crate) fn push_day(columns: &mut Vec<f64>, grid: &MinuteGrid, now: usize) {
         columns.push(mean(before(&grid.block_changes, end, blocks).iter().copied()));
     }
     let day = before(&grid.block_means, end, SPANS_BLOCKS[1]);
-    columns.extend(quantiles(day.iter().copied(), DAY_LEVELS));
+    columns.extend(quantiles(day.iter().copied(), LEVELS));
 }
 
 /// Appends quantiles and sizes of the errors of the last value whose truth is known at index `now`.

@@ -6,27 +6,40 @@ use fleetcast_core::model::time::SECOND_NS;
 
 pub(crate) const MINUTE_NS: i64 = 60 * SECOND_NS;
 
-/// A row of the measurement `link`. NaN stands for a field without a number.
+/// A row of the measurement `link`.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkRow {
     /// Nanoseconds since 1970-01-01T00:00:00Z.
     pub time_ns: i64,
-    /// Signal to noise, in dB.
-    pub snr_db: f64,
-    /// Angle of the other end above the horizon.
-    pub elevation_deg: f64,
-    /// Direction of the other end, clockwise from north.
-    pub azimuth_deg: f64,
-    /// Distance of the other end.
-    pub slant_range_km: f64,
+    /// Numbers in the order of [`Self::FIELDS`]. NaN stands for a field without a number.
+    pub numbers: [f64; 4],
 }
 
 impl LinkRow {
+    /// Signal to noise, the angle of the other end above the horizon, its direction clockwise from
+    /// north, and its distance.
+    pub const FIELDS: [&str; 4] = ["snr_db", "elevation_deg", "azimuth_deg", "slant_range_km"];
+
     /// A row without numbers.
     #[must_use]
     pub fn empty(time_ns: i64) -> Self {
-        let none = f64::NAN;
-        Self { time_ns, snr_db: none, elevation_deg: none, azimuth_deg: none, slant_range_km: none }
+        Self { time_ns, numbers: [f64::NAN; 4] }
+    }
+
+    pub(crate) fn snr_db(&self) -> f64 {
+        self.numbers[0]
+    }
+
+    pub(crate) fn elevation_deg(&self) -> f64 {
+        self.numbers[1]
+    }
+
+    pub(crate) fn azimuth_deg(&self) -> f64 {
+        self.numbers[2]
+    }
+
+    pub(crate) fn range_km(&self) -> f64 {
+        self.numbers[3]
     }
 }
 
@@ -64,7 +77,9 @@ pub(crate) mod tests {
     pub(crate) fn row(minute: f64, snr_db: f64) -> LinkRow {
         #[expect(clippy::cast_possible_truncation, reason = "tests use few minutes")]
         let time_ns = (minute * 60e9) as i64;
-        LinkRow { snr_db, ..LinkRow::empty(time_ns) }
+        let mut row = LinkRow::empty(time_ns);
+        row.numbers[0] = snr_db;
+        row
     }
 
     #[test]
@@ -77,9 +92,9 @@ pub(crate) mod tests {
             row(2.0, 7.0),
             row(3.0, 9.0),
         ];
-        let means = averaged(&rows, 0..3, 1, |row| row.snr_db);
+        let means = averaged(&rows, 0..3, 1, LinkRow::snr_db);
         assert_eq!((means[0], means[2]), (2.0, 7.0));
         assert!(means[1].is_nan());
-        assert_eq!(averaged(&rows, -1..1, 60, |row| row.snr_db), [9.0, 5.0]);
+        assert_eq!(averaged(&rows, -1..1, 60, LinkRow::snr_db), [9.0, 5.0]);
     }
 }

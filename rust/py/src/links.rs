@@ -6,18 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use fleetcast_core::model::clock::CallTime;
-use fleetcast_forecast::{AHEAD_MINUTES, LinkFeatures, LinkPath, LinkRow, Telemetry};
-use fleetcast_forecast::{stored_features, stored_rows};
+use fleetcast_forecast::{
+    INSTANTS, LinkFeatures, LinkPath, LinkRow, Telemetry, stored_features, stored_rows,
+};
 
 use crate::arrays::{PyArrays, numbers};
 use crate::gil::leave;
 use crate::plane::Plane;
 
-const INSTANTS: usize = AHEAD_MINUTES.len();
-const FIELDS: [&str; 4] = ["snr_db", "elevation_deg", "azimuth_deg", "slant_range_km"];
-
-/// Times of a link's rows, and its numbers in the order of [`FIELDS`].
-type PyRows = (PyBuffer<i64>, [Option<PyBuffer<f64>>; FIELDS.len()]);
+/// Times of a link's rows, and its numbers in the order of [`LinkRow::FIELDS`].
+type PyRows = (PyBuffer<i64>, [Option<PyBuffer<f64>>; LinkRow::FIELDS.len()]);
 
 /// Elevations and distances of an orbit, at each issue time and each instant ahead.
 type PyOrbit = (PyBuffer<f64>, PyBuffer<f64>);
@@ -36,7 +34,7 @@ pub(crate) fn link_features(
         return Err(PyValueError::new_err("each link needs an orbit, or None"));
     }
     let issued_ns = issued_ns.to_vec(py)?;
-    let mut features = LinkFeatures::default();
+    let mut features = LinkFeatures::with_capacity(links.len() * issued_ns.len());
     for (link, orbit) in links.iter().zip(&orbits) {
         let rows = rows_of(py, link)?;
         let orbit = orbit.as_ref().map(|orbit| orbit_of(py, orbit, issued_ns.len())).transpose()?;
@@ -74,38 +72,25 @@ pub(crate) fn stored_link_rows<'py>(
     let links = plane.detached(py, |plane| stored_rows(plane, &entity_ids, issued_ns, now))?;
     let counts = links.iter().map(Vec::len).collect();
     let rows = links.concat();
-    let column = |number: fn(&LinkRow) -> f64| {
-        numbers(py, &rows.iter().map(number).collect::<Vec<f64>>(), f64::to_le_bytes)
-    };
-    let columns: [fn(&LinkRow) -> f64; FIELDS.len()] = [
-        |row| row.snr_db,
-        |row| row.elevation_deg,
-        |row| row.azimuth_deg,
-        |row| row.slant_range_km,
-    ];
-    let named = FIELDS.iter().zip(columns);
-    let channels = named.map(|(name, number)| Ok(((*name).to_owned(), column(number)?)));
+    let channels = LinkRow::FIELDS.iter().enumerate().map(|(number, name)| {
+        let column: Vec<f64> = rows.iter().map(|row| row.numbers[number]).collect();
+        Ok(((*name).to_owned(), numbers(py, &column, f64::to_le_bytes)?))
+    });
+    let channels = channels.collect::<PyResult<_>>()?;
     let times_ns: Vec<i64> = rows.iter().map(|row| row.time_ns).collect();
     let times = numbers(py, &times_ns, i64::to_le_bytes)?;
-    Ok((counts, times, channels.collect::<PyResult<_>>()?))
+    Ok((counts, times, channels))
 }
 
 fn rows_of(py: Python<'_>, (times_ns, columns): &PyRows) -> PyResult<Vec<LinkRow>> {
-    let times_ns = times_ns.to_vec(py)?;
-    let column = |index: usize| match &columns[index] {
-        Some(numbers) => sized(py, numbers, times_ns.len()),
-        None => Ok(vec![f64::NAN; times_ns.len()]),
-    };
-    let (snr_db, elevation_deg) = (column(0)?, column(1)?);
-    let (azimuth_deg, slant_range_km) = (column(2)?, column(3)?);
-    let row = |(row, time_ns): (usize, &i64)| LinkRow {
-        time_ns: *time_ns,
-        snr_db: snr_db[row],
-        elevation_deg: elevation_deg[row],
-        azimuth_deg: azimuth_deg[row],
-        slant_range_km: slant_range_km[row],
-    };
-    Ok(times_ns.iter().enumerate().map(row).collect())
+    let mut rows: Vec<_> = times_ns.to_vec(py)?.into_iter().map(LinkRow::empty).collect();
+    for (number, column) in columns.iter().enumerate() {
+        let Some(column) = column else { continue };
+        for (row, value) in rows.iter_mut().zip(sized(py, column, times_ns.item_count())?) {
+            row.numbers[number] = value;
+        }
+    }
+    Ok(rows)
 }
 
 fn orbit_of(

@@ -95,6 +95,12 @@ impl<'a> ColumnValues<'a> {
         Self { rows, values }
     }
 
+    /// Returns true if each row has a value.
+    #[must_use]
+    pub const fn is_dense(&self) -> bool {
+        matches!(self.rows, RowSet::All)
+    }
+
     /// Visits each of `runs` in which the column has values. The runs ascend without overlap.
     /// `visit` gets the index of the run, the run, and the indices of the values. If the values are
     /// few, the cost grows with the values, not with the runs.

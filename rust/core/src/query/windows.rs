@@ -113,7 +113,8 @@ impl Collector for WindowRows {
     type Targets = Vec<WindowRun>;
 
     fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
-        let mut pieces = Vec::with_capacity(selected.runs.len());
+        let rows = selected.runs.iter().map(|run| run.rows.len()).sum();
+        let mut pieces = Vec::with_capacity(rows);
         let mut window = 0;
         for RowRun { entity, rows } in &selected.runs {
             let mut start = rows.start;
@@ -143,15 +144,26 @@ impl Collector for WindowRows {
         cells: &ColumnValues<'_>,
     ) {
         let aggregation = self.aggregation;
-        cells.for_each_run(targets, |_, piece, indices| {
-            let fold = self.fold(piece.entity, field, piece.window);
+        let add = |fold: &mut Fold, indices: Range<usize>| {
             let time_ns = |at: usize| selected.times_ns[cells.row_at(indices.start + at)];
             let values = cells.values(indices.clone());
             match aggregation {
                 Some(aggregation) => fold.add_for(aggregation, values, time_ns),
                 None => fold.add_all(values, time_ns),
             }
-        });
+        };
+        if !cells.is_dense() {
+            return cells.for_each_run(targets, |_, piece, indices| {
+                add(self.fold(piece.entity, field, piece.window), indices);
+            });
+        }
+        for of_entity in targets.chunk_by(|a, b| a.entity == b.entity) {
+            let windows = self.entities[of_entity[0].entity as usize].get(field);
+            windows.folds.reserve(of_entity.len());
+            for piece in of_entity {
+                add(windows.fold(piece.window, &mut self.folds), piece.rows.clone());
+            }
+        }
     }
 
     fn is_full(&self) -> bool {
