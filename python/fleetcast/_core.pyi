@@ -1685,8 +1685,8 @@ def link_features(
 
     `links` have the times of rows, in order (nanoseconds since 1970), and the numbers of the rows:
     `snr_db`, `elevation_deg`, `azimuth_deg` and `slant_range_km`, `None` for a field that a link
-    does not report. `orbits` have elevations
-    and distances [issue times, 5] at the issue time and 5, 15, 30 and 60 minutes later.
+    does not report. `orbits` have elevations and distances [issue times, 5] at the issue time and
+    5, 15, 30 and 60 minutes later.
 
     Returns the columns [links, issue times, features], NaN for no value; a byte for each issue time
     of a link (0 for a forecast, 1 for insufficient telemetry, 2 for none); and the means of the
@@ -1760,6 +1760,38 @@ class ForecastValue:
         """`quantiles` are by horizon in minutes."""
     def seal(self, plane: Plane) -> bytes:
         """Seals the forecast under the tenant's key. Raises `StoreError`."""
+
+@final
+class OpenScores:
+    """Forecasts of one batch and model at one horizon, whose truth is yet to come."""
+
+    issued_at_ns: int
+    horizon_minutes: int
+    model_version: str
+    role: str
+    quantiles: dict[str, list[float]]
+    """By entity."""
+
+    def __new__(
+        cls,
+        *,
+        issued_at_ns: int,
+        horizon_minutes: int,
+        model_version: str,
+        role: str,
+        quantiles: Mapping[str, Sequence[float]],
+    ) -> Self: ...
+    def seal(self, plane: Plane) -> bytes:
+        """The record: the number of forecasts, and the forecasts under the tenant's key.
+
+        Raises `StoreError`.
+        """
+    @staticmethod
+    def unseal(plane: Plane, record: bytes) -> OpenScores | None:
+        """Opens a record; `None` if its data key was dropped. Raises `StoreError`."""
+    @staticmethod
+    def count(record: bytes) -> int:
+        """Number of forecasts in a record."""
 
 @final
 class KeptForecasts:

@@ -79,6 +79,18 @@ def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, 
     assert answer(others, plane, "a")["items"] == items
 
 
+def test_others_compute_what_a_batch_under_way_leaves_out(store, releases, slow, plane):
+    write(plane, ["a", "b"], range(-20, 0))
+    first = Request(serving(store, slow, Forecast), plane)
+    assert slow.asked.wait(PATIENCE_SECONDS)
+    document = answer(serving(store, releases, Forecast), plane, "a", "b")
+    assert codes(document) == {"a": "prediction_unavailable"}
+    assert {item["link_id"] for item in document["items"]} == {"b"}
+    slow.let.set()
+    assert {item["link_id"] for item in first.result()["items"]} == {"a"}
+    assert kept(store) == {"values": 2, "pending": 8}
+
+
 def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):
     write(plane, ["a"], range(-20, 0))
     first = Request(serving(store, slow, Forecast), plane)
@@ -132,7 +144,7 @@ def test_a_clock_that_is_set_changes_no_lease_cooldown_or_freshness(
     slow, store, releases, plane, clock, step_minutes
 ):
     """A lease by the wall clock would last for ten hours, or have ended."""
-    write(plane, ["a"], range(-20, 0))
+    write(plane, ["a"], range(-20, 10))
     write(plane, ["a"], range(step_minutes - 20, step_minutes))
     first = Request(serving(store, slow, Forecast), plane)
     assert slow.asked.wait(PATIENCE_SECONDS)

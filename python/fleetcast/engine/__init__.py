@@ -47,6 +47,7 @@ from fleetcast._core import (
     LongAnswer as LongAnswer,
     MasterKeys as MasterKeys,
     NameMapping as NameMapping,
+    OpenScores as OpenScores,
     OperatorToken as OperatorToken,
     Plane as Plane,
     Planes as Planes,

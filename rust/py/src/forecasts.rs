@@ -142,6 +142,66 @@ impl ForecastValue {
 }
 
 #[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct OpenScores(forecasts::OpenScores);
+
+#[pymethods]
+impl OpenScores {
+    #[new]
+    #[pyo3(signature = (*, issued_at_ns, horizon_minutes, model_version, role, quantiles))]
+    fn new(
+        issued_at_ns: i64,
+        horizon_minutes: u32,
+        model_version: String,
+        role: String,
+        quantiles: HashMap<String, Vec<f64>>,
+    ) -> Self {
+        let scores =
+            forecasts::OpenScores { issued_at_ns, horizon_minutes, model_version, role, quantiles };
+        Self(scores)
+    }
+
+    #[getter]
+    fn issued_at_ns(&self) -> i64 {
+        self.0.issued_at_ns
+    }
+
+    #[getter]
+    fn horizon_minutes(&self) -> u32 {
+        self.0.horizon_minutes
+    }
+
+    #[getter]
+    fn model_version(&self) -> &str {
+        &self.0.model_version
+    }
+
+    #[getter]
+    fn role(&self) -> &str {
+        &self.0.role
+    }
+
+    #[getter]
+    fn quantiles(&self) -> HashMap<&str, &[f64]> {
+        self.0.quantiles.iter().map(|(id, quantiles)| (&**id, &**quantiles)).collect()
+    }
+
+    fn seal<'py>(&self, py: Python<'py>, plane: &Plane) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &plane.detached(py, |plane| self.0.seal(plane))?))
+    }
+
+    #[staticmethod]
+    fn unseal(py: Python<'_>, plane: &Plane, record: &[u8]) -> PyResult<Option<Self>> {
+        let scores = plane.detached(py, |plane| forecasts::OpenScores::unseal(plane, record))?;
+        Ok(scores.map(Self))
+    }
+
+    #[staticmethod]
+    fn count(record: &[u8]) -> u32 {
+        forecasts::OpenScores::count(record)
+    }
+}
+
+#[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct KeptForecasts {
     kept: Arc<forecasts::KeptForecasts>,
     /// `None` if the age of records is told by another clock than this machine's.

@@ -90,8 +90,8 @@ mod _core {
             StoreFull, StoreMissing, StoreUnavailable, StoreUnreachable, TenantFull,
         },
         forecasts::{
-            ForecastFamily, ForecastQuestion, ForecastValue, KeptForecasts, RecentForecasts,
-            RecordStamp, assignment_id, forecast_key,
+            ForecastFamily, ForecastQuestion, ForecastValue, KeptForecasts, OpenScores,
+            RecentForecasts, RecordStamp, assignment_id, forecast_key,
         },
         front::{Front, Request},
         grpc::{EndedCall, GrpcFront, GrpcNotice},

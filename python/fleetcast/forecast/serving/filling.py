@@ -9,21 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.engine import ForecastValue
+from fleetcast.engine import ForecastValue, OpenScores
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
-from fleetcast.forecast.features import NO_TELEMETRY
+from fleetcast.forecast.features import INSUFFICIENT_TELEMETRY, NO_TELEMETRY
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
-from fleetcast.forecast.serving.inputs import features_of, tags_of, with_telemetry
+from fleetcast.forecast.serving.inputs import features_of, tags_of
 from fleetcast.forecast.serving.records import (
     TRUTH_MINUTES,
     UNSCORED,
     Assignment,
     EntityKey,
     Lease,
-    Pending,
     end_lease,
-    is_leased,
+    leased,
+    scores_key,
     take_lease,
 )
 from fleetcast.forecast.serving.rollouts import Role
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Forecast as ForecastSettings
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features import Features
     from fleetcast.forecast.serving.failures import Failures
     from fleetcast.forecast.serving.releases import Releases
     from fleetcast.forecast.serving.rollouts import Rollout
@@ -55,7 +56,7 @@ _FAILED = "the computation failed"
 _LOST = "the computation took too long"
 _NOTHING = "no telemetry in the model's input window"
 _TOO_LITTLE = "too little telemetry in the model's input window"
-_MESSAGES = {NO_TELEMETRY: _NOTHING, PREDICTION_UNAVAILABLE: _FAILED}
+_MESSAGES = {NO_TELEMETRY: _NOTHING, INSUFFICIENT_TELEMETRY: _TOO_LITTLE}
 
 
 class EntityError(NamedTuple):
@@ -66,18 +67,22 @@ class EntityError(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Task:
-    entity: EntityKey
-    assignment: Assignment
+class _Batch:
+    """Entities that this worker has the right to compute, and the decisions about them."""
+
     lease: Lease
+    entities: list[EntityKey]
+    assignments: list[Assignment]
+    features: Features
 
 
 @dataclass
 class _Computed:
-    """Result of a batch: values and error codes by task, and records to be written."""
+    """Result of a batch: values by entity, and records to be written."""
 
     values: dict[int, ForecastValue] = field(default_factory=dict)
-    codes: dict[int, str] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    """Entities for which the model has no answer."""
     sealed: dict[int, bytes] = field(default_factory=dict)
     states: dict[bytes, bytes] = field(default_factory=dict)
     pending: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -130,35 +135,35 @@ class Filling:
         if not free:
             return self._filled
         try:
-            known = self._with_telemetry(free, issued_ns)
+            entity_ids = [entity.entity_id for entity in free]
+            features = features_of(self._plane, self._family, entity_ids, issued_ns)
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
             self._cool_down(free)
             return self._filled
-        if known:
-            with self._store.write() as records:
-                tasks = self._tasks(records, known, rollout)
+        batch = self._claimed(free, features, rollout)
+        if batch is not None:
             computed = _Computed()
             try:
-                computed = self._compute(tasks, rollout, issued_ns)
+                computed = self._compute(batch, rollout, issued_ns)
             finally:
                 with self._store.write() as records:
-                    self._settle(records, tasks, computed)
+                    self._settle(records, batch, computed)
         return self._filled
 
     def _free(self, records: Records, entities: Sequence[EntityKey]) -> list[EntityKey]:
         """The entities that may be computed now, up to the budget of one request."""
         free: list[EntityKey] = []
         cooldown_ns = self._settings.cooldown_seconds * NS_PER_SECOND
-        for table in ("cooldowns", "leases"):
-            records.load(table, [entity.key for entity in entities])
+        records.load("cooldowns", [entity.key for entity in entities])
+        held = leased(records, entities[0].group, self._clock)
         for entity in entities:
             failed = records.get("cooldowns", entity.key)
             if len(free) >= self._settings.fill_budget:
                 self._filled.unavailable(entity.entity_id, _OVER_BUDGET)
             elif failed is not None and self._clock.age_ns(failed) < cooldown_ns:
                 self._filled.unavailable(entity.entity_id, _COOLDOWN)
-            elif is_leased(records, entity, self._clock):
+            elif entity.digest in held:
                 self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
             else:
                 free.append(entity)
@@ -179,44 +184,46 @@ class Filling:
                 self._filled.unavailable(entity.entity_id, _OVER_BUDGET)
         return kept
 
-    def _with_telemetry(self, entities: Sequence[EntityKey], issued_ns: int) -> list[EntityKey]:
-        """Entities that have samples in the model's input window. The others stop here."""
-        entity_ids = [entity.entity_id for entity in entities]
-        known = with_telemetry(self._plane, self._family, entity_ids, issued_ns)
-        for entity_id in entity_ids:
-            if entity_id not in known:
-                self._filled.errors[entity_id] = EntityError(NO_TELEMETRY, _NOTHING)
-        return [entity for entity in entities if entity.entity_id in known]
-
-    def _tasks(
-        self, records: Records, entities: Sequence[EntityKey], rollout: Rollout
-    ) -> list[_Task]:
-        tasks: list[_Task] = []
-        records.load("leases", [entity.key for entity in entities])
-        for entity in entities:
-            if (lease := take_lease(records, entity, self._clock)) is None:
-                self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
+    def _claimed(
+        self, entities: Sequence[EntityKey], features: Features, rollout: Rollout
+    ) -> _Batch | None:
+        """The entities with enough telemetry that no other worker computes; `None` without any."""
+        enough: list[int] = []
+        for index, code in enumerate(features.errors[:, 0]):
+            if code is None:
+                enough.append(index)
             else:
-                tasks.append(_Task(entity, Assignment.of(entity, rollout), lease))
-        return tasks
+                error = EntityError(code, _MESSAGES[code])
+                self._filled.errors[entities[index].entity_id] = error
+        if not enough:
+            return None
+        with self._store.write() as records:
+            held = leased(records, entities[0].group, self._clock)
+            free = [index for index in enough if entities[index].digest not in held]
+            mine = [entities[index] for index in free]
+            lease = take_lease(records, mine, self._clock) if mine else None
+        for index in enough:
+            if entities[index].digest in held:
+                self._filled.unavailable(entities[index].entity_id, _IN_PROGRESS)
+        if lease is None:
+            return None
+        decisions = [Assignment.of(entity, rollout) for entity in mine]
+        return _Batch(lease, mine, decisions, features.of(free))
 
-    def _compute(self, tasks: Sequence[_Task], rollout: Rollout, issued_ns: int) -> _Computed:
-        """Answers of the models to the tasks; empty if not even their input can be read."""
+    def _compute(self, batch: _Batch, rollout: Rollout, issued_ns: int) -> _Computed:
+        """Answers of the models to a batch; empty if other input cannot be read."""
         computed = _Computed()
-        if not tasks:
-            return computed
-        entity_ids = [task.entity.entity_id for task in tasks]
+        entity_ids = [entity.entity_id for entity in batch.entities]
         try:
-            batch = features_of(self._plane, self._family, entity_ids, issued_ns)
             tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
-            entities = [task.entity for task in tasks]
-            series = SeriesStates(self._store, self._plane, self._family, entities, issued_ns)
+            series = SeriesStates(self._store, self._plane, self._family, batch.entities, issued_ns)
             running = Running(self._releases, self._failures, self._family, series)
-            for run in running.runs(rollout, [c.assignment.role for c in tasks], batch):
-                computed.pending += self._pending(tasks, run, issued_ns)
+            roles = [each.role for each in batch.assignments]
+            for run in running.runs(rollout, roles, batch.features):
+                computed.pending += self._pending(batch, run, issued_ns)
                 if run.role is not Role.SHADOW:
-                    computed.codes |= run.codes
-                    computed.values |= self._values(tasks, run, issued_ns, tags)
+                    computed.failed |= run.failed
+                    computed.values |= self._values(batch, run, issued_ns, tags)
             computed.sealed = {
                 index: value.seal(self._plane) for index, value in computed.values.items()
             }
@@ -228,7 +235,7 @@ class Filling:
 
     def _values(
         self,
-        tasks: Sequence[_Task],
+        batch: _Batch,
         run: ModelRun,
         issued_ns: int,
         tags: Mapping[str, dict[str, str]],
@@ -239,71 +246,65 @@ class Filling:
                 predicted_at_ns=predicted_at_ns,
                 issued_at_ns=issued_ns,
                 quantiles=dict(zip(self._family.horizons_minutes, rows, strict=True)),
-                tags=tags.get(tasks[index].entity.entity_id, {}),
+                tags=tags.get(batch.entities[index].entity_id, {}),
                 model_version=run.release.model_version,
                 feature_view_id=run.feature_view_id,
                 release_id=run.release.release_id,
                 role=run.role,
-                assignment_id=tasks[index].assignment.assignment_id,
-                lease_id=tasks[index].lease.lease_id,
+                assignment_id=batch.assignments[index].assignment_id,
+                lease_id=batch.lease.lease_id,
             )
             for index, rows in run.quantiles.items()
         }
 
-    def _pending(
-        self, tasks: Sequence[_Task], run: ModelRun, issued_ns: int
-    ) -> list[tuple[bytes, bytes]]:
+    def _pending(self, batch: _Batch, run: ModelRun, issued_ns: int) -> list[tuple[bytes, bytes]]:
         """A record for each horizon of a run that answered for at least one entity."""
         if not run.quantiles:
             return []
-        first = tasks[0]
         records = []
         for column, horizon in enumerate(self._family.horizons_minutes):
-            pending = Pending(
+            scores = OpenScores(
                 issued_at_ns=issued_ns,
                 horizon_minutes=horizon,
                 model_version=run.release.model_version,
                 role=run.role,
                 quantiles={
-                    tasks[index].entity.entity_id: rows[column]
+                    batch.entities[index].entity_id: rows[column]
                     for index, rows in run.quantiles.items()
                 },
             )
             due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
-            key = pending.key(first.entity, first.lease.fence, due_ns)
-            records.append((key, pending.seal(self._plane)))
+            key = scores_key(batch.lease, run.role, due_ns)
+            records.append((key, scores.seal(self._plane)))
         return records
 
-    def _settle(self, records: Records, tasks: Sequence[_Task], computed: _Computed) -> None:
-        """Writes the results whose leases still hold, and gives all leases back."""
-        for table in ("leases", "values"):
-            records.load(table, [task.entity.key for task in tasks])
-        ours = [end_lease(records, task.entity, task.lease, self._clock) for task in tasks]
-        for index, task in enumerate(tasks):
-            entity_id = task.entity.entity_id
-            if index in computed.codes:
-                code = computed.codes[index]
-                message = _MESSAGES.get(code, _TOO_LITTLE)
-                self._filled.errors[entity_id] = EntityError(code, message)
-            elif not ours[index]:
+    def _settle(self, records: Records, batch: _Batch, computed: _Computed) -> None:
+        """Writes the results if the lease still holds, and gives it back."""
+        records.load("values", [entity.key for entity in batch.entities])
+        ours = end_lease(records, batch.lease, self._clock)
+        for index, entity in enumerate(batch.entities):
+            entity_id = entity.entity_id
+            if index in computed.failed:
+                self._filled.unavailable(entity_id, _FAILED)
+            elif not ours:
                 self._filled.unavailable(entity_id, _LOST)
             elif index in computed.values:
-                self._keep_value(records, task.entity, computed.sealed[index])
+                self._keep_value(records, entity, computed.sealed[index])
                 self._filled.values[entity_id] = computed.values[index]
             else:
                 self._filled.unavailable(entity_id, _FAILED)
-                records.keep("cooldowns", task.entity.key, self._clock.stamped(b""))
+                records.keep("cooldowns", entity.key, self._clock.stamped(b""))
         for key, state in computed.states.items():  # all holders of the lease fit the same state
             if not records.keep("series", key, self._clock.stamped(state)):
                 self._count("fleetcast_forecast_unkept_total", 1)
-        self._keep_pending(records, computed, ours=all(ours))
+        self._keep_pending(records, computed, ours=ours)
 
     def _keep_pending(self, records: Records, computed: _Computed, *, ours: bool) -> None:
         for key, value in computed.pending:
             if not ours:  # a batch that took too long was not answered
-                self._count(UNSCORED, Pending.count(value), reason="lease")
+                self._count(UNSCORED, OpenScores.count(value), reason="lease")
             elif not records.keep("pending", key, value):
-                self._count(UNSCORED, Pending.count(value), reason="room")
+                self._count(UNSCORED, OpenScores.count(value), reason="room")
 
     def _keep_value(self, records: Records, entity: EntityKey, sealed: bytes) -> None:
         record = self._clock.stamped(sealed)

@@ -1,17 +1,18 @@
-"""Records of serving: routing decisions, rights to compute, values, open scores."""
+"""Records of serving: routing decisions, rights to compute, and keys of open scores."""
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import RecordStamp, assignment_id, forecast_key
 from fleetcast.forecast.serving.rollouts import Role
-from fleetcast.forecast.serving.tables import due, encode
+from fleetcast.forecast.serving.tables import due
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleetcast.engine import Plane
     from fleetcast.forecast.serving.clock import Clock
     from fleetcast.forecast.serving.rollouts import Rollout
@@ -22,7 +23,8 @@ LEASE_NS = 30_000_000_000
 TRUTH_MINUTES = 20
 """Minutes after its target at which a forecast is scored, because telemetry comes late."""
 UNSCORED = "fleetcast_forecast_unscored_total"
-_COUNT_BYTES = 4
+_DIGEST_BYTES = 16
+_FENCE_BYTES = 8
 
 
 class EntityKey(NamedTuple):
@@ -40,6 +42,11 @@ class EntityKey(NamedTuple):
         """Makes the key. Raises `StoreError`."""
         digest, key = forecast_key(plane, account_id, family, entity_id)
         return cls(account_id, family, entity_id, digest, key)
+
+    @property
+    def group(self) -> bytes:
+        """The beginning of the keys of all entities of this tenant and family."""
+        return self.key[:-_DIGEST_BYTES]
 
     @property
     def percentile(self) -> float:
@@ -69,72 +76,46 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The right of one worker to compute one entity for `LEASE_NS`. `fence` grows."""
+    """The right of one worker to compute the entities of a batch for `LEASE_NS`. `fence` grows."""
 
     lease_id: str
     fence: int
+    group: bytes
 
     @property
-    def content(self) -> bytes:
-        """The content of its record: JSON."""
-        return f'{{"lease_id":"{self.lease_id}","fence":{self.fence}}}'.encode()
+    def key(self) -> bytes:
+        """The key of its record, whose content is the digests of the entities."""
+        return self.group + self.fence.to_bytes(_FENCE_BYTES, "big")
 
 
-def is_leased(records: Records, entity: EntityKey, clock: Clock) -> bool:
-    """Returns true while a worker has the right to compute an entity."""
-    record = records.get("leases", entity.key)
-    return record is not None and clock.age_ns(record) < LEASE_NS
+def leased(records: Records, group: bytes, clock: Clock) -> set[bytes]:
+    """Digests of the entities of a group that workers have the right to compute."""
+    held: set[bytes] = set()
+    for _, record in records.under("leases", group):
+        if clock.age_ns(record) < LEASE_NS:
+            digests = RecordStamp.content(record)
+            held.update(
+                digests[first : first + _DIGEST_BYTES]
+                for first in range(0, len(digests), _DIGEST_BYTES)
+            )
+    return held
 
 
-def take_lease(records: Records, entity: EntityKey, clock: Clock) -> Lease | None:
-    """Takes the right to compute; returns `None` while another worker has it."""
-    if is_leased(records, entity, clock):
-        return None
-    lease = Lease(lease_id=str(uuid.uuid4()), fence=records.next_fence())
-    records.put("leases", entity.key, clock.stamped(lease.content))
+def take_lease(records: Records, entities: Sequence[EntityKey], clock: Clock) -> Lease:
+    """Takes the right to compute entities of one group that no other worker has."""
+    lease = Lease(lease_id=str(uuid.uuid4()), fence=records.next_fence(), group=entities[0].group)
+    digests = b"".join(entity.digest for entity in entities)
+    records.put("leases", lease.key, clock.stamped(digests))
     return lease
 
 
-def end_lease(records: Records, entity: EntityKey, lease: Lease, clock: Clock) -> bool:
-    """Gives the right back; returns true if the lease still held, so that the answer counts."""
-    record = records.get("leases", entity.key)
-    if record is None or RecordStamp.content(record) != lease.content:
-        return False
-    records.delete("leases", entity.key)
-    return clock.age_ns(record) < LEASE_NS
+def end_lease(records: Records, lease: Lease, clock: Clock) -> bool:
+    """Gives the right back; returns true if the lease still held, so that the answers count."""
+    record = records.get("leases", lease.key)
+    records.delete("leases", lease.key)
+    return record is not None and clock.age_ns(record) < LEASE_NS
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pending:
-    """Forecasts of one batch whose truth is yet to come: one model's, at one horizon."""
-
-    issued_at_ns: int
-    horizon_minutes: int
-    model_version: str
-    role: str
-    quantiles: dict[str, list[float]]
-    """By entity."""
-
-    def key(self, entity: EntityKey, fence: int, due_ns: int) -> bytes:
-        """The key, which sorts open scores by the instant from which they can be scored.
-
-        `entity` is any entity of the batch, `fence` a number that no other batch has.
-        """
-        owner = f"{entity.account_id}/{entity.family}/".encode()
-        return due(due_ns) + owner + fence.to_bytes(8, "big") + self.role.encode()
-
-    def seal(self, plane: Plane) -> bytes:
-        """Seals the forecasts under the tenant's key, after their count. Raises `StoreError`."""
-        count = len(self.quantiles).to_bytes(_COUNT_BYTES, "big")
-        return count + plane.seal(encode(vars(self)))
-
-    @classmethod
-    def unseal(cls, plane: Plane, value: bytes) -> Pending | None:
-        """Opens a sealed value; `None` if its data key was dropped. Raises `StoreError`."""
-        plain = plane.unseal(value[_COUNT_BYTES:])
-        return None if plain is None else cls(**json.loads(plain))
-
-    @staticmethod
-    def count(value: bytes) -> int:
-        """Number of forecasts in a stored value."""
-        return int.from_bytes(value[:_COUNT_BYTES], "big")
+def scores_key(lease: Lease, role: Role, due_ns: int) -> bytes:
+    """The key of a batch's open scores, which sorts by the instant from which they are scored."""
+    return due(due_ns) + lease.key + role.encode()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fleetcast.forecast.features import without_error
+import numpy as np
+
 from fleetcast.forecast.serving.rollouts import Role
 
 if TYPE_CHECKING:
@@ -21,16 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """The answers of one model for entities, by their index in the batch.
-
-    An answer is quantiles of each horizon, or the code of an entity error.
-    """
+    """The answers of one model for entities, by their index in the batch."""
 
     role: Role
     release: Release
     feature_view_id: str
     quantiles: dict[int, list[list[float]]]
-    codes: dict[int, str]
+    """Quantiles of each horizon."""
+    failed: set[int]
+    """Entities for which the model has no answer."""
 
 
 class Running:
@@ -58,7 +58,7 @@ class Running:
         answered = {index for run in runs for index in run.quantiles}
         if rollout.primary is not None:
             mine = [index for index in everyone if index not in answered]
-            runs = [replace(run, codes={}) for run in runs]
+            runs = [replace(run, failed=set()) for run in runs]
             runs += self._run(Role.PRIMARY, rollout.primary, mine, batch)
         if rollout.shadow is not None:
             runs += self._run(Role.SHADOW, rollout.shadow, everyone, batch)
@@ -73,18 +73,14 @@ class Running:
         try:
             forecaster = self._releases.forecaster(self._family, release)
             features = batch.of(mine)
-            states = self._series.of(forecaster, mine, without_error(features.errors[:, 0]))
+            states = self._series.of(forecaster, mine)
             forecast = forecaster.predict(features, states)
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_release(self._family.name, role, release, error)
             return []
-        answers = zip(mine, forecast.quantiles[:, 0].tolist(), forecast.errors[:, 0], strict=True)
-        quantiles: dict[int, list[list[float]]] = {}
-        codes: dict[int, str] = {}
-        for index, levels, code in answers:
-            if code is None:
-                quantiles[index] = [sorted(row) for row in levels]  # never crossing
-            else:
-                codes[index] = code
+        levels = np.sort(forecast.quantiles[:, 0])  # never crossing
+        answered = dict(zip(mine, levels.tolist(), strict=True))
+        failed = {mine[at] for at, code in enumerate(forecast.errors[:, 0]) if code is not None}
+        quantiles = {index: answered[index] for index in mine if index not in failed}
         view_id = forecaster.metadata.feature_view_id
-        return [ModelRun(role, release, view_id, quantiles, codes)]
+        return [ModelRun(role, release, view_id, quantiles, failed)]

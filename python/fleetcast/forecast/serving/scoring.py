@@ -7,10 +7,11 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import OpenScores
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
 from fleetcast.forecast.serving.failures import Failures
 from fleetcast.forecast.serving.inputs import truths_of
-from fleetcast.forecast.serving.records import TRUTH_MINUTES, UNSCORED, Pending
+from fleetcast.forecast.serving.records import TRUTH_MINUTES, UNSCORED
 from fleetcast.forecast.serving.tables import due, family_of, owner
 from fleetcast.metrics import label, sample
 
@@ -64,7 +65,7 @@ class Scoring:
         count = 0
         while taken := self._take(first, due(now_ns)):
             for key, value in taken:
-                count += Pending.count(value)
+                count += OpenScores.count(value)
                 self._score(key, value)
             if time.monotonic() >= until:
                 break
@@ -75,7 +76,7 @@ class Scoring:
         latest = due(now_ns + 2 * (_LONGEST_MINUTES + TRUTH_MINUTES) * MINUTE_NS)
         while taken := self._take(latest, _END):
             for key, value in taken:
-                self._unscored(key, Pending.count(value), "clock")
+                self._unscored(key, OpenScores.count(value), "clock")
 
     def _score(self, key: bytes, value: bytes) -> None:
         family = FAMILIES[family_of(key)]
@@ -83,28 +84,28 @@ class Scoring:
             plane = self._plane_of(owner("pending", key).decode())
             if plane is None:
                 return  # the tenant is gone
-            pending = Pending.unseal(plane, value)
-            if pending is None:  # its data key was dropped
-                self._unscored(key, Pending.count(value), "failure")
+            scores = OpenScores.unseal(plane, value)
+            if scores is None:  # its data key was dropped
+                self._unscored(key, OpenScores.count(value), "failure")
                 return
-            entity_ids = list(pending.quantiles)
+            forecasts = scores.quantiles
             truths = truths_of(
-                plane, family, entity_ids, pending.issued_at_ns, pending.horizon_minutes
+                plane, family, list(forecasts), scores.issued_at_ns, scores.horizon_minutes
             )
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             # A batch that fails, for example because its store fails, must not stop the next batch.
-            self._unscored(key, Pending.count(value), "failure")
+            self._unscored(key, OpenScores.count(value), "failure")
             self._failures.of_batch(family.name, error)
             return
         known = [
             (quantiles, truth)
-            for quantiles, truth in zip(pending.quantiles.values(), truths, strict=True)
+            for quantiles, truth in zip(forecasts.values(), truths, strict=True)
             if math.isfinite(truth)
         ]
         if len(known) < len(truths):
             self._unscored(key, len(truths) - len(known), "truth")
         if known:
-            self._count(family, pending, known)
+            self._count(family, scores, known)
 
     def _unscored(self, key: bytes, count: int, reason: str) -> None:
         counter = self._counters.counter(sample(UNSCORED, family=family_of(key), reason=reason))
@@ -120,14 +121,14 @@ class Scoring:
         return taken
 
     def _count(
-        self, family: Family, pending: Pending, known: list[tuple[list[float], float]]
+        self, family: Family, scores: OpenScores, known: list[tuple[list[float], float]]
     ) -> None:
         """Counts forecasts, as quantiles, whose truth is known."""
         labels = {
             "family": family.name,
-            "horizon_minutes": pending.horizon_minutes,
-            "model_version": pending.model_version,
-            "traffic_role": pending.role,
+            "horizon_minutes": scores.horizon_minutes,
+            "model_version": scores.model_version,
+            "traffic_role": scores.role,
         }
         counter = self._counters.counter
         changes = [(counter(label("fleetcast_forecast_scored_total", **labels)), len(known))]

@@ -57,8 +57,8 @@ class SeriesStates:
         self._issued_ns = issued_ns
         self.sealed: dict[bytes, bytes] = {}
 
-    def of(self, forecaster: Forecaster, mine: Sequence[int], usable: np.ndarray) -> States | None:
-        """States of some entities, by index; an empty state for entities that are not `usable`.
+    def of(self, forecaster: Forecaster, mine: Sequence[int]) -> States | None:
+        """States of some entities, by index.
 
         `None` for a model that is not mixed. Raises `StoreError`, `PredictionStoreUnavailable`.
         """
@@ -71,7 +71,6 @@ class SeriesStates:
         wanted = {
             place: _key(self._entities[index], version, starts[place])
             for place, index in enumerate(mine)
-            if usable[place]
         }
         with self._store.read() as records:
             records.load("series", list(wanted.values()))

@@ -9,6 +9,7 @@ mod question;
 mod stamp;
 
 mod entity;
+mod scores;
 mod value;
 
 mod answer;
@@ -21,5 +22,6 @@ pub use answer::{EntityError, forecasts_answer};
 pub use entity::{EntityDigest, assignment_id, forecast_key};
 pub use kept::{ForecastInstant, KeptForecasts, RecentForecasts, StoredForecasts};
 pub use question::{ForecastFamily, ForecastQuestion};
+pub use scores::OpenScores;
 pub use stamp::RecordStamp;
 pub use value::ForecastValue;
