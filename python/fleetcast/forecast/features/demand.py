@@ -93,13 +93,7 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
 
     The rows of a pool are no longer needed when the next pool's rows are requested.
     """
-    weeks_of, silent_of = [], []
-    for rows in entities:
-        intervals = Intervals.of(rows)
-        weeks_of.append(windows_before(intervals, issued_ns))
-        times_ns = intervals.times_ns
-        starts, ends = np.searchsorted(times_ns, [issued_ns - WEEK * STEP_NS, issued_ns])
-        silent_of.append(starts == ends)
+    weeks_of, silent_of = zip(*(_week(rows, issued_ns) for rows in entities), strict=True)
     weeks = np.stack(weeks_of)
     codes = np.where(np.stack(silent_of), NO_TELEMETRY, INSUFFICIENT_TELEMETRY).astype(object)
     codes[(~np.isnan(weeks)).sum(-1) >= NEEDED] = None
@@ -109,6 +103,16 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
         some = tuple(complete[start : start + _AT_ONCE].T)
         matrix[some] = _matrix(weeks[some])
     return Features(issued_ns, matrix, codes, weeks)
+
+
+def _week(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.bool_]]:
+    """The windows of a pool before each issue time, and whether they have no interval."""
+    if not len(rows.times_ns):  # a pool that nobody knows costs nothing
+        return np.full((len(issued_ns), WEEK), np.nan), np.ones(len(issued_ns), np.bool_)
+    intervals = Intervals.of(rows)
+    times_ns = intervals.times_ns
+    starts, ends = np.searchsorted(times_ns, [issued_ns - WEEK * STEP_NS, issued_ns])
+    return windows_before(intervals, issued_ns), starts == ends
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from fleetcast.engine import stored_link_rows
 from fleetcast.forecast.families import MINUTE_NS, SNR
-from fleetcast.forecast.features import (
-    NO_TELEMETRY,
-    Features,
-    features,
-    observed_at,
-    snr,
-    view,
-)
+from fleetcast.forecast.features import Features, features, observed_at, snr
 from fleetcast.forecast.rows import NO_ROWS, Rows
 from fleetcast.forecast.series import DAYS as HISTORY_DAYS
 
@@ -26,8 +19,6 @@ if TYPE_CHECKING:
 
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
-
-_T = TypeVar("_T")
 
 _MARGIN_MINUTES = 60
 """Features use whole windows, the first of which may begin earlier."""
@@ -73,39 +64,15 @@ def features_of(
             rows = rows_before(plane, family, few, issued_ns)
             yield from (rows.get(entity_id, NO_ROWS) for entity_id in few)
 
-    issued, shape = np.array([issued_ns]), (len(entity_ids), 1)
-    found = Features(
+    issued = np.array([issued_ns])
+    weeks = _chunks(entity_ids, _WEEKS_AT_ONCE)
+    parts = [features(family, rows_of(some), issued) for some in weeks]
+    return Features(
         issued,
-        np.full((*shape, len(view(family).features)), np.nan),
-        np.full(shape, NO_TELEMETRY, object),
-        np.full((*shape, family.context_steps), np.nan),
+        np.concatenate([part.matrix for part in parts]),
+        np.concatenate([part.errors for part in parts]),
+        np.concatenate([part.context for part in parts]),
     )
-    known = _with_telemetry(plane, family, entity_ids, issued_ns)
-    places = [place for place, entity_id in enumerate(entity_ids) if entity_id in known]
-    for some in _chunks(places, _WEEKS_AT_ONCE):
-        part = features(family, rows_of([entity_ids[place] for place in some]), issued)
-        found.matrix[some], found.errors[some] = part.matrix, part.errors
-        found.context[some] = part.context
-    return found
-
-
-def _with_telemetry(
-    plane: Plane, family: Family, entity_ids: Sequence[str], issued_ns: int
-) -> set[str]:
-    """The entities with samples in the model's input window. Raises `StoreError`.
-
-    An hour is one value in this query, so its cost does not depend on the number of samples.
-    """
-    frame = plane.series_frame(
-        entity_ids=entity_ids,
-        start_ns=issued_ns - family.window_minutes * MINUTE_NS,
-        end_ns=issued_ns,
-        measurement=family.measurement,
-        fields=(family.target,),
-        interval="1h",
-        agg="last",
-    )
-    return {*pl.DataFrame(frame)["entity_id"].unique()}
 
 
 def history_of(
@@ -144,9 +111,9 @@ def truths_of(
     return truths
 
 
-def _chunks(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    for first in range(0, len(items), size):
-        yield items[first : first + size]
+def _chunks(entity_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    for first in range(0, len(entity_ids), size):
+        yield entity_ids[first : first + size]
 
 
 def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str, dict[str, str]]:

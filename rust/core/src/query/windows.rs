@@ -49,7 +49,7 @@ struct Windows {
 
 impl WindowRows {
     /// Returns a collector for this many entities. The collector is full if it has more than
-    /// be complete.
+    /// `folds_max` folds of several windows. Its rows may then be incomplete.
     #[must_use]
     pub fn new(
         entities: usize,
