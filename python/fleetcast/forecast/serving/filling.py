@@ -1,7 +1,7 @@
 """Missing forecasts: claimed, computed in one batch, and stored.
 
-An entity is computed by one worker at a time. Results are discarded if the worker's lease has
-ended, or another worker has the lease. Entities without telemetry get no record.
+An entity is computed by one worker at a time. Results are discarded if the lease of their batch has
+ended. Entities without enough telemetry get no record.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use fleetcast_core::model::error::Error;
+use fleetcast_core::plane::Plane;
 
 /// The namespace of DNS names (RFC 9562, 6.6).
 const NAMESPACE: &str = "6ba7b810-9dad-11d1-80b4-00c04fd430c8";
@@ -28,6 +30,29 @@ fn a_record_ages_in_its_own_run_of_the_machine_alone() {
     assert_eq!(rebooted.age_ns(&record), RecordStamp::ENDLESS_NS);
     assert_eq!(written.age_ns(&record[..23]), RecordStamp::ENDLESS_NS);
     assert_eq!(RecordStamp::content(&record[..23]), b"");
+}
+
+#[test]
+fn open_scores_are_opened_as_python_wrote_them() {
+    let plane = Plane::in_memory("acme").unwrap();
+    let json = br#"{"issued_at_ns":60,"horizon_minutes":5,"model_version":"snr-1","role":"primary","quantiles":{"a":[8.5,9.0,10.0],"b":[1e-3,2.0,3.0]}}"#;
+    let record = [&[0, 0, 0, 2][..], &plane.seal(json).unwrap()].concat();
+    let scores = OpenScores {
+        issued_at_ns: 60,
+        horizon_minutes: 5,
+        model_version: "snr-1".to_owned(),
+        role: "primary".to_owned(),
+        quantiles: [("a", [8.5, 9.0, 10.0]), ("b", [1e-3, 2.0, 3.0])]
+            .map(|(id, quantiles)| (id.to_owned(), quantiles.to_vec()))
+            .into(),
+    };
+    for record in [record, scores.seal(&plane).unwrap()] {
+        assert_eq!(OpenScores::unseal(&plane, &record).unwrap().as_ref(), Some(&scores));
+        assert_eq!(OpenScores::count(&record), 2);
+        let cut = OpenScores::unseal(&plane, &record[..record.len() - 1]);
+        assert!(matches!(cut, Err(Error::Corrupt { .. })), "{cut:?}");
+    }
+    assert_eq!(OpenScores::count(&[0, 1]), 0);
 }
 
 proptest! {
