@@ -3,7 +3,8 @@
 use crate::codec::bytes::ByteReader;
 use crate::model::error::Result;
 
-/// Number of bits that one load of eight bytes covers from any bit of the first byte.
+/// Number of bytes of one load, and of bits that it covers from any bit of the first byte.
+const LOADED_BYTES: usize = 8;
 const LOADED_BITS: u32 = 56;
 
 #[derive(Default)]
@@ -39,34 +40,34 @@ impl BitWriter {
     }
 }
 
-pub(super) struct BitReader<'a> {
-    bytes: &'a [u8],
+pub(super) struct BitReader {
+    /// The bytes of the stream, and then zeros, so that a load from any byte of the stream has eight
+    /// bytes.
+    bytes: Vec<u8>,
     at: usize,
 }
 
-impl<'a> BitReader<'a> {
+impl BitReader {
     /// Takes a length and that number of bytes off `input`.
-    pub(super) fn open(input: &mut ByteReader<'a>) -> Result<Self> {
+    pub(super) fn open(input: &mut ByteReader<'_>) -> Result<Self> {
         let len = input.len(input.remaining())?;
-        Ok(Self { bytes: input.take(len)?, at: 0 })
+        let bytes = [input.take(len)?, &[0; LOADED_BYTES]].concat();
+        Ok(Self { bytes, at: 0 })
     }
 
     /// Takes the next `count` bits, at most 63. Bits beyond the end are 0.
     #[inline]
     pub(super) fn take(&mut self, count: u32) -> u64 {
         if count > LOADED_BITS {
-            let low = self.take(32);
-            return low | self.take(count - 32) << 32;
+            return self.take_few(32) | self.take_few(count - 32) << 32;
         }
+        self.take_few(count)
+    }
+
+    #[inline]
+    fn take_few(&mut self, count: u32) -> u64 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
-        let word = rest.first_chunk().map_or_else(
-            || {
-                let mut padded = [0; 8];
-                padded[..rest.len()].copy_from_slice(rest);
-                u64::from_le_bytes(padded)
-            },
-            |word| u64::from_le_bytes(*word),
-        );
+        let word = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let taken = (word >> (self.at % 8)) & ((1 << count) - 1);
         self.at += count as usize;
         taken
@@ -74,6 +75,6 @@ impl<'a> BitReader<'a> {
 
     /// Returns true if no bits were taken beyond the end and no whole byte is left.
     pub(super) fn is_at_end(&self) -> bool {
-        self.at.div_ceil(8) == self.bytes.len()
+        self.at.div_ceil(8) + LOADED_BYTES == self.bytes.len()
     }
 }

@@ -2,9 +2,6 @@
 
 use super::token::TOKENS;
 
-/// Maximum number of contexts of an entry of [`CONTEXTS`].
-pub(super) const CONTEXTS_MAX: usize = 16;
-
 /// Ways to choose a context. The index of a way is its code in the format.
 pub(super) static CONTEXTS: [Contexts; 5] = [
     Contexts::new(1, &[], 0, &[]),
@@ -82,7 +79,6 @@ mod tests {
             let last = all.map(|(before, earlier)| contexts.of(before, earlier)).max();
             assert_eq!(last, Some(contexts.count - 1));
         }
-        assert!(CONTEXTS.iter().all(|contexts| contexts.count <= CONTEXTS_MAX));
     }
 
     #[test]

@@ -62,11 +62,11 @@ impl Frequencies {
     }
 
     /// Returns for each token its frequency and the sum of the frequencies before it.
-    pub(super) fn ranges(&self) -> [(u32, u32); TOKENS] {
+    pub(super) fn ranges(&self) -> [(u16, u16); TOKENS] {
         let mut start = 0;
         self.of.map(|frequency| {
-            let range = (u32::from(frequency), start);
-            start += u32::from(frequency);
+            let range = (frequency, start);
+            start += frequency;
             range
         })
     }
@@ -90,7 +90,7 @@ impl Frequencies {
 
     /// Reads frequencies that [`Self::write`] wrote. Returns `None` if the frequencies do not add
     /// up.
-    pub(super) fn read(input: &mut BitReader<'_>) -> Option<Self> {
+    pub(super) fn read(input: &mut BitReader) -> Option<Self> {
         let main = u8::try_from(input.take(TOKEN_BITS)).ok()?;
         let start = usize::try_from(input.take(TOKEN_BITS)).ok()?;
         let end = usize::try_from(input.take(TOKEN_BITS)).ok()?;

@@ -43,25 +43,27 @@ impl Differences {
     pub(super) const fn all(&self) -> &[u64; ORDERS] {
         &self.of
     }
+}
 
-    /// Returns the number for which [`Self::begin`] returned this residual.
-    #[inline]
-    pub(super) fn begin_back(&mut self, residual: u64, order: usize) -> u64 {
-        let number = if order == 0 { residual } else { residual.wrapping_add(self.first) };
-        self.of[0] = number;
-        self.first = number;
-        number
-    }
-
-    /// Returns the number for which [`Self::residual`] returned this residual.
-    #[inline]
-    pub(super) fn number(&mut self, residual: u64, order: usize) -> u64 {
-        let mut difference = residual;
-        self.of[order] = residual;
-        for before in self.of[..order].iter_mut().rev() {
-            difference = difference.wrapping_add(*before);
-            *before = difference;
+/// Turns the residuals of runs of these lengths into their numbers.
+///
+/// Sums of differences are the differences of the order below. Example: in order 2, the residuals
+/// 10, 2, 1 become 10, 2, 3, and then 10, 12, 15.
+pub(super) fn add_up(residuals: &mut [i64], run_lengths: &[u32], order: usize) {
+    let (mut rest, mut first) = (residuals, 0);
+    for length in run_lengths {
+        let run;
+        (run, rest) = rest.split_at_mut(*length as usize);
+        if order > 0 {
+            run[0] = run[0].wrapping_add(first);
+            first = run[0];
         }
-        difference
+        for start in (0..order).rev() {
+            let mut sum = 0_i64;
+            for number in run.iter_mut().skip(start) {
+                sum = sum.wrapping_add(*number);
+                *number = sum;
+            }
+        }
     }
 }

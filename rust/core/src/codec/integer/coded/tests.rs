@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::bits::{BitReader, BitWriter};
 use super::frequencies::Frequencies;
-use super::residual::{Differences, ORDERS};
+use super::residual::{ORDERS, add_up};
 use super::token::{CLASSES, TOKENS, token_of, unzigzag, zigzag};
 use super::{encode, read};
 use crate::codec::bytes::ByteReader;
@@ -52,13 +52,13 @@ fn bits_of_every_width_come_back() {
 /// A curve whose differences of order `order` are small.
 fn smooth(count: usize, order: usize, noise: u64) -> Vec<i64> {
     let mut seed = 1_u64;
-    let mut differences = Differences::default();
-    let mut value = || {
+    let mut residual = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let residual = ((seed >> 33) % noise).wrapping_sub(noise / 2);
-        differences.number(residual, order).cast_signed() % (1 << 50)
+        ((seed >> 33) % noise).wrapping_sub(noise / 2).cast_signed()
     };
-    (0..count).map(|_| value()).collect()
+    let mut values: Vec<i64> = (0..count).map(|_| residual()).collect();
+    add_up(&mut values, &[u32::try_from(count).unwrap()], order);
+    values.iter().map(|value| value % (1 << 50)).collect()
 }
 
 #[test]
