@@ -1772,19 +1772,20 @@ class OpenScores:
     quantiles: dict[str, list[float]]
     """By entity."""
 
-    def __new__(
-        cls,
+    @staticmethod
+    def seal(
+        plane: Plane,
         *,
         issued_at_ns: int,
-        horizon_minutes: int,
+        horizons_minutes: Sequence[int],
         model_version: str,
         role: str,
-        quantiles: Mapping[str, Sequence[float]],
-    ) -> Self: ...
-    def seal(self, plane: Plane) -> bytes:
-        """The record: the number of forecasts, and the forecasts under the tenant's key.
+        quantiles: Mapping[str, Sequence[Sequence[float]]],
+    ) -> list[bytes]:
+        """Records by horizon: the number of forecasts, and the forecasts under the tenant's key.
 
-        Raises `StoreError`.
+        `quantiles` are [horizons, levels] by entity. Raises `StoreError`, or `ValueError` if an
+        entity has another number of horizons.
         """
     @staticmethod
     def unseal(plane: Plane, record: bytes) -> OpenScores | None:

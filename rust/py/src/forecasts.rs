@@ -148,20 +148,6 @@ pub(crate) struct OpenScores(forecasts::OpenScores);
 
 #[pymethods]
 impl OpenScores {
-    #[new]
-    #[pyo3(signature = (*, issued_at_ns, horizon_minutes, model_version, role, quantiles))]
-    fn new(
-        issued_at_ns: i64,
-        horizon_minutes: u32,
-        model_version: String,
-        role: String,
-        quantiles: HashMap<String, Vec<f64>>,
-    ) -> Self {
-        let scores =
-            forecasts::OpenScores { issued_at_ns, horizon_minutes, model_version, role, quantiles };
-        Self(scores)
-    }
-
     #[getter]
     fn issued_at_ns(&self) -> i64 {
         self.0.issued_at_ns
@@ -187,8 +173,33 @@ impl OpenScores {
         self.0.quantiles.iter().map(|(id, quantiles)| (&**id, &**quantiles)).collect()
     }
 
-    fn seal<'py>(&self, py: Python<'py>, plane: &Plane) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &plane.detached(py, |plane| self.0.seal(plane))?))
+    #[staticmethod]
+    #[pyo3(signature = (
+        plane, *, issued_at_ns, horizons_minutes, model_version, role, quantiles,
+    ))]
+    fn seal<'py>(
+        py: Python<'py>,
+        plane: &Plane,
+        issued_at_ns: i64,
+        horizons_minutes: Vec<u32>,
+        model_version: String,
+        role: String,
+        quantiles: HashMap<String, Vec<Vec<f64>>>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        if quantiles.values().any(|horizons| horizons.len() != horizons_minutes.len()) {
+            return Err(PyValueError::new_err("each entity needs quantiles at each horizon"));
+        }
+        let scores = |(place, horizon_minutes): (usize, &u32)| forecasts::OpenScores {
+            issued_at_ns,
+            horizon_minutes: *horizon_minutes,
+            model_version: model_version.clone(),
+            role: role.clone(),
+            quantiles: quantiles.iter().map(|(id, all)| (id.clone(), all[place].clone())).collect(),
+        };
+        let scores = horizons_minutes.iter().enumerate().map(scores);
+        let records: Vec<_> =
+            plane.detached(py, |plane| scores.map(|each| each.seal(plane)).collect())?;
+        Ok(records.iter().map(|record: &Vec<u8>| PyBytes::new(py, record)).collect())
     }
 
     #[staticmethod]

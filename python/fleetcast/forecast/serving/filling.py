@@ -280,22 +280,20 @@ class Filling:
         """A record for each horizon of a run that answered for at least one entity."""
         if not run.quantiles:
             return []
-        records = []
-        for column, horizon in enumerate(self._family.horizons_minutes):
-            scores = OpenScores(
-                issued_at_ns=issued_ns,
-                horizon_minutes=horizon,
-                model_version=run.release.model_version,
-                role=run.role,
-                quantiles={
-                    batch.entities[index].entity_id: rows[column]
-                    for index, rows in run.quantiles.items()
-                },
-            )
-            due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
-            key = scores_key(batch.lease, run.role, due_ns)
-            records.append((key, scores.seal(self._plane)))
-        return records
+        horizons = self._family.horizons_minutes
+        sealed = OpenScores.seal(
+            self._plane,
+            issued_at_ns=issued_ns,
+            horizons_minutes=horizons,
+            model_version=run.release.model_version,
+            role=run.role,
+            quantiles={
+                batch.entities[index].entity_id: rows for index, rows in run.quantiles.items()
+            },
+        )
+        dues_ns = (issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS for horizon in horizons)
+        keys = (scores_key(batch.lease, run.role, due_ns) for due_ns in dues_ns)
+        return list(zip(keys, sealed, strict=True))
 
     def _settle(self, records: Records, batch: _Batch, computed: _Computed) -> None:
         """Writes the results if the lease still holds, and gives it back."""
