@@ -308,6 +308,18 @@ def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plan
     assert losses["primary",] == pytest.approx(loss * 1000, abs=4)
 
 
+def test_open_scores_need_quantiles_at_each_horizon(plane):
+    with pytest.raises(ValueError, match="each horizon"):
+        OpenScores.seal(
+            plane,
+            issued_at_ns=0,
+            horizons_minutes=SNR.horizons_minutes,
+            model_version="snr-1",
+            role=Role.PRIMARY,
+            quantiles={"a": [[1.0, 2.0, 3.0]]},
+        )
+
+
 def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 0))
     answer(serving(store, releases, Forecast), plane, "a")
