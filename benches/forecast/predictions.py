@@ -3,8 +3,8 @@
     python -m benches.forecast.predictions [--requests 30]
 
 A real service with two workers; a week of every link at a row a minute, or of every pool at a row
-a window. *Features* are rows read and features computed, *inference* the run of the model, each
-measured alone on the same store in this process.
+a window. Then the CPU time of a computed answer in this process, without HTTP: *features* are rows
+read and features computed, *inference* is the run of the model.
 """
 
 from __future__ import annotations
@@ -16,16 +16,23 @@ import shutil
 import statistics
 import time
 
+from benches.harness.measure import cpu_seconds
 from benches.harness.paths import DATA
 from benches.harness.servers import Getter, service
-from fleetcast.engine import Engine, format_time
-from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.config.sections import Forecast
+from fleetcast.engine import Engine, ForecastQuestion, format_time
+from fleetcast.forecast.families import ANSWERED, FAMILIES, MINUTE_NS
 from fleetcast.forecast.model import Forecaster
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.inputs import features_of
+from fleetcast.forecast.serving.predictions import Predictions
+from fleetcast.forecast.serving.releases import Releases
+from fleetcast.metrics import Counters
 
 FOLDER = DATA / "predictions"
 ENTITIES = 100
 FRESH_SECONDS = 1
+TURNS = 25
 STEPS = {"snr": MINUTE_NS, "demand": 15 * MINUTE_NS}
 WEEK_NS = 7 * 1440 * MINUTE_NS
 
@@ -76,22 +83,38 @@ def asked(getter, family, requests, pause_seconds):
 
 
 def parts(family, account, master_key):
-    """Medians of what a computed answer is made of, in milliseconds."""
+    """CPU microseconds an entity of a new answer without HTTP and of its parts, the least of all.
+
+    The store is compacted, and the works take turns.
+    """
     engine = Engine(FOLDER / "planes", master_key)
     plane = engine.plane(account, "bench")
+    plane.compact(whole=True)
+    store = EmbeddedPredictions(FOLDER / "parts", master_key)
+    store.ensure()
+    releases = Releases(store)
+    releases.promote(family.name)
+    settings = Forecast(fresh_seconds=0)  # no forecast is kept
+    predictions = Predictions(store, releases, lambda: settings, Counters.alone())
+    entity_ids = [f"e{entity}" for entity in range(ENTITIES)]
+    asked = ForecastQuestion(ANSWERED[family.name], entity_ids)
+    document = json.loads(predictions.answer(plane, account, asked))
+    assert len(document["items"]) == ENTITIES * 4, document["entity_errors"][:3]
     forecaster = Forecaster(family)
     issued_ns = family.issued(time.time_ns())
-    taken = {"features": [], "inference": []}
-    for _ in range(10):
-        start = time.perf_counter()
-        made_of = features_of(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
-        computed = time.perf_counter()
-        forecaster.predict(made_of)
-        end = time.perf_counter()
-        for name, span in zip(taken, (computed - start, end - computed), strict=True):
-            taken[name].append(span * 1e3)
+    features = features_of(plane, family, entity_ids, issued_ns)
+    works = {
+        "answer": lambda: predictions.answer(plane, account, asked),
+        "features": lambda: features_of(plane, family, entity_ids, issued_ns),
+        "inference": lambda: forecaster.predict(features),
+    }
+    seconds = dict.fromkeys(works, math.inf)
+    for _ in range(TURNS):
+        for name, work in works.items():
+            seconds[name] = min(seconds[name], cpu_seconds(work))
+    store.close()
     engine.close()
-    return {name: statistics.median(spans) for name, spans in taken.items()}
+    return {name: least / ENTITIES * 1e6 for name, least in seconds.items()}
 
 
 def main():
@@ -114,11 +137,12 @@ def main():
             cached = asked(getter, family, 1, FRESH_SECONDS) and asked(getter, family, 20, 0)
             print(f"{family.name:7} computed   {milliseconds(computed)}")
             print(f"{family.name:7} cached     {milliseconds(cached)}")
-            for name, span in parts(family, account, master_key).items():
-                print(f"{family.name:7} {name:10} p50 {span:7.2f} ms")
             getter.close()
     finally:
         running.stop()
+    for family in FAMILIES.values():
+        for name, microseconds in parts(family, account, master_key).items():
+            print(f"{family.name:7} {name:10} CPU {microseconds:7.1f} us an entity")
 
 
 if __name__ == "__main__":

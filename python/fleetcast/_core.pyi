@@ -1772,19 +1772,20 @@ class OpenScores:
     quantiles: dict[str, list[float]]
     """By entity."""
 
-    def __new__(
-        cls,
+    @staticmethod
+    def seal(
+        plane: Plane,
         *,
         issued_at_ns: int,
-        horizon_minutes: int,
+        horizons_minutes: Sequence[int],
         model_version: str,
         role: str,
-        quantiles: Mapping[str, Sequence[float]],
-    ) -> Self: ...
-    def seal(self, plane: Plane) -> bytes:
-        """The record: the number of forecasts, and the forecasts under the tenant's key.
+        quantiles: Mapping[str, Sequence[Sequence[float]]],
+    ) -> list[bytes]:
+        """Records by horizon: the number of forecasts, and the forecasts under the tenant's key.
 
-        Raises `StoreError`.
+        `quantiles` are [horizons, levels] by entity. Raises `StoreError`, or `ValueError` if an
+        entity has another number of horizons.
         """
     @staticmethod
     def unseal(plane: Plane, record: bytes) -> OpenScores | None:
@@ -1802,8 +1803,19 @@ class KeptForecasts:
     """
 
     def __new__(cls, records: Records, boot: bytes | None) -> Self: ...
-    def recent(
-        self,
+
+@final
+class RecentForecasts:
+    """The kept forecasts that hold at an instant, for one question.
+
+    They are younger than `fresh_ns`, of the rollout in force, and their targets lie in the future.
+    Changes of the transaction itself do not count. The constructor raises `RecordsUnavailable`,
+    `StoreError`.
+    """
+
+    def __new__(
+        cls,
+        records: RecordsTransaction,
         plane: Plane,
         account_id: str,
         question: ForecastQuestion,
@@ -1811,17 +1823,7 @@ class KeptForecasts:
         fresh_ns: int,
         now_ns: int,
         stamp: RecordStamp,
-    ) -> RecentForecasts:
-        """Finds the kept forecasts that hold at an instant.
-
-        They are younger than `fresh_ns`, of the rollout in force, and their targets lie in the
-        future. Raises `RecordsUnavailable`, `StoreError`.
-        """
-
-@final
-class RecentForecasts:
-    """The kept forecasts that hold, for one question."""
-
+    ) -> Self: ...
     rollout: Final[bytes | None]
     """The record of the rollout in force."""
     missing: Final[list[str]]
@@ -1834,7 +1836,8 @@ class RecentForecasts:
     ) -> bytes:
         """Returns the body of the answer.
 
-        `values` are new forecasts, and `errors` codes and messages, both by entity.
+        `values` are new forecasts, and `errors` codes and messages, both by entity. An entity with
+        a forecast has no error.
         """
 
 @final

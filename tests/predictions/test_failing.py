@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -171,13 +172,15 @@ def test_a_release_that_was_mended_answers_at_once(here):
 
 
 def test_a_store_that_fails_under_a_batch_leaves_no_lease(here, monkeypatch):
-    """The plane is closed between the claims and the read of the rows."""
+    """The plane is closed between the claim and the write of the forecasts."""
     write(here.plane, ["a"], range(-20, 0))
     claimed = here.store.write
 
+    @contextlib.contextmanager
     def closing():
+        with claimed() as records:
+            yield records
         here.plane.close()
-        return claimed()
 
     monkeypatch.setattr(here.store, "write", closing)
     assert codes(here.answer("a")) == {"a": "prediction_unavailable"}

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from fleetcast.config.sections import Forecast
-from fleetcast.engine import format_time
+from fleetcast.engine import OpenScores, format_time
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.serving.records import LEASE_NS
@@ -89,6 +89,47 @@ def test_others_compute_what_a_batch_under_way_leaves_out(store, releases, slow,
     slow.let.set()
     assert {item["link_id"] for item in first.result()["items"]} == {"a"}
     assert kept(store) == {"values": 2, "pending": 8}
+
+
+def before_the_claim(monkeypatch, store, work):
+    """Does `work` before the next change of the store, which is the claim of the next request."""
+    change = store.write
+
+    def late():
+        monkeypatch.setattr(store, "write", change)
+        work()
+        return change()
+
+    monkeypatch.setattr(store, "write", late)
+
+
+@pytest.mark.parametrize("entities", [("a",), ("a", "b")])
+def test_a_claim_after_another_batch_leaves_out_what_that_batch_computed(
+    store, releases, plane, monkeypatch, entities
+):
+    """The request had looked for kept forecasts before the other batch wrote any."""
+    write(plane, ["a", "b"], range(-20, 0))
+    first, second = (serving(store, releases, Forecast) for _ in range(2))
+    earlier = []
+    before_the_claim(monkeypatch, store, lambda: earlier.extend(answer(first, plane, "a")["items"]))
+    document = answer(second, plane, *entities)
+    assert [item for item in document["items"] if item["link_id"] == "a"] == earlier
+    assert {item["link_id"] for item in document["items"]} == {*entities}
+    with store.read() as records:
+        open_scores = [OpenScores.count(value) for _, value in records.under("pending", b"")]
+    assert open_scores == [1] * 4 * len(entities), "each forecast is scored once"
+    assert kept(store).keys() == {"values", "pending"}
+
+
+def test_an_entity_has_a_forecast_or_an_error(store, releases, plane, monkeypatch):
+    """Another batch computes the entity that is over this request's budget."""
+    write(plane, ["a", "b"], range(-20, 0))
+    first = serving(store, releases, Forecast)
+    second = serving(store, releases, lambda: Forecast(fill_budget=1))
+    before_the_claim(monkeypatch, store, lambda: answer(first, plane, "b"))
+    document = answer(second, plane, "a", "b", horizon=5)
+    assert [item["link_id"] for item in document["items"]] == ["a", "b"]
+    assert document["entity_errors"] == []
 
 
 def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):
@@ -265,6 +306,18 @@ def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plan
         assert counted["primary", name] == counted["shadow", name] == count
     losses = totals(counters, "fleetcast_forecast_snr_loss_millidecibels_total")
     assert losses["primary",] == pytest.approx(loss * 1000, abs=4)
+
+
+def test_open_scores_need_quantiles_at_each_horizon(plane):
+    with pytest.raises(ValueError, match="each horizon"):
+        OpenScores.seal(
+            plane,
+            issued_at_ns=0,
+            horizons_minutes=SNR.horizons_minutes,
+            model_version="snr-1",
+            role=Role.PRIMARY,
+            quantiles={"a": [[1.0, 2.0, 3.0]]},
+        )
 
 
 def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane, clock):

@@ -7,12 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use fleetcast_service::forecasts::{self, EntityDigest, EntityError, ForecastInstant};
+use fleetcast_service::forecasts::{
+    self, EntityDigest, EntityError, ForecastInstant, StoredForecasts,
+};
 
 use crate::errors::store_error;
 use crate::gil::leave;
 use crate::plane::Plane;
-use crate::records::{self, Records};
+use crate::records::{Records, RecordsTransaction};
 
 /// Id of a run of the machine, and nanoseconds in it.
 type StampParts = ([u8; 16], i64);
@@ -146,20 +148,6 @@ pub(crate) struct OpenScores(forecasts::OpenScores);
 
 #[pymethods]
 impl OpenScores {
-    #[new]
-    #[pyo3(signature = (*, issued_at_ns, horizon_minutes, model_version, role, quantiles))]
-    fn new(
-        issued_at_ns: i64,
-        horizon_minutes: u32,
-        model_version: String,
-        role: String,
-        quantiles: HashMap<String, Vec<f64>>,
-    ) -> Self {
-        let scores =
-            forecasts::OpenScores { issued_at_ns, horizon_minutes, model_version, role, quantiles };
-        Self(scores)
-    }
-
     #[getter]
     fn issued_at_ns(&self) -> i64 {
         self.0.issued_at_ns
@@ -185,8 +173,33 @@ impl OpenScores {
         self.0.quantiles.iter().map(|(id, quantiles)| (&**id, &**quantiles)).collect()
     }
 
-    fn seal<'py>(&self, py: Python<'py>, plane: &Plane) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &plane.detached(py, |plane| self.0.seal(plane))?))
+    #[staticmethod]
+    #[pyo3(signature = (
+        plane, *, issued_at_ns, horizons_minutes, model_version, role, quantiles,
+    ))]
+    fn seal<'py>(
+        py: Python<'py>,
+        plane: &Plane,
+        issued_at_ns: i64,
+        horizons_minutes: Vec<u32>,
+        model_version: String,
+        role: String,
+        quantiles: HashMap<String, Vec<Vec<f64>>>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        if quantiles.values().any(|horizons| horizons.len() != horizons_minutes.len()) {
+            return Err(PyValueError::new_err("each entity needs quantiles at each horizon"));
+        }
+        let scores = |(place, horizon_minutes): (usize, &u32)| forecasts::OpenScores {
+            issued_at_ns,
+            horizon_minutes: *horizon_minutes,
+            model_version: model_version.clone(),
+            role: role.clone(),
+            quantiles: quantiles.iter().map(|(id, all)| (id.clone(), all[place].clone())).collect(),
+        };
+        let scores = horizons_minutes.iter().enumerate().map(scores);
+        let records: Vec<_> =
+            plane.detached(py, |plane| scores.map(|each| each.seal(plane)).collect())?;
+        Ok(records.iter().map(|record: &Vec<u8>| PyBytes::new(py, record)).collect())
     }
 
     #[staticmethod]
@@ -220,25 +233,6 @@ impl KeptForecasts {
     fn new(records: &Records, boot: Option<[u8; 16]>) -> Self {
         Self { kept: Arc::new(forecasts::KeptForecasts::new(records.shared())), boot }
     }
-
-    #[pyo3(signature = (plane, account_id, question, *, fresh_ns, now_ns, stamp))]
-    fn recent(
-        &self,
-        py: Python<'_>,
-        plane: &Plane,
-        account_id: &str,
-        question: &ForecastQuestion,
-        fresh_ns: i64,
-        now_ns: i64,
-        stamp: &RecordStamp,
-    ) -> PyResult<RecentForecasts> {
-        let question = Arc::clone(&question.0);
-        let opened = plane.opened()?;
-        let stored = records::leave(py, || self.kept.stored(&opened, account_id, &question))?;
-        let now = ForecastInstant { wall_ns: now_ns, stamp: stamp.0 };
-        let recent = leave(py, || stored.recent(&opened, &question, fresh_ns, &now))?;
-        Ok(RecentForecasts { question, recent })
-    }
 }
 
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -249,6 +243,28 @@ pub(crate) struct RecentForecasts {
 
 #[pymethods]
 impl RecentForecasts {
+    #[new]
+    #[pyo3(signature = (records, plane, account_id, question, *, fresh_ns, now_ns, stamp))]
+    fn new(
+        py: Python<'_>,
+        records: &RecordsTransaction,
+        plane: &Plane,
+        account_id: &str,
+        question: &ForecastQuestion,
+        fresh_ns: i64,
+        now_ns: i64,
+        stamp: &RecordStamp,
+    ) -> PyResult<Self> {
+        let question = Arc::clone(&question.0);
+        let opened = plane.opened()?;
+        let stored = records.view.with(py, |view| {
+            StoredForecasts::read(view.snapshot(), &opened, account_id, &question)
+        })?;
+        let now = ForecastInstant { wall_ns: now_ns, stamp: stamp.0 };
+        let recent = leave(py, || stored.recent(&opened, &question, fresh_ns, &now))?;
+        Ok(Self { question, recent })
+    }
+
     #[getter]
     fn rollout(&self) -> Option<&[u8]> {
         self.recent.rollout.as_deref()
@@ -278,7 +294,8 @@ impl RecentForecasts {
             let (code, message) = errors.get(id)?.clone();
             Some(EntityError { place, code, message })
         };
-        let errors: Vec<_> = ids.iter().enumerate().filter_map(error).collect();
+        let unanswered = ids.iter().enumerate().filter(|(place, _)| all[*place].is_none());
+        let errors: Vec<_> = unanswered.filter_map(error).collect();
         let body = py
             .detach(|| forecasts::forecasts_answer(&self.question, captured_at_ns, &all, &errors));
         PyBytes::new(py, &body)

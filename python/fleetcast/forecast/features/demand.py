@@ -107,7 +107,7 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
 
 def _week(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.bool_]]:
     """The windows of a pool before each issue time, and whether they have no interval."""
-    if not len(rows.times_ns):  # a pool that nobody knows costs nothing
+    if not len(rows.times_ns):  # a tenth of the time that windows of nothing take
         return np.full((len(issued_ns), WEEK), np.nan), np.ones(len(issued_ns), np.bool_)
     intervals = Intervals.of(rows)
     times_ns = intervals.times_ns

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.engine import ForecastValue, OpenScores
-from fleetcast.forecast.families import DEMAND, MINUTE_NS
+from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS
 from fleetcast.forecast.features import INSUFFICIENT_TELEMETRY, NO_TELEMETRY
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleetcast.config.sections import Forecast as ForecastSettings
-    from fleetcast.engine import Plane
-    from fleetcast.forecast.families import Family
+    from fleetcast.engine import ForecastQuestion, Plane, RecentForecasts
     from fleetcast.forecast.features import Features
     from fleetcast.forecast.serving.failures import Failures
     from fleetcast.forecast.serving.releases import Releases
@@ -90,8 +89,10 @@ class _Computed:
 
 @dataclass
 class Filled:
-    """Values and errors by entity."""
+    """New values and errors by entity."""
 
+    recent: RecentForecasts | None = None
+    """Kept values at the instant of the claim; `None` if there was none."""
     values: dict[str, ForecastValue] = field(default_factory=dict)
     errors: dict[str, EntityError] = field(default_factory=dict)
 
@@ -111,10 +112,14 @@ class Resources:
 
 
 class Filling:
-    """A batch of one family, for one tenant."""
+    """A batch of one tenant for one question."""
 
     def __init__(
-        self, resources: Resources, settings: ForecastSettings, plane: Plane, family: Family
+        self,
+        resources: Resources,
+        settings: ForecastSettings,
+        plane: Plane,
+        asked: ForecastQuestion,
     ) -> None:
         self._store = resources.store
         self._clock = resources.releases.clock
@@ -123,7 +128,8 @@ class Filling:
         self._releases = resources.releases
         self._settings = settings
         self._plane = plane
-        self._family = family
+        self._asked = asked
+        self._family = FAMILIES[asked.family]
         self._filled = Filled()
 
     def fill(self, entities: Sequence[EntityKey], rollout: Rollout) -> Filled:
@@ -187,7 +193,10 @@ class Filling:
     def _claimed(
         self, entities: Sequence[EntityKey], features: Features, rollout: Rollout
     ) -> _Batch | None:
-        """The entities with enough telemetry that no other worker computes; `None` without any."""
+        """The entities with enough telemetry that no other worker computes, or has computed since.
+
+        Returns `None` without any.
+        """
         enough: list[int] = []
         for index, code in enumerate(features.errors[:, 0]):
             if code is None:
@@ -199,12 +208,22 @@ class Filling:
             return None
         with self._store.write() as records:
             held = leased(records, entities[0].group, self._clock)
-            free = [index for index in enough if entities[index].digest not in held]
+            recent = self._filled.recent = records.recent(
+                self._plane,
+                entities[0].account_id,
+                self._asked,
+                self._settings.fresh_seconds * NS_PER_SECOND,
+                self._clock,
+            )
+            missing = set(recent.missing)
+            free = []
+            for index in enough:
+                if entities[index].digest in held:
+                    self._filled.unavailable(entities[index].entity_id, _IN_PROGRESS)
+                elif entities[index].entity_id in missing:
+                    free.append(index)
             mine = [entities[index] for index in free]
             lease = take_lease(records, mine, self._clock) if mine else None
-        for index in enough:
-            if entities[index].digest in held:
-                self._filled.unavailable(entities[index].entity_id, _IN_PROGRESS)
         if lease is None:
             return None
         decisions = [Assignment.of(entity, rollout) for entity in mine]
@@ -261,22 +280,20 @@ class Filling:
         """A record for each horizon of a run that answered for at least one entity."""
         if not run.quantiles:
             return []
-        records = []
-        for column, horizon in enumerate(self._family.horizons_minutes):
-            scores = OpenScores(
-                issued_at_ns=issued_ns,
-                horizon_minutes=horizon,
-                model_version=run.release.model_version,
-                role=run.role,
-                quantiles={
-                    batch.entities[index].entity_id: rows[column]
-                    for index, rows in run.quantiles.items()
-                },
-            )
-            due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
-            key = scores_key(batch.lease, run.role, due_ns)
-            records.append((key, scores.seal(self._plane)))
-        return records
+        horizons = self._family.horizons_minutes
+        sealed = OpenScores.seal(
+            self._plane,
+            issued_at_ns=issued_ns,
+            horizons_minutes=horizons,
+            model_version=run.release.model_version,
+            role=run.role,
+            quantiles={
+                batch.entities[index].entity_id: rows for index, rows in run.quantiles.items()
+            },
+        )
+        dues_ns = (issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS for horizon in horizons)
+        keys = (scores_key(batch.lease, run.role, due_ns) for due_ns in dues_ns)
+        return list(zip(keys, sealed, strict=True))
 
     def _settle(self, records: Records, batch: _Batch, computed: _Computed) -> None:
         """Writes the results if the lease still holds, and gives it back."""

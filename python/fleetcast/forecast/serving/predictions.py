@@ -57,14 +57,13 @@ class Predictions:
                 if not mine:
                     filled.errors = dict.fromkeys(recent.missing, _BUSY)
                 elif recent.missing and recent.rollout is not None:
-                    family, rollout = FAMILIES[asked.family], Rollout.decode(recent.rollout)
-                    filling = Filling(self._resources, self._settings(), plane, family)
+                    filling = Filling(self._resources, self._settings(), plane, asked)
                     missing = [
-                        EntityKey.of(plane, account_id, family.name, each)
+                        EntityKey.of(plane, account_id, asked.family, each)
                         for each in recent.missing
                     ]
-                    filled = filling.fill(missing, rollout)
-        return recent.answer(now_ns, filled.values, filled.errors)
+                    filled = filling.fill(missing, Rollout.decode(recent.rollout))
+        return (filled.recent or recent).answer(now_ns, filled.values, filled.errors)
 
     @staticmethod
     def with_risk(document: dict[str, Any], threshold: float) -> dict[str, Any]:
@@ -80,4 +79,5 @@ class Predictions:
 
     def _recent(self, plane: Plane, account_id: str, asked: ForecastQuestion) -> RecentForecasts:
         fresh_ns = self._settings().fresh_seconds * NS_PER_SECOND
-        return self._store.recent(plane, account_id, asked, fresh_ns, self._clock)
+        with self._store.read() as records:
+            return records.recent(plane, account_id, asked, fresh_ns, self._clock)

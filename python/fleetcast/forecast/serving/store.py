@@ -26,7 +26,6 @@ from fleetcast.forecast.serving.tables import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from fleetcast.engine import ForecastQuestion, Plane, RecentForecasts
     from fleetcast.engine import Records as Store
     from fleetcast.forecast.serving.models import Models
     from fleetcast.forecast.serving.tables import Quota
@@ -60,21 +59,6 @@ class PredictionStore:
 
     def ensure(self) -> None:
         """Makes missing parts of the store. Raises `OSError`, `PredictionStoreUnavailable`."""
-
-    def recent(
-        self, plane: Plane, account_id: str, question: ForecastQuestion, fresh_ns: int, clock: Clock
-    ) -> RecentForecasts:
-        """Returns the forecasts that hold now.
-
-        Raises `PredictionStoreUnavailable`, `StoreError`.
-        """
-        now_ns, stamp = clock.now_ns(), clock.stamp()
-        try:
-            return self.kept.recent(
-                plane, account_id, question, fresh_ns=fresh_ns, now_ns=now_ns, stamp=stamp
-            )
-        except RecordsUnavailable as error:
-            raise self._unavailable(error) from error
 
     @contextmanager
     def read(self) -> Iterator[Records]:

@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.engine import RecentForecasts
 from fleetcast.record_store import count_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fleetcast.engine import RecordsTransaction
+    from fleetcast.engine import ForecastQuestion, Plane, RecordsTransaction
+    from fleetcast.forecast.serving.clock import Clock
 
 TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "series", "shares")
 TENANT_TABLES = ("leases", "cooldowns", "values", "pending", "series")
@@ -85,6 +87,20 @@ class Records:
             for count in _counts(table, key):
                 self._count(count, -size)
         self._view.delete(table, key)
+
+    def recent(
+        self, plane: Plane, account_id: str, question: ForecastQuestion, fresh_ns: int, clock: Clock
+    ) -> RecentForecasts:
+        """The forecasts that hold now, without changes of this transaction. Raises `StoreError`."""
+        return RecentForecasts(
+            self._view,
+            plane,
+            account_id,
+            question,
+            fresh_ns=fresh_ns,
+            now_ns=clock.now_ns(),
+            stamp=clock.stamp(),
+        )
 
     def under(self, table: str, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys that begin with a prefix, ascending from `first` on, and their values."""

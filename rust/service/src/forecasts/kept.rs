@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::time::MINUTE_NS;
 use fleetcast_core::plane::Plane;
-use fleetcast_core::storage::records::RecordStore;
+use fleetcast_core::storage::records::{RecordSnapshot, RecordStore};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -63,25 +63,37 @@ impl KeptForecasts {
     /// Reads the records that a question is about.
     ///
     /// # Errors
-    /// Returns the errors of [`RecordStore::begin`].
+    /// Returns the errors of [`RecordStore::begin`] and [`StoredForecasts::read`].
     pub fn stored(
         &self,
         plane: &Plane,
         account: &str,
         asked: &ForecastQuestion,
     ) -> Result<StoredForecasts, Error> {
-        let family = &*asked.family.name;
-        let key = |id: &String| forecast_key(plane, account, family, id);
-        let (digests, keys): (Vec<_>, Vec<_>) = asked.entity_ids.iter().map(key).unzip();
-        let mut snapshot = self.records.begin(false)?;
-        let rollout = snapshot.get_all("rollouts", &[format!("{family}=").as_bytes()])?.pop();
-        let borrowed: Vec<_> = keys.iter().map(Vec::as_slice).collect();
-        let records = snapshot.get_all("values", &borrowed)?;
-        Ok(StoredForecasts { digests, rollout: rollout.flatten(), records })
+        StoredForecasts::read(&mut *self.records.begin(false)?, plane, account, asked)
     }
 }
 
 impl StoredForecasts {
+    /// Reads the records that a question is about.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RecordSnapshot::get_all`].
+    pub fn read(
+        snapshot: &mut dyn RecordSnapshot,
+        plane: &Plane,
+        account: &str,
+        asked: &ForecastQuestion,
+    ) -> Result<Self, Error> {
+        let family = &*asked.family.name;
+        let key = |id: &String| forecast_key(plane, account, family, id);
+        let (digests, keys): (Vec<_>, Vec<_>) = asked.entity_ids.iter().map(key).unzip();
+        let rollout = snapshot.get_all("rollouts", &[format!("{family}=").as_bytes()])?.pop();
+        let borrowed: Vec<_> = keys.iter().map(Vec::as_slice).collect();
+        let records = snapshot.get_all("values", &borrowed)?;
+        Ok(Self { digests, rollout: rollout.flatten(), records })
+    }
+
     /// Returns the forecasts that hold at `now`: younger than `fresh_ns`, of the rollout in force,
     /// and with every target in the future.
     ///

@@ -6,6 +6,7 @@
 //! Each module may use the modules listed above it.
 
 mod question;
+mod sealed_json;
 mod stamp;
 
 mod entity;

@@ -6,6 +6,8 @@ use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::Plane;
 use serde::{Deserialize, Serialize};
 
+use super::sealed_json::{seal_json, unseal_json};
+
 const COUNT_BYTES: usize = size_of::<u32>();
 
 /// Forecasts of one batch and model at one horizon, which are scored together.
@@ -32,11 +34,9 @@ impl OpenScores {
     /// Returns the errors of [`Plane::seal`].
     #[expect(clippy::big_endian_bytes, reason = "the format of the records")]
     pub fn seal(&self, plane: &Plane) -> Result<Vec<u8>, Error> {
-        let invalid = |message: String| Error::Invalid { message };
         let count = u32::try_from(self.quantiles.len());
-        let count = count.map_err(|error| invalid(error.to_string()))?;
-        let plain = serde_json::to_vec(self).map_err(|error| invalid(error.to_string()))?;
-        Ok([&count.to_be_bytes()[..], &plane.seal(&plain)?].concat())
+        let count = count.map_err(|error| Error::Invalid { message: error.to_string() })?;
+        Ok([&count.to_be_bytes()[..], &seal_json(plane, self)?].concat())
     }
 
     /// Opens a record. Returns `None` if its data key was dropped.
@@ -45,9 +45,7 @@ impl OpenScores {
     /// Returns [`Error::Corrupt`] for other bytes.
     pub fn unseal(plane: &Plane, record: &[u8]) -> Result<Option<Self>, Error> {
         let sealed = record.get(COUNT_BYTES..).unwrap_or_default();
-        let Some(plain) = plane.unseal(sealed)? else { return Ok(None) };
-        let corrupt = |_| Error::Corrupt { what: "open scores" };
-        serde_json::from_slice(&plain).map(Some).map_err(corrupt)
+        unseal_json(plane, sealed, "open scores")
     }
 
     /// Returns the number of forecasts in a record, without its key. A record that is too short has

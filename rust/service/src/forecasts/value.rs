@@ -7,7 +7,7 @@ use fleetcast_core::plane::Plane;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-const WHAT: &str = "a kept forecast";
+use super::sealed_json::{seal_json, unseal_json};
 
 /// The newest forecast of an entity at all horizons, with its model and its right to compute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,8 +50,7 @@ impl ForecastValue {
     /// # Errors
     /// Returns the errors of [`Plane::seal`].
     pub fn seal(&self, plane: &Plane) -> Result<Vec<u8>, Error> {
-        let plain = serde_json::to_vec(self);
-        plane.seal(&plain.map_err(|error| Error::Invalid { message: error.to_string() })?)
+        seal_json(plane, self)
     }
 
     /// Opens a sealed forecast. Returns `None` if its data key was dropped.
@@ -59,7 +58,6 @@ impl ForecastValue {
     /// # Errors
     /// Returns [`Error::Corrupt`] for other bytes.
     pub fn unseal(plane: &Plane, sealed: &[u8]) -> Result<Option<Self>, Error> {
-        let Some(plain) = plane.unseal(sealed)? else { return Ok(None) };
-        serde_json::from_slice(&plain).map(Some).map_err(|_| Error::Corrupt { what: WHAT })
+        unseal_json(plane, sealed, "a kept forecast")
     }
 }

@@ -31,6 +31,11 @@ impl RecordTransaction {
         self.snapshot.version()
     }
 
+    /// Returns the records without the changes of this transaction.
+    pub fn snapshot(&mut self) -> &mut dyn RecordSnapshot {
+        &mut *self.snapshot
+    }
+
     /// Returns the value of a key.
     ///
     /// # Errors
