@@ -1826,6 +1826,8 @@ class RecentForecasts:
     ) -> Self: ...
     rollout: Final[bytes | None]
     """The record of the rollout in force."""
+    values: Final[dict[str, ForecastValue]]
+    """By entity."""
     missing: Final[list[str]]
     """Entities whose forecasts have to be computed; none if no model answers for the family."""
     def answer(
@@ -1836,8 +1838,7 @@ class RecentForecasts:
     ) -> bytes:
         """Returns the body of the answer.
 
-        `values` are new forecasts, and `errors` codes and messages, both by entity. An entity with
-        a forecast has no error.
+        `values` are new forecasts, and `errors` codes and messages, both by entity.
         """
 
 @final

@@ -121,15 +121,18 @@ def test_a_claim_after_another_batch_leaves_out_what_that_batch_computed(
     assert kept(store).keys() == {"values", "pending"}
 
 
-def test_an_entity_has_a_forecast_or_an_error(store, releases, plane, monkeypatch):
-    """Another batch computes the entity that is over this request's budget."""
+def test_a_forecast_that_grows_old_while_others_are_computed_is_still_the_answer(
+    store, releases, plane, clock, monkeypatch
+):
+    """It held when the request looked."""
     write(plane, ["a", "b"], range(-20, 0))
-    first = serving(store, releases, Forecast)
-    second = serving(store, releases, lambda: Forecast(fill_budget=1))
-    before_the_claim(monkeypatch, store, lambda: answer(first, plane, "b"))
-    document = answer(second, plane, "a", "b", horizon=5)
+    predictions = serving(store, releases, Forecast)
+    kept_item = answer(predictions, plane, "a", horizon=5)["items"]
+    fresh_ns = Forecast().fresh_seconds * 1_000_000_000
+    before_the_claim(monkeypatch, store, lambda: clock.advance(fresh_ns))
+    document = answer(predictions, plane, "a", "b", horizon=5)
     assert [item["link_id"] for item in document["items"]] == ["a", "b"]
-    assert document["entity_errors"] == []
+    assert document["items"][:1] == kept_item
 
 
 def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):

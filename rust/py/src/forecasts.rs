@@ -271,6 +271,13 @@ impl RecentForecasts {
     }
 
     #[getter]
+    fn values(&self) -> HashMap<&str, ForecastValue> {
+        let pairs = self.question.entity_ids.iter().zip(&self.recent.values);
+        let found = pairs.filter_map(|(id, value)| Some((&**id, Arc::clone(value.as_ref()?))));
+        found.map(|(id, value)| (id, ForecastValue(value))).collect()
+    }
+
+    #[getter]
     fn missing(&self) -> Vec<&str> {
         if self.recent.is_whole() {
             return Vec::new();
@@ -294,8 +301,7 @@ impl RecentForecasts {
             let (code, message) = errors.get(id)?.clone();
             Some(EntityError { place, code, message })
         };
-        let unanswered = ids.iter().enumerate().filter(|(place, _)| all[*place].is_none());
-        let errors: Vec<_> = unanswered.filter_map(error).collect();
+        let errors: Vec<_> = ids.iter().enumerate().filter_map(error).collect();
         let body = py
             .detach(|| forecasts::forecasts_answer(&self.question, captured_at_ns, &all, &errors));
         PyBytes::new(py, &body)

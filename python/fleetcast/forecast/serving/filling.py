@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleetcast.config.sections import Forecast as ForecastSettings
-    from fleetcast.engine import ForecastQuestion, Plane, RecentForecasts
+    from fleetcast.engine import ForecastQuestion, Plane
     from fleetcast.forecast.features import Features
     from fleetcast.forecast.serving.failures import Failures
     from fleetcast.forecast.serving.releases import Releases
@@ -89,10 +89,8 @@ class _Computed:
 
 @dataclass
 class Filled:
-    """New values and errors by entity."""
+    """Values and errors by entity."""
 
-    recent: RecentForecasts | None = None
-    """Kept values at the instant of the claim; `None` if there was none."""
     values: dict[str, ForecastValue] = field(default_factory=dict)
     errors: dict[str, EntityError] = field(default_factory=dict)
 
@@ -208,19 +206,18 @@ class Filling:
             return None
         with self._store.write() as records:
             held = leased(records, entities[0].group, self._clock)
-            recent = self._filled.recent = records.recent(
-                self._plane,
-                entities[0].account_id,
-                self._asked,
-                self._settings.fresh_seconds * NS_PER_SECOND,
-                self._clock,
-            )
-            missing = set(recent.missing)
+            fresh_ns = self._settings.fresh_seconds * NS_PER_SECOND
+            account_id = entities[0].account_id
+            recent = records.recent(self._plane, account_id, self._asked, fresh_ns, self._clock)
+            kept = recent.values
             free = []
             for index in enough:
-                if entities[index].digest in held:
-                    self._filled.unavailable(entities[index].entity_id, _IN_PROGRESS)
-                elif entities[index].entity_id in missing:
+                entity = entities[index]
+                if entity.digest in held:
+                    self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
+                elif (value := kept.get(entity.entity_id)) is not None:
+                    self._filled.values[entity.entity_id] = value
+                else:
                     free.append(index)
             mine = [entities[index] for index in free]
             lease = take_lease(records, mine, self._clock) if mine else None

@@ -63,7 +63,7 @@ class Predictions:
                         for each in recent.missing
                     ]
                     filled = filling.fill(missing, Rollout.decode(recent.rollout))
-        return (filled.recent or recent).answer(now_ns, filled.values, filled.errors)
+        return recent.answer(now_ns, filled.values, filled.errors)
 
     @staticmethod
     def with_risk(document: dict[str, Any], threshold: float) -> dict[str, Any]:
