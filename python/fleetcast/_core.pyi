@@ -1344,11 +1344,11 @@ class Plane:
         batch.
 
         Columns: `time` (timestamp[ns, UTC]), `measurement` (dictionary of utf8), `tags` (map of
-        utf8 to utf8, by key). Then follows, by name, a nullable column for each field that occurs
-        next to the rows: float64, bool or utf8. A column has the name of its field. The suffix
-        `:float`, `:bool` or `:text` is added if the field has two types, has the name of another
-        column, or ends in such a suffix itself. Example: a field `state` with numbers and texts
-        gives `state:float` and `state:text`.
+        utf8_view to utf8_view, by key). Then follows, by name, a nullable column for each field
+        that occurs next to the rows: float64, bool or utf8. A column has the name of its field. The
+        suffix `:float`, `:bool` or `:text` is added if the field has two types, has the name of
+        another column, or ends in such a suffix itself. Example: a field `state` with numbers and
+        texts gives `state:float` and `state:text`.
 
         Rows are sorted by day, then by measurement, entity and time. Rows of one entity and instant
         keep the order of their writes. `fields` leaves out rows that have none of these fields,

@@ -10,6 +10,7 @@ import textwrap
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+import duckdb
 import polars as pl
 import pytest
 from hypothesis import given
@@ -260,6 +261,25 @@ def test_rows_are_chosen_by_their_tags() -> None:
         assert found(tags={"site": "north", "entity_id": "a"}) == [0.0]
         assert found(tags={"other": "north"}) == []
         plane.compact(whole=True, now_ns=NOW_NS)
+
+
+def test_tags_of_every_length_come_back() -> None:
+    """A view holds 12 bytes of a text, and points to a longer one."""
+    values = ["a", "b" * 11, "c" * 12, "d" * 13, "é" * 6, "é" * 7, "e" * 4_000]
+    tags = [{"entity_id": f"{value}/{rest}", "site": value} for value in values for rest in values]
+    records = [
+        {"measurement": "link", "time_ns": BASE_NS, "tags": each, "fields": {"x": 1.0}}
+        for each in [*tags, {"entity_id": "alone"}]
+        for _ in range(3)
+    ]
+    plane = Plane.in_memory(TENANT)
+    write(plane, records)
+    frame = pl.DataFrame(plane.scan(*EVER, now_ns=NOW_NS))
+    wanted = sorted(sorted(record["tags"].items()) for record in records)
+    assert sorted(sorted(row["tags"].items()) for row in rows_of(frame)) == wanted
+    rows = duckdb.from_arrow(plane.scan(*EVER, now_ns=NOW_NS))
+    found = rows.project("map_entries(tags)").fetchall()
+    assert sorted(sorted((tag["key"], tag["value"]) for tag in row) for (row,) in found) == wanted
 
 
 def test_a_stream_is_read_batch_by_batch_and_what_is_left_at_once() -> None:

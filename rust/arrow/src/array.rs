@@ -17,12 +17,16 @@ struct ArrayPrivate {
     dictionary: Option<*mut ArrowArray>,
 }
 
+/// A text of a column of views, in the layout of Arrow.
+pub(crate) type TextView = u128;
+
 /// Memory of one buffer.
 pub(crate) enum ArrayBuffer {
     Bytes(Vec<u8>),
     Ints(Vec<i64>),
     Offsets(Vec<i32>),
     Floats(Vec<f64>),
+    Views(Vec<TextView>),
     /// Zeros that all columns of a batch without values share.
     Zeros(Arc<Vec<u64>>),
     /// Numbers of the frame's column with this index.
@@ -109,6 +113,7 @@ pub(crate) fn with_dictionary(
             Some(ArrayBuffer::Offsets(offsets)) => offsets.as_ptr().cast(),
             Some(ArrayBuffer::Zeros(zeros)) => zeros.as_ptr().cast(),
             Some(ArrayBuffer::Floats(floats)) => floats.as_ptr().cast(),
+            Some(ArrayBuffer::Views(views)) => views.as_ptr().cast(),
             Some(ArrayBuffer::Column(frame, column)) => numbers_of(&frame.columns[*column].1),
         };
         private.buffers.push(pointer);

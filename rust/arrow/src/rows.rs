@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane::RowStream;
-use fleetcast_core::query::scan::{ScanBatch, ScanColumn, ScanSchema, ScanValues, TagMaps, Texts};
+use fleetcast_core::query::scan::{ScanBatch, ScanColumn, ScanSchema, ScanValues, TagRuns, Texts};
 
-use crate::array::{ArrayBuffer, array, with_dictionary};
-use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::array::{ArrayBuffer, TextView, array, with_dictionary};
+use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema, int};
 use crate::schema::{dictionary_of_texts, map_of_texts, required, schema};
 use crate::stream::Batches;
 
@@ -87,7 +87,7 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
             Vec::new(),
             Some(texts(names, None, 0)),
         ),
-        map(batch.tags.by_row(), rows),
+        maps(batch.tags, rows),
     ];
     let mut columns = batch.columns.into_iter().peekable();
     for (index, (_, field_type)) in schema.columns.iter().enumerate() {
@@ -120,11 +120,56 @@ fn texts(texts: Texts, validity: Option<ArrayBuffer>, null_count: usize) -> Arro
     array(rows, null_count, buffers, Vec::new())
 }
 
-fn map(tags: TagMaps, rows: usize) -> ArrowArray {
-    let entry_count = tags.keys.offsets.len() - 1;
-    let children = vec![texts(tags.keys, None, 0), texts(tags.values, None, 0)];
+/// Makes a map for each row. Its texts are views, because readers that hold views, such as polars,
+/// then take the columns as they are. Rows of a series share the bytes of their texts.
+fn maps(tags: TagRuns, rows: usize) -> ArrowArray {
+    let TagRuns { lengths, maps } = tags;
+    let keys = views(&maps.keys);
+    let values = views(&maps.values);
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0);
+    let (mut key_of_row, mut value_of_row) = (Vec::new(), Vec::new());
+    for (run, length) in lengths.into_iter().enumerate() {
+        let entries = maps.entries_of(run);
+        for _ in 0..length {
+            key_of_row.extend_from_slice(&keys[entries.clone()]);
+            value_of_row.extend_from_slice(&values[entries.clone()]);
+            let end = i32::try_from(key_of_row.len());
+            offsets.push(end.expect("a batch has fewer tags"));
+        }
+    }
+    let entry_count = key_of_row.len();
+    let children =
+        vec![viewed(key_of_row, maps.keys.bytes), viewed(value_of_row, maps.values.bytes)];
     let entries = array(entry_count, 0, vec![None], children);
-    array(rows, 0, vec![None, Some(ArrayBuffer::Offsets(tags.offsets))], vec![entries])
+    array(rows, 0, vec![None, Some(ArrayBuffer::Offsets(offsets))], vec![entries])
+}
+
+/// Makes the views of texts: the length, and then the whole of a short text. Of a longer text, the
+/// first four bytes, the index of its buffer, and its offset there.
+fn views(texts: &Texts) -> Vec<TextView> {
+    let view = |index| {
+        let text = texts.bytes_of(index);
+        let (start, end) = (texts.offsets[index], texts.offsets[index + 1]);
+        let mut view = [0; size_of::<TextView>()];
+        view[..4].copy_from_slice(&(end - start).to_le_bytes());
+        if let Some(inline) = view[4..].get_mut(..text.len()) {
+            inline.copy_from_slice(text);
+        } else {
+            view[4..8].copy_from_slice(&text[..4]);
+            view[12..].copy_from_slice(&start.to_le_bytes());
+        }
+        TextView::from_le_bytes(view)
+    };
+    (0..texts.offsets.len() - 1).map(view).collect()
+}
+
+fn viewed(views: Vec<TextView>, bytes: Vec<u8>) -> ArrowArray {
+    let (count, lengths) = (views.len(), vec![int(bytes.len())]);
+    let buffers =
+        [ArrayBuffer::Views(views), ArrayBuffer::Bytes(bytes), ArrayBuffer::Ints(lengths)];
+    let buffers = std::iter::once(None).chain(buffers.map(Some)).collect();
+    array(count, 0, buffers, Vec::new())
 }
 
 /// Makes a column without values, which needs no memory of its own.

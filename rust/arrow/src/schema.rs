@@ -68,10 +68,10 @@ pub(crate) fn dictionary_of_texts(name: &str) -> ArrowSchema {
     indices
 }
 
-/// Makes the schema of a column of maps from text to text with ascending keys.
+/// Makes the schema of a column of maps with ascending keys. Keys and values are views of texts.
 pub(crate) fn map_of_texts(name: &str) -> ArrowSchema {
-    let key = required(schema("u", "key", Vec::new()));
-    let entries = required(schema("+s", "entries", vec![key, schema("u", "value", Vec::new())]));
+    let key = required(schema("vu", "key", Vec::new()));
+    let entries = required(schema("+s", "entries", vec![key, schema("vu", "value", Vec::new())]));
     let map = schema("+m", name, vec![entries]);
     ArrowSchema { flags: FLAG_KEYS_SORTED, ..map }
 }
