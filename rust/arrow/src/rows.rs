@@ -124,19 +124,17 @@ fn texts(texts: Texts, validity: Option<ArrayBuffer>, null_count: usize) -> Arro
 /// then take the columns as they are. Rows of a series share the bytes of their texts.
 fn maps(tags: TagRuns, rows: usize) -> ArrowArray {
     let TagRuns { lengths, maps } = tags;
-    let keys = views(&maps.keys);
-    let values = views(&maps.values);
+    let int32 = |number: usize| i32::try_from(number).expect("a batch has fewer tags");
+    let (keys, values) = (views(&maps.keys), views(&maps.values));
+    let (mut key_of_row, mut value_of_row) = (Vec::new(), Vec::new());
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
-    let (mut key_of_row, mut value_of_row) = (Vec::new(), Vec::new());
     for (run, length) in lengths.into_iter().enumerate() {
         let entries = maps.entries_of(run);
-        for _ in 0..length {
-            key_of_row.extend_from_slice(&keys[entries.clone()]);
-            value_of_row.extend_from_slice(&values[entries.clone()]);
-            let end = i32::try_from(key_of_row.len());
-            offsets.push(end.expect("a batch has fewer tags"));
-        }
+        key_of_row.extend(keys[entries.clone()].repeat(length));
+        value_of_row.extend(values[entries.clone()].repeat(length));
+        let (end, count) = (offsets[offsets.len() - 1], int32(entries.len()));
+        offsets.extend((1..=int32(length)).map(|row| end + row * count));
     }
     let entry_count = key_of_row.len();
     let children =
