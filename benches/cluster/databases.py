@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 from fleetcast.bench.processes import cpu_seconds_below
-from tests.cluster.nodes import servers
+from tests.cluster.nodes import engine, servers
+
+IS_YOUNG = "SELECT pg_conf_load_time() > clock_timestamp() - interval '61 seconds'"
+
+
+def settle() -> None:
+    """Waits until the primary has read its settings a minute ago.
+
+    Before that, two more questions follow each commit.
+    """
+    while engine("sql", IS_YOUNG) == "t":
+        time.sleep(1)
 
 
 def databases() -> list[int]:

@@ -35,6 +35,7 @@ fn main() {
         return;
     };
     let schema = Schema::new(&url);
+    schema.settle();
     println!("{:<34} bare/s  store/s  embedded/s  store to bare", "");
     for (writers, planes) in APPENDS {
         compare_appends(&schema, writers, planes);

@@ -1,14 +1,18 @@
 //! Tables of a measurement, which go with it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleetcast_cluster::{Cluster, Durability, Settings};
 use fleetcast_core::storage::seal::random_plane_id;
 use tokio::runtime::Builder;
+use tokio::time::sleep;
 use tokio_postgres::{Client, NoTls};
 
 /// Connections of a process that reads share.
 const SHARED: usize = 2;
+
+const IS_YOUNG: &str = "SELECT pg_conf_load_time() > clock_timestamp() - interval '61 seconds'";
 
 /// Tables of an installation and of the driver, which go with this.
 pub(crate) struct Schema {
@@ -29,6 +33,18 @@ impl Schema {
              ALTER TABLE bare ALTER sealed SET STORAGE EXTERNAL",
         );
         schema
+    }
+
+    /// Waits until the primary has read its settings a minute ago. Before that, two more questions
+    /// follow each commit.
+    pub(crate) fn settle(&self) {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = self.connect().await;
+            while client.query_one(IS_YOUNG, &[]).await.unwrap().get(0) {
+                sleep(Duration::from_secs(1)).await;
+            }
+        });
     }
 
     /// The installation as a process has it that can make so many changes at once.

@@ -66,8 +66,9 @@ impl BitReader {
 
     #[inline]
     fn take_few(&mut self, count: u32) -> u64 {
-        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
-        let word = rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let first = self.at / 8;
+        let bytes = self.bytes.get(first..first + LOADED_BYTES).unwrap_or_default();
+        let word = bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let taken = (word >> (self.at % 8)) & ((1 << count) - 1);
         self.at += count as usize;
         taken
