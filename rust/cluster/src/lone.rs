@@ -35,8 +35,9 @@ impl LoneSession {
 
     /// Returns the rows of a statement that changes no data, until `deadline`.
     ///
-    /// Returns `None` if another thread uses the session, or if the session has ended unnoticed since the last
-    /// read. Also returns `None` if no session can be opened while the shared connection works.
+    /// Returns `None` if another thread uses the session, or if the session has ended unnoticed
+    /// since the last use. Also returns `None` if no session can be opened while the shared
+    /// connection works.
     pub(crate) fn read(
         &self,
         pool: &Pool,

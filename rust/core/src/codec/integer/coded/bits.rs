@@ -41,8 +41,7 @@ impl BitWriter {
 }
 
 pub(super) struct BitReader {
-    /// The bytes of the stream, and then zeros, so that a load from any byte of the stream has eight
-    /// bytes.
+    /// The bytes of the stream, and eight zeros, so that each byte of the stream begins a load.
     bytes: Vec<u8>,
     at: usize,
 }

@@ -56,7 +56,8 @@ struct TokenRange {
 /// Tokens of the slots, and slots of the tokens, in each context.
 ///
 /// The context of a token follows from the tokens before it. So the way from a token to the next
-/// token decides the speed, and it leads only through `tokens`, which fits the first cache.
+/// token decides the speed. It leads only through `tokens`, which is small enough for the first
+/// cache.
 pub(super) struct TokenTables {
     tokens: Vec<[u8; SLOTS]>,
     ranges: Vec<[TokenRange; TOKENS]>,
