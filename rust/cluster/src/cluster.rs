@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::address::{DatabaseAddress, Durability};
 use crate::cache::ObjectCache;
-use crate::connection::{CONNECT_TIMEOUT, Session};
+use crate::connection::CONNECT_TIMEOUT;
 use crate::failure::{self, StatementFailure};
 use crate::lone::LoneSession;
 use crate::objects::Objects;
@@ -200,15 +200,6 @@ impl Cluster {
             return rows;
         }
         self.wait(|pool| async move { read(&pool, deadline, what, sql, parameters).await })
-    }
-
-    /// Runs `work` with the lone caller's session. Returns `None` if [`LoneSession::change`] does.
-    pub(crate) fn change_alone<R>(
-        &self,
-        work: impl AsyncFnOnce(&Pool, &Session) -> R,
-    ) -> Result<Option<R>> {
-        let open = self.open()?;
-        Ok(open.lone.change(&open.pool, work))
     }
 
     /// Returns the rows of a statement that changes data. It is not repeated if its answer is lost.

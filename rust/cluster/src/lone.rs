@@ -1,14 +1,12 @@
-//! A connection for one caller at a time, whose own thread moves the bytes.
+//! A connection for one reader at a time, whose own thread moves the bytes.
 //!
 //! Bytes of the other connections are moved by a thread of the runtime. To wake that thread, and to
-//! be woken by it, takes longer than most reads, which look at two rows. It also takes a tenth of
-//! the time of a commit.
+//! be woken by it, takes longer than most reads, which look at two rows.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use fleetcast_core::model::error::{Error, Result};
 use tokio::runtime::Builder;
-use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -17,10 +15,6 @@ use crate::connection::Session;
 use crate::failure::{self, StatementFailure};
 use crate::pool::Pool;
 use crate::process::OwnRuntime;
-
-/// Turns of the runtime until the end of a session is seen: the system tells of it, the session's
-/// task reads it, and the task ends.
-const TURNS_UNTIL_SEEN: usize = 3;
 
 pub(crate) struct LoneSession {
     runtime: OwnRuntime,
@@ -35,9 +29,8 @@ impl LoneSession {
 
     /// Returns the rows of a statement that changes no data, until `deadline`.
     ///
-    /// Returns `None` if another thread uses the session, or if the session has ended unnoticed
-    /// since the last use. Also returns `None` if no session can be opened while the shared
-    /// connection works.
+    /// Returns `None` if another thread reads, or if the session has ended unnoticed since the last
+    /// read. Also returns `None` if no session can be opened while the shared connection works.
     pub(crate) fn read(
         &self,
         pool: &Pool,
@@ -72,37 +65,17 @@ impl LoneSession {
         }
     }
 
-    /// Runs `work`, which changes data, with the session that a reader has opened.
-    ///
-    /// Returns `None` if another thread uses the session, or if the session has ended. Also returns
-    /// `None` if the pool has no idle connection: a change must not depend on a session that a
-    /// reader may give up.
-    pub(crate) fn change<R>(
-        &self,
-        pool: &Pool,
-        work: impl AsyncFnOnce(&Pool, &Session) -> R,
-    ) -> Option<R> {
-        let connection = self.try_lock()?;
-        let session = connection.as_ref().filter(|_| pool.has_idle())?;
-        self.runtime.block_on(async {
-            for _ in 0..TURNS_UNTIL_SEEN {
-                yield_now().await;
-            }
-            if session.is_alive() { Some(work(pool, session).await) } else { None }
-        })
-    }
-
     fn connect(&self, pool: &Pool, deadline: Instant, what: &'static str) -> Result<Session> {
         let connecting = async { timeout_at(deadline, pool.connect()).await };
         self.runtime.block_on(connecting).map_err(|_| late(what))?
     }
 
-    /// Returns the connection if no other thread uses it.
+    /// Returns the connection if no other thread reads.
     fn try_lock(&self) -> Option<MutexGuard<'_, Option<Session>>> {
         match self.connection.try_lock() {
             Ok(connection) => Some(connection),
             Err(TryLockError::WouldBlock) => None,
-            // A caller that panicked left a whole connection, or no connection.
+            // A reader that panicked left a whole connection, or no connection.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         }
     }

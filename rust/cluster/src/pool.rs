@@ -1,4 +1,4 @@
-//! Connections of a process: a connection that many readers share, a connection for a lone caller,
+//! Connections of a process: a connection that many readers share, a connection for a lone reader,
 //! and several connections for one change at a time each.
 
 use std::ops::Deref;
@@ -26,7 +26,7 @@ const FAILED_FOR: Duration = Duration::from_millis(2_500);
 const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 
 /// Count of the readers' connections: the shared connection, whose statements follow each other
-/// without waiting, and the lone caller's.
+/// without waiting, and the lone reader's.
 const OF_READERS: usize = 2;
 
 pub(crate) struct Pool {
@@ -99,11 +99,6 @@ impl Pool {
     pub(crate) fn has_shared(&self) -> bool {
         let slot = self.shared.try_lock();
         slot.is_ok_and(|slot| slot.as_ref().is_some_and(|connection| connection.is_alive()))
-    }
-
-    /// Returns true if a connection for changes waits for its next user.
-    pub(crate) fn has_idle(&self) -> bool {
-        lock(&self.idle).iter().any(Session::is_alive)
     }
 
     /// Closes the idle connections, so that the next users ask again which host is the primary.

@@ -132,7 +132,7 @@ impl<'b> CommitParameters<'b> {
 
     async fn send(
         &self,
-        session: &Session,
+        connection: &Session,
         plane: Id,
         is_managed: bool,
         slot: i32,
@@ -170,12 +170,12 @@ impl<'b> CommitParameters<'b> {
             (&self.keys[..], &ids[..], &sealed[..], self.cursors.is_empty())
         {
             let own: [&(dyn ToSql + Sync); 3] = [key, id, sealed];
-            return session.change(WHAT, APPEND_ONE, &[&all[..11], &own].concat()).await;
+            return connection.change(WHAT, APPEND_ONE, &[&all[..11], &own].concat()).await;
         }
         if self.cursors.is_empty() {
-            return session.change(WHAT, APPEND, &all[..14]).await;
+            return connection.change(WHAT, APPEND, &all[..14]).await;
         }
-        session.change(WHAT, APPEND_CURSORS, &all).await
+        connection.change(WHAT, APPEND_CURSORS, &all).await
     }
 }
 
@@ -193,32 +193,15 @@ impl ClusterStore {
     pub(super) fn commit(&self, batches: &[SealedBatch]) -> Result<()> {
         let page = lock(&self.known).page;
         let mut group = CommitParameters::new(batches, page)?;
-        let deadline = Instant::now() + CHANGE_TIMEOUT;
-        let mut lost = None;
-        if !group.ids.is_empty() {
-            let attempt = self.cluster.change_alone(async |pool, session| {
-                self.attempt(pool, session, deadline, &mut group).await
-            });
-            match attempt?.transpose()? {
-                Some(Attempt::Stored) => return Ok(()),
-                Some(Attempt::Lost(cause)) => lost = Some(cause),
-                Some(Attempt::Again) | None => {}
-            }
-        }
-        self.cluster.wait(|pool| async move { self.store(&pool, deadline, lost, &mut group).await })
+        self.cluster.wait(|pool| async move { self.store(&pool, &mut group).await })
     }
 
-    /// Repeats the attempt until its outcome is known. `lost` is the cause of the doubt about an
-    /// earlier attempt.
-    async fn store(
-        &self,
-        pool: &Pool,
-        deadline: Instant,
-        mut lost: Option<String>,
-        group: &mut CommitParameters<'_>,
-    ) -> Result<()> {
+    async fn store(&self, pool: &Pool, group: &mut CommitParameters<'_>) -> Result<()> {
+        let deadline = Instant::now() + CHANGE_TIMEOUT;
+        let mut lost: Option<String> = None;
         loop {
-            match self.attempt_pooled(pool, deadline, group).await {
+            let attempt = timeout_at(deadline, answered(pool, self.attempt(pool, group))).await;
+            match attempt.unwrap_or_else(|_| Ok(Attempt::Lost(LATE.to_owned()))) {
                 Ok(Attempt::Stored) => return Ok(()),
                 Ok(Attempt::Again) => continue,
                 Ok(Attempt::Lost(cause)) => lost = Some(cause),
@@ -233,72 +216,43 @@ impl ClusterStore {
         }
     }
 
-    async fn attempt_pooled(
-        &self,
-        pool: &Pool,
-        deadline: Instant,
-        group: &mut CommitParameters<'_>,
-    ) -> Result<Attempt> {
-        let Ok(connection) = timeout_at(deadline, pool.own()).await else {
-            return Ok(Attempt::Lost(LATE.to_owned()));
-        };
-        let connection = connection?;
-        let attempt = self.attempt(pool, &connection, deadline, group).await;
-        connection.keep();
-        attempt
-    }
-
-    /// Returns the outcome of an attempt. Gives the session up if the outcome is lost.
-    async fn attempt(
-        &self,
-        pool: &Pool,
-        session: &Session,
-        deadline: Instant,
-        group: &mut CommitParameters<'_>,
-    ) -> Result<Attempt> {
-        let attempt = timeout_at(deadline, answered(pool, self.send(pool, session, group))).await;
-        let attempt = attempt.unwrap_or_else(|_| Ok(Attempt::Lost(LATE.to_owned())));
-        if let Ok(Attempt::Lost(_)) = attempt {
-            session.give_up();
-        }
-        attempt
-    }
-
-    async fn send(
-        &self,
-        pool: &Pool,
-        session: &Session,
-        group: &mut CommitParameters<'_>,
-    ) -> Result<Attempt> {
+    async fn attempt(&self, pool: &Pool, group: &mut CommitParameters<'_>) -> Result<Attempt> {
+        let connection = pool.own().await?;
         let slot =
             *group.slot.get_or_insert_with(|| partitions::slot_of(pool.seen.database_now_us()));
         let is_managed = pool.durability == Durability::Managed;
         let asked_at = Instant::now().into_std();
-        match group.send(session, self.plane, is_managed, slot).await {
+        let sent = group.send(&connection, self.plane, is_managed, slot).await;
+        match sent {
             Ok(rows) if !rows.is_empty() => {
                 self.keys.note_newest(rows[0].get(0), asked_at);
+                connection.keep();
                 Ok(Attempt::Stored)
             }
-            Ok(_) => Err(self.reason(session, is_managed, group).await),
-            Err(StatementFailure::Duplicate) => self.find(session, group, slot).await,
+            Ok(_) => Err(self.reason(&connection, is_managed, group).await),
+            Err(StatementFailure::Duplicate) => self.find(&connection, group, slot).await,
             Err(StatementFailure::NoPartition) => {
-                partitions::make(session, slot).await?;
+                partitions::make(&connection, slot).await?;
+                connection.keep();
                 Ok(Attempt::Again)
             }
             Err(StatementFailure::Lost(cause)) => Ok(Attempt::Lost(cause)),
-            Err(StatementFailure::Refused(error)) => Err(error),
+            Err(StatementFailure::Refused(error)) => {
+                connection.keep();
+                Err(error)
+            }
         }
     }
 
     /// Returns the reason why the statement found no head to count up.
     async fn reason(
         &self,
-        session: &Session,
+        connection: &Session,
         is_managed: bool,
         group: &CommitParameters<'_>,
     ) -> Error {
         let parameters: [&(dyn ToSql + Sync); 3] = [&self.plane, &is_managed, &group.keys];
-        let asked = session.query(WHAT, REASON, &parameters).await;
+        let asked = connection.query(WHAT, REASON, &parameters).await;
         let row = match asked {
             Ok(rows) => rows.first().map(|row| (row.get(0), row.get(1), row.get(2))),
             Err(failure) => return failure.of_read(WHAT),
@@ -324,11 +278,11 @@ impl ClusterStore {
     /// commit by this process proves that they are as durable as any.
     async fn find(
         &self,
-        session: &Session,
+        connection: &Session,
         group: &CommitParameters<'_>,
         slot: i32,
     ) -> Result<Attempt> {
-        let asked = session.query(WHAT, STORED, &[&self.plane, &slot, &group.ids]).await;
+        let asked = connection.query(WHAT, STORED, &[&self.plane, &slot, &group.ids]).await;
         let stored: i64 = match asked {
             Ok(rows) => rows.first().map_or(0, |row| row.get(0)),
             Err(StatementFailure::Lost(cause)) => return Ok(Attempt::Lost(cause)),
@@ -337,7 +291,7 @@ impl ClusterStore {
         if stored != signed(group.ids.len() as u64) {
             return Err(Error::Corrupt { what: "the log" });
         }
-        match session.barrier().await {
+        match connection.barrier().await {
             Ok(()) => Ok(Attempt::Stored),
             Err(error) => Ok(Attempt::Lost(error.to_string())),
         }
