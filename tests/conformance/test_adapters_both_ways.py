@@ -16,7 +16,18 @@ from hypothesis import strategies as st
 from tests.adapters.messages import export, gauge, snappy, time_series
 
 from .api import HOUR_S
-from .ways import EXEMPT, ORIGIN, SETTINGS, Ask, Await, Change, Send, both_ways, differences
+from .ways import (
+    EXEMPT,
+    ORIGIN,
+    READABLE_SETTINGS,
+    SETTINGS,
+    Ask,
+    Await,
+    Change,
+    Send,
+    both_ways,
+    differences,
+)
 
 TIME = HOUR_S + 60
 LINE = b"link,entity_id=a snr_db=1.5 %d\n" % TIME
@@ -162,7 +173,7 @@ changes = st.sampled_from(
     [
         *(Change("revoke", "writer"), Change("renew", "writer"), Change("exclude")),
         *(Change("entitle"), Change("move_away"), Change("move_back")),
-        *(Change("set", name) for name in SETTINGS),
+        *(Change("set", name) for name in READABLE_SETTINGS),
     ]
 )
 SOUND = (

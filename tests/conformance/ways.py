@@ -50,6 +50,11 @@ SETTINGS = {
     "cors": f'[http]\ncors_origins = ["{ORIGIN}"]\n',
     "buffered": '[ingest]\nmode = "async"\n',
 }
+READABLE_SETTINGS = tuple(name for name in SETTINGS if name != "buffered")
+"""Settings under which a read sees all that was acknowledged before it.
+
+In `buffered` it sees a batch from its flush on, so its answer depends on the time.
+"""
 # Another value with each request, or the moment at which it is served.
 _VARYING_FIELDS = {"date", "x-request-id", "retry-after"}
 _VARYING_MEMBERS = ("write_id", "request_id", "timestamp", "duration_ms", "as_of_utc")
