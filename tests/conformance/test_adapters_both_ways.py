@@ -17,9 +17,9 @@ from tests.adapters.messages import export, gauge, snappy, time_series
 
 from .api import HOUR_S
 from .ways import (
+    CHANGES,
     EXEMPT,
     ORIGIN,
-    READABLE_SETTINGS,
     SETTINGS,
     Ask,
     Await,
@@ -169,13 +169,7 @@ asks = st.builds(
 )
 cuts = st.lists(st.integers(0, 4_000), max_size=6).map(tuple)
 sends = st.builds(Send, asks, st.just(()) | cuts)
-changes = st.sampled_from(
-    [
-        *(Change("revoke", "writer"), Change("renew", "writer"), Change("exclude")),
-        *(Change("entitle"), Change("move_away"), Change("move_back")),
-        *(Change("set", name) for name in READABLE_SETTINGS),
-    ]
-)
+changes = st.sampled_from(CHANGES)
 SOUND = (
     *(write(f"{path}?precision=s", LINE, coding) for path in PATHS for coding in (None, "gzip")),
     write("/api/v1/write", SERIES, "snappy", PROTOBUF),

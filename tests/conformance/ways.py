@@ -50,11 +50,6 @@ SETTINGS = {
     "cors": f'[http]\ncors_origins = ["{ORIGIN}"]\n',
     "buffered": '[ingest]\nmode = "async"\n',
 }
-READABLE_SETTINGS = tuple(name for name in SETTINGS if name != "buffered")
-"""Settings under which a read sees all that was acknowledged before it.
-
-In `buffered` it sees a batch from its flush on, so its answer depends on the time.
-"""
 # Another value with each request, or the moment at which it is served.
 _VARYING_FIELDS = {"date", "x-request-id", "retry-after"}
 _VARYING_MEMBERS = ("write_id", "request_id", "timestamp", "duration_ms", "as_of_utc")
@@ -110,6 +105,15 @@ class Change:
 
 
 Step = Send | Await | Change
+CHANGES = (
+    *(Change("revoke", "writer"), Change("renew", "writer"), Change("exclude")),
+    *(Change("entitle"), Change("move_away"), Change("move_back")),
+    *(Change("set", name) for name in SETTINGS if name != "buffered"),
+)
+"""Changes that random programs of every listener draw.
+
+Under `buffered` a read sees a batch from its flush on, so its answer depends on the time.
+"""
 
 
 @dataclass
