@@ -1,5 +1,6 @@
 //! Rows of a scan, made batch by batch on demand.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use fleetcast_core::model::batch::FieldType;
@@ -74,7 +75,7 @@ fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
     let rows = batch.row_count;
     // As long as the longest buffer of a column: one offset more than rows, or a double for each
     // row.
-    let zeros = Arc::new(vec![0; rows + 1]);
+    let zeros = LazyCell::new(|| Arc::new(vec![0; rows + 1]));
     let mut names = Texts::new();
     schema.measurements.iter().for_each(|name| names.push(name));
     let indices = vec![batch.measurement.cast_signed(); rows];
@@ -126,21 +127,32 @@ fn maps(tags: TagRuns, rows: usize) -> ArrowArray {
     let TagRuns { lengths, maps } = tags;
     let int32 = |number: usize| i32::try_from(number).expect("a batch has fewer tags");
     let (keys, values) = (views(&maps.keys), views(&maps.values));
-    let (mut key_of_row, mut value_of_row) = (Vec::new(), Vec::new());
+    let entries_of_run = |(run, length): (usize, &usize)| length * maps.entries_of(run).len();
+    let entry_count = lengths.iter().enumerate().map(entries_of_run).sum();
+    let mut key_of_row = Vec::with_capacity(entry_count);
+    let mut value_of_row = Vec::with_capacity(entry_count);
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
     for (run, length) in lengths.into_iter().enumerate() {
         let entries = maps.entries_of(run);
-        key_of_row.extend(keys[entries.clone()].repeat(length));
-        value_of_row.extend(values[entries.clone()].repeat(length));
+        extend_repeated(&mut key_of_row, &keys[entries.clone()], length);
+        extend_repeated(&mut value_of_row, &values[entries.clone()], length);
         let (end, count) = (offsets[offsets.len() - 1], int32(entries.len()));
         offsets.extend((1..=int32(length)).map(|row| end + row * count));
     }
-    let entry_count = key_of_row.len();
     let children =
         vec![viewed(key_of_row, maps.keys.bytes), viewed(value_of_row, maps.values.bytes)];
     let entries = array(entry_count, 0, vec![None], children);
     array(rows, 0, vec![None, Some(ArrayBuffer::Offsets(offsets))], vec![entries])
+}
+
+/// Appends `views` as often as `times` says.
+fn extend_repeated(out: &mut Vec<TextView>, views: &[TextView], times: usize) {
+    if let [view] = views {
+        out.resize(out.len() + times, *view);
+    } else {
+        (0..times).for_each(|_| out.extend_from_slice(views));
+    }
 }
 
 /// Makes the views of texts: the length, and then the whole of a short text. Of a longer text, the

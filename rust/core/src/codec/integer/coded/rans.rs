@@ -126,24 +126,33 @@ impl WordReader<'_> {
     ) {
         let Self { mut states, words, mut word } = *self;
         let (mut before, mut earlier) = (0, 0);
-        for turn in tokens.chunks_mut(STATES) {
+        let mut next = |state: &mut u32| {
+            let context = context_of(before, earlier);
+            let slot = *state & SLOT_MASK;
+            let token = tables.tokens[context][slot as usize];
+            let range = tables.ranges[context][usize::from(token)];
+            let high = u32::from(range.frequency).wrapping_mul(*state >> SCALE_BITS);
+            let next = high.wrapping_add(slot).wrapping_sub(range.start.into());
+            // Half of the states need a word, and no processor can tell which. So a word is loaded
+            // for each state.
+            let low = words.get(word).map_or(0, |word| u16::from_le_bytes(*word));
+            let needs_word = next < STATE_MIN;
+            *state = select_unpredictable(needs_word, next << 16 | u32::from(low), next);
+            word = word.wrapping_add(usize::from(needs_word));
+            (before, earlier) = (token, before);
+            token
+        };
+        let (turns, rest) = tokens.as_chunks_mut::<STATES>();
+        for turn in turns {
             for (out, state) in turn.iter_mut().zip(&mut states) {
-                let context = context_of(before, earlier);
-                let slot = *state & SLOT_MASK;
-                let token = tables.tokens[context][slot as usize];
-                let range = tables.ranges[context][usize::from(token)];
-                let high = u32::from(range.frequency).wrapping_mul(*state >> SCALE_BITS);
-                let next = high.wrapping_add(slot).wrapping_sub(range.start.into());
-                // Half of the states need a word, and no processor can tell which. So a word is
-                // loaded for each state.
-                let low = words.get(word).map_or(0, |word| u16::from_le_bytes(*word));
-                let needs_word = next < STATE_MIN;
-                *state = select_unpredictable(needs_word, next << 16 | u32::from(low), next);
-                word = word.wrapping_add(usize::from(needs_word));
-                (before, earlier) = (token, before);
-                *out = token;
+                *out = next(state);
             }
         }
-        (self.states, self.word) = (states, word);
+        // A copy, because an array with an index that is not constant does not stay in registers.
+        let mut last = states;
+        for (out, state) in rest.iter_mut().zip(&mut last) {
+            *out = next(state);
+        }
+        (self.states, self.word) = (last, word);
     }
 }

@@ -7,6 +7,7 @@ use super::rans::{self, TokenTables};
 use super::residual::{ORDERS, add_up};
 use super::token::{CLASSES, unzigzag};
 use crate::codec::bytes::ByteReader;
+use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
 
 /// Reads numbers that lie in runs of these lengths.
@@ -25,19 +26,25 @@ pub(in super::super) fn read(input: &mut ByteReader<'_>, run_lengths: &[u32]) ->
     let tables = read_tables(input, contexts.count)?;
     let count = run_lengths.iter().map(|length| *length as usize).sum();
     let tokens = rans::unpack(input, &tables, contexts, count)?;
-    let mut bits = BitReader::open(input)?;
-    let residual_of = |token: &u8| {
-        let class = CLASSES[usize::from(*token)];
-        let residual = unzigzag(class.first.wrapping_add(bits.take(class.bits)));
-        residual.wrapping_add(center).cast_signed()
-    };
-    let mut numbers: Vec<i64> = tokens.iter().map(residual_of).collect();
-    input.check(bits.is_at_end())?;
-    add_up(&mut numbers, run_lengths, order);
-    for number in &mut numbers {
-        *number = reference.wrapping_add(number.wrapping_mul(step));
-    }
+    let bits = BitReader::open(input)?;
+    let mut numbers = residuals_of(&tokens, bits, center).ok_or_else(|| input.corrupt())?;
+    let finished = |number: i64| reference.wrapping_add(number.wrapping_mul(step));
+    add_up(&mut numbers, run_lengths, order, finished);
     Ok(numbers)
+}
+
+multiversioned! {
+    /// Returns the residuals of the tokens, or `None` if they do not take all `bits`.
+    fn residuals_of(tokens: &[u8], bits: BitReader, center: u64) -> Option<Vec<i64>> {
+        // A local reader, whose position stays in a register.
+        let mut bits = bits;
+        let residuals = mapped(tokens, |token| {
+            let class = CLASSES[usize::from(token)];
+            let residual = unzigzag(class.first.wrapping_add(bits.take(class.bits)));
+            residual.wrapping_add(center).cast_signed()
+        });
+        bits.is_at_end().then_some(residuals)
+    }
 }
 
 /// Reads which of `count` contexts occur, and the frequencies of each.

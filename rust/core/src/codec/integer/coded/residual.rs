@@ -45,25 +45,42 @@ impl Differences {
     }
 }
 
-/// Turns the residuals of runs of these lengths into their numbers.
+/// Turns the residuals of runs of these lengths into their numbers, and applies `finished` to each
+/// number.
 ///
 /// Sums of differences are the differences of the order below. Example: in order 2, the residuals
 /// 10, 2, 1 become 10, 2, 3, and then 10, 12, 15.
-pub(super) fn add_up(residuals: &mut [i64], run_lengths: &[u32], order: usize) {
+pub(super) fn add_up(
+    residuals: &mut [i64],
+    run_lengths: &[u32],
+    order: usize,
+    finished: impl Fn(i64) -> i64,
+) {
+    if order == 0 {
+        for number in residuals {
+            *number = finished(*number);
+        }
+        return;
+    }
     let (mut rest, mut first) = (residuals, 0);
     for length in run_lengths {
         let run;
         (run, rest) = rest.split_at_mut(*length as usize);
-        if order > 0 {
-            run[0] = run[0].wrapping_add(first);
-            first = run[0];
+        run[0] = run[0].wrapping_add(first);
+        first = run[0];
+        for start in (1..order).rev() {
+            sum_up(run.iter_mut().skip(start), |sum| sum);
         }
-        for start in (0..order).rev() {
-            let mut sum = 0_i64;
-            for number in run.iter_mut().skip(start) {
-                sum = sum.wrapping_add(*number);
-                *number = sum;
-            }
-        }
+        sum_up(run.iter_mut(), &finished);
+    }
+}
+
+/// Replaces each number by the sum up to it, and applies `finished` to the sum.
+#[inline]
+fn sum_up<'n>(numbers: impl Iterator<Item = &'n mut i64>, finished: impl Fn(i64) -> i64) {
+    let mut sum = 0_i64;
+    for number in numbers {
+        sum = sum.wrapping_add(*number);
+        *number = finished(sum);
     }
 }

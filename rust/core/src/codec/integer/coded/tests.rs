@@ -57,7 +57,7 @@ fn smooth(count: usize, order: usize, noise: u64) -> Vec<i64> {
         ((seed >> 33) % noise).wrapping_sub(noise / 2).cast_signed()
     };
     let mut values: Vec<i64> = (0..count).map(|_| residual()).collect();
-    add_up(&mut values, &[u32::try_from(count).unwrap()], order);
+    add_up(&mut values, &[u32::try_from(count).unwrap()], order, |number| number);
     values.iter().map(|value| value % (1 << 50)).collect()
 }
 

@@ -31,11 +31,11 @@ pub(super) struct Class {
     pub(super) bits: u32,
 }
 
-/// Classes by token.
-pub(super) static CLASSES: [Class; TOKENS] = classes();
+/// Classes by token. There is a class for each byte, so that no index is checked.
+pub(super) static CLASSES: [Class; 256] = classes();
 
-const fn classes() -> [Class; TOKENS] {
-    let mut all = [Class { first: 0, bits: 0 }; TOKENS];
+const fn classes() -> [Class; 256] {
+    let mut all = [Class { first: 0, bits: 0 }; 256];
     let mut token = 0_u32;
     while (token as usize) < TOKENS {
         let number = token as u64;
