@@ -11,12 +11,12 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from benches.cluster.distance import Distance
 from benches.goals.table import Line
 from benches.inputs import fleet
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.cluster.nodes import make_nodes, serving
+from tests.cluster.relay import Relay
 from tests.service.service import new_tenant
 
 if TYPE_CHECKING:
@@ -99,15 +99,15 @@ def tenant_lines(folder: Path, seconds: float) -> list[Line]:
 def distance_lines(folder: Path, seconds: float) -> list[Line]:
     """One node whose servers answer late, beside the same without, in turns."""
     with ExitStack() as left:
-        distances = _distances(left)
+        relays = _relays(left)
         homes = make_nodes(folder, 1)
         keys = _keys(homes[0], max(tenants for tenants, _ in DISTANT))
         [node] = left.enter_context(serving(homes))
-        return [_distance_line(distances, node.address, keys, case, seconds) for case in DISTANT]
+        return [_distance_line(relays, node.address, keys, case, seconds) for case in DISTANT]
 
 
 def _distance_line(
-    distances: Sequence[Distance],
+    relays: Sequence[Relay],
     address: str,
     keys: list[str],
     case: tuple[int, int],
@@ -118,8 +118,8 @@ def _distance_line(
     rates: dict[float, list[float]] = {0.0: [], LATE_SECONDS: []}
     for _ in range(ROUNDS + 1):
         for late_seconds, of_case in rates.items():
-            for distance in distances:
-                distance.late_seconds = late_seconds
+            for relay in relays:
+                relay.late_seconds = late_seconds
             of_case.append(batches_a_second(targets, fleet.BODY_RECORDS, seconds))
     near, far = (statistics.median(of_case[1:]) for of_case in rates.values())
     figure = f"bodies a second, servers a millisecond away, {tenants} x {connections} connections"
@@ -128,17 +128,19 @@ def _distance_line(
     )
 
 
-def _distances(left: ExitStack) -> list[Distance]:
-    """One before each server; `DATABASE` names them from then on."""
+def _relays(left: ExitStack) -> list[Relay]:
+    """A relay before each server; `DATABASE` names them from then on."""
     scheme, _, rest = os.environ["DATABASE"].partition("@")
     hosts, _, path = rest.partition("/")
-    distances = [Distance(host) for host in hosts.split(",")]
-    for distance in distances:
-        left.callback(distance.close)
+    relays = []
+    for host in hosts.split(","):
+        relay = left.enter_context(Relay())
+        relay.open(host)
+        relays.append(relay)
     left.callback(os.environ.__setitem__, "DATABASE", os.environ["DATABASE"])
-    addresses = ",".join(distance.address for distance in distances)
+    addresses = ",".join(relay.address for relay in relays)
     os.environ["DATABASE"] = f"{scheme}@{addresses}/{path}"
-    return distances
+    return relays
 
 
 def _keys(home: Path, count: int) -> list[str]:

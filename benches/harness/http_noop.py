@@ -14,8 +14,10 @@ from fleetcast.http.server.limits import ConnectionLimits
 
 
 def application(environ, start_response):
-    received = len(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
-    content = f'{{"bytes":{received}}}'.encode()
+    if environ["fleetcast.body_due"]:
+        start_response("100 Continue", [])
+        return []
+    content = b'{"bytes":%d}' % len(environ["fleetcast.body"])
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(content)))]
     start_response("200 OK" if environ["REQUEST_METHOD"] == "GET" else "202 Accepted", headers)
     return [content]

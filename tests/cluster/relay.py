@@ -1,9 +1,11 @@
-"""A relay before a server, which forwards nothing until it is told where to, and has faults."""
+"""A relay before a server, which is told where to forward, is at a distance and has faults."""
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
+import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self
 
@@ -24,7 +26,7 @@ class Relay:
         self._server = ""
         self._is_over = threading.Event()
         self.late_seconds = 0.0
-        """Time by which each piece of an answer is late."""
+        """Time by which each piece is late, each way. It holds up no piece behind it."""
         self.is_silent = False
         """True while it takes requests, and forwards no answer."""
         self.is_lying = False
@@ -78,33 +80,32 @@ class Relay:
                     continue
                 host, _, port = self._server.partition(":")
                 server = self._kept(socket.create_connection((host, int(port))))
-                self._begin(self._pump, client, server, self._ask)
-                self._begin(self._pump, server, client, self._answer)
+                questions, answers = Way(self, client, server), Way(self, server, client)
+                self._begin(questions.take)
+                self._begin(answers.take)
+                self._begin(questions.pass_on, self._ask)
+                self._begin(answers.pass_on, self._answer)
 
-    @staticmethod
-    def _pump(source: socket.socket, target: socket.socket, forward: Callable[..., bool]) -> None:
-        with suppress(OSError):
-            while (chunk := source.recv(CHUNK_BYTES)) and forward(chunk, source, target):
-                pass
-        _end(source)
-        _end(target)
+    def wait_until(self, due: float) -> None:
+        """Waits for a time of the monotonic clock, or for the end of the relay."""
+        self._is_over.wait(max(0.0, due - time.monotonic()))
 
-    def _ask(self, chunk: bytes, client: socket.socket, server: socket.socket) -> bool:
+    def _ask(self, chunk: bytes, way: Way) -> bool:
         if not (self.is_lying and chunk.startswith(b"PUT ")):
-            server.sendall(chunk)
+            way.target.sendall(chunk)
             return True
         head, _, body = chunk.partition(b"\r\n\r\n")
         lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-l")]
         left = int(lengths[0].partition(b":")[2]) - len(body)
-        while left > 0 and (more := client.recv(min(left, CHUNK_BYTES))):
+        while left > 0 and (more := way.next_piece()):
             left -= len(more)
-        client.sendall(STORED)
+        way.source.sendall(STORED)
         return True
 
-    def _answer(self, chunk: bytes, _server: socket.socket, client: socket.socket) -> bool:
+    def _answer(self, chunk: bytes, way: Way) -> bool:
         if self.is_silent:
             return True
-        self._is_over.wait(self.late_seconds)
+        client = way.target
         left, count = self.answer_bytes, len(chunk)
         if left is None:
             client.sendall(chunk)
@@ -112,6 +113,38 @@ class Relay:
         client.sendall(chunk[:left])
         self.answer_bytes = left - count if left > count else None
         return left > count
+
+
+class Way:
+    """One direction of a connection: pieces that were taken, and are due some time later."""
+
+    def __init__(self, relay: Relay, source: socket.socket, target: socket.socket) -> None:
+        self._relay, self.source, self.target = relay, source, target
+        target.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._pieces: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+    def take(self) -> None:
+        """Takes pieces until the source ends."""
+        chunk = b"-"
+        while chunk:
+            chunk = b""
+            with suppress(OSError):
+                chunk = self.source.recv(CHUNK_BYTES)
+            self._pieces.put((time.monotonic(), chunk))
+
+    def next_piece(self) -> bytes:
+        """Returns the next piece when it is due, and nothing after the last."""
+        taken, chunk = self._pieces.get()
+        self._relay.wait_until(taken + self._relay.late_seconds)
+        return chunk
+
+    def pass_on(self, forward: Callable[[bytes, Way], bool]) -> None:
+        """Forwards pieces until there are no more, or until the way is cut. Ends both sockets."""
+        with suppress(OSError):
+            while (chunk := self.next_piece()) and forward(chunk, self):
+                pass
+        _end(self.source)
+        _end(self.target)
 
 
 def _end(opened: socket.socket) -> None:
