@@ -303,3 +303,9 @@ def test_every_driver_is_there(tmp_path):
         assert driver(name, tmp_path / name, options.get(name, {})).about
     with pytest.raises(OperatorError):
         driver("oracle", tmp_path, {})
+
+
+def test_the_help_names_every_driver(capsys):
+    assert run(["bench", "--help"]) == 0
+    named = re.findall(r"\w+", capsys.readouterr().out.partition("DATABASE is one of")[2])
+    assert set(DRIVERS) <= set(named)

@@ -95,7 +95,8 @@ def bench(
     The exit status is 1 if a database could not be measured.
 
     DATABASE is one of http, grpc, adapter, embedded (fleetcast), sqlite, duckdb, postgresql,
-    timescaledb, lines (line protocol over HTTP). Options follow a colon.
+    timescaledb, prometheus, victoriametrics, questdb, lines (line protocol over HTTP). Options
+    follow a colon.
 
     bench compare FIRST SECOND shows the figures of two runs side by side.
 
