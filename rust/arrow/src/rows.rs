@@ -6,7 +6,9 @@ use std::sync::Arc;
 use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane::RowStream;
-use fleetcast_core::query::scan::{ScanBatch, ScanColumn, ScanSchema, ScanValues, TagRuns, Texts};
+use fleetcast_core::query::scan::{
+    ScanBatch, ScanColumn, ScanSchema, ScanValues, TagRuns, Texts, extend_repeated,
+};
 
 use crate::array::{ArrayBuffer, TextView, array, with_dictionary};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema, int};
@@ -127,8 +129,8 @@ fn maps(tags: TagRuns, rows: usize) -> ArrowArray {
     let TagRuns { lengths, maps } = tags;
     let int32 = |number: usize| i32::try_from(number).expect("a batch has fewer tags");
     let (keys, values) = (views(&maps.keys), views(&maps.values));
-    let entries_of_run = |(run, length): (usize, &usize)| length * maps.entries_of(run).len();
-    let entry_count = lengths.iter().enumerate().map(entries_of_run).sum();
+    let entry_count_of = |(run, length): (usize, &usize)| length * maps.entries_of(run).len();
+    let entry_count = lengths.iter().enumerate().map(entry_count_of).sum();
     let mut key_of_row = Vec::with_capacity(entry_count);
     let mut value_of_row = Vec::with_capacity(entry_count);
     let mut offsets = Vec::with_capacity(rows + 1);
@@ -144,15 +146,6 @@ fn maps(tags: TagRuns, rows: usize) -> ArrowArray {
         vec![viewed(key_of_row, maps.keys.bytes), viewed(value_of_row, maps.values.bytes)];
     let entries = array(entry_count, 0, vec![None], children);
     array(rows, 0, vec![None, Some(ArrayBuffer::Offsets(offsets))], vec![entries])
-}
-
-/// Appends `views` as often as `times` says.
-fn extend_repeated(out: &mut Vec<TextView>, views: &[TextView], times: usize) {
-    if let [view] = views {
-        out.resize(out.len() + times, *view);
-    } else {
-        (0..times).for_each(|_| out.extend_from_slice(views));
-    }
 }
 
 /// Makes the views of texts: the length, and then the whole of a short text. Of a longer text, the

@@ -5,7 +5,7 @@ use super::coded;
 use super::delta;
 use super::form;
 use super::frame_of_reference::FrameOfReference;
-use super::linear_prediction::LinearPrediction;
+use super::linear_prediction::{self, LinearPrediction};
 use super::number::{SignedNumber, SignedNumbers};
 use super::patched_frame_of_reference::{self, PatchedFrameOfReference};
 use super::profile::Profile;
@@ -148,10 +148,16 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], effort: Effort, 
         return;
     }
     let profile = Profile::of(values);
-    let whole = [u32::try_from(values.len()).expect("a block has fewer rows")];
-    let one_line = linear(values, &whole, form::LINEAR, &profile);
     let several = Some(run_lengths).filter(|lengths| lengths.len() > 1);
     let lines = several.and_then(|lengths| linear(values, lengths, form::LINEAR_RUNS, &profile));
+    // Lines of long runs take few bytes each, and one line hardly fits all of the runs.
+    let are_long = values.len() >= linear_prediction::LENGTH_MIN * run_lengths.len();
+    let one_line = if lines.is_some() && are_long {
+        None
+    } else {
+        let whole = [u32::try_from(values.len()).expect("a block has fewer rows")];
+        linear(values, &whole, form::LINEAR, &profile)
+    };
     let plans = [Some(whole_or_delta(values, run_lengths, &profile)), one_line, lines];
     let start = out.len();
     if let Some(plan) = plans.into_iter().flatten().min_by_key(|(len, _)| *len) {

@@ -77,26 +77,23 @@ pub(super) fn read(input: &mut ByteReader<'_>, count: usize) -> Result<Vec<i64>>
     input.check(step != 0)?;
     // Each group has at least its width byte, so the memory is bounded by the bytes.
     input.check(count.div_ceil(GROUP) <= input.remaining())?;
-    let mut values = vec![0; count];
+    let mut values = Vec::with_capacity(count);
     let mut offsets = [0; GROUP];
-    for values in values.chunks_mut(GROUP) {
+    while values.len() < count {
+        let offsets = &mut offsets[..GROUP.min(count - values.len())];
         let head = input.byte()?;
         let width = u32::from(head & !BASE_FLAG);
         input.check(bit_packing::is_width(width))?;
         let base = if head & BASE_FLAG == 0 { 0 } else { input.varint()? };
         let start = reference.cast_unsigned().wrapping_add(base.wrapping_mul(step));
-        let bytes = input.take(bit_packing::packed_len(values.len(), width))?;
-        let offsets = &mut offsets[..values.len()];
+        let bytes = input.take(bit_packing::packed_len(offsets.len(), width))?;
         bit_packing::unpack(bytes, width, offsets);
         // Only AVX-512 has a vector form of the 64-bit multiplication.
         if step == 1 {
-            for (value, offset) in values.iter_mut().zip(offsets) {
-                *value = start.wrapping_add(*offset).cast_signed();
-            }
+            values.extend(offsets.iter().map(|offset| start.wrapping_add(*offset).cast_signed()));
         } else {
-            for (value, offset) in values.iter_mut().zip(offsets) {
-                *value = start.wrapping_add(offset.wrapping_mul(step)).cast_signed();
-            }
+            let value = |offset: &u64| start.wrapping_add(offset.wrapping_mul(step)).cast_signed();
+            values.extend(offsets.iter().map(value));
         }
     }
     Ok(values)

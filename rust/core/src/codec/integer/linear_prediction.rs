@@ -9,7 +9,7 @@ use super::step::Divisor;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// Minimum length of a run for a line to be fitted to it.
-const LENGTH_MIN: usize = 16;
+pub(super) const LENGTH_MIN: usize = 16;
 
 /// Number of bits of the fraction of a slope.
 const FRACTION_BITS: u32 = 32;
@@ -44,47 +44,77 @@ impl LinearPrediction {
         });
         let longest =
             runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= LENGTH_MIN)?;
-        slopes(&values[longest], profile)?
+        let steps = steps_above(values, profile.min, profile.step);
+        slopes(&steps[longest], profile)?
             .into_iter()
             .flatten()
-            .map(|slope| Self::with_slope(values, run_lengths, profile, slope))
-            .min_by_key(|(residual_max, _)| *residual_max)
-            .map(|(_, prediction)| prediction)
-    }
-
-    /// Returns the largest residual and the prediction with this slope.
-    fn with_slope(
-        values: &[i64],
-        run_lengths: &[u32],
-        profile: &Profile,
-        slope: Slope,
-    ) -> (i64, Self) {
-        let step = profile.step;
-        let mut residuals = vec![0; values.len()];
-        let mut intercepts = Vec::with_capacity(run_lengths.len());
-        let mut residual_max = 0;
-        let (mut rest, mut rest_of_values) = (residuals.as_mut_slice(), values);
-        for length in run_lengths {
-            let (run, values);
-            (run, rest) = rest.split_at_mut(*length as usize);
-            (values, rest_of_values) = rest_of_values.split_at(*length as usize);
-            let (intercept, max) = residuals_of(values, profile.min, step, slope, run);
-            residual_max = residual_max.max(max);
-            let offset = intercept.wrapping_mul(step.size.cast_signed());
-            intercepts.push(profile.min.wrapping_add(offset));
-        }
-        let residuals = SignedNumbers::up_to(residuals, residual_max);
-        (residual_max, Self { step, slope, intercepts, residuals })
+            .map(|slope| Lines::below(&steps, run_lengths, slope))
+            .min_by_key(|lines| lines.residual_max)
+            .map(|lines| lines.prediction(&steps, run_lengths, profile))
     }
 }
 
-/// Slopes that may fit a run: a slope of whole steps, and a slope with a fraction if that differs.
+/// Lines that touch the runs from below, in steps.
+struct Lines {
+    slope: Slope,
+    intercepts: Vec<i64>,
+    /// Largest distance of a number from the line of its run.
+    residual_max: i64,
+}
+
+impl Lines {
+    fn below(steps: &[i64], run_lengths: &[u32], slope: Slope) -> Self {
+        let mut residual_max = 0;
+        let intercept = |run: &[i64]| {
+            let (min, max) = range_above(run, slope);
+            residual_max = residual_max.max(max.wrapping_sub(min));
+            min
+        };
+        let intercepts = runs_of(steps, run_lengths).map(intercept).collect();
+        Self { slope, intercepts, residual_max }
+    }
+
+    fn prediction(self, steps: &[i64], run_lengths: &[u32], profile: &Profile) -> LinearPrediction {
+        let residuals = if i32::try_from(self.residual_max).is_ok() {
+            SignedNumbers::Narrow(self.residuals(steps, run_lengths))
+        } else {
+            SignedNumbers::Wide(self.residuals(steps, run_lengths))
+        };
+        let of_steps = |steps: i64| steps.wrapping_mul(profile.step.size.cast_signed());
+        let number = |intercept: i64| profile.min.wrapping_add(of_steps(intercept));
+        let intercepts = self.intercepts.into_iter().map(number).collect();
+        LinearPrediction { step: profile.step, slope: self.slope, intercepts, residuals }
+    }
+
+    fn residuals<T: SignedNumber>(&self, steps: &[i64], run_lengths: &[u32]) -> Vec<T> {
+        let mut residuals = vec![T::of(0); steps.len()];
+        let mut rest = residuals.as_mut_slice();
+        for (run, intercept) in runs_of(steps, run_lengths).zip(&self.intercepts) {
+            let of_run;
+            (of_run, rest) = rest.split_at_mut(run.len());
+            fill_residuals(run, *intercept, self.slope, of_run);
+        }
+        residuals
+    }
+}
+
+/// Returns the numbers of each run.
+fn runs_of<'n>(numbers: &'n [i64], run_lengths: &[u32]) -> impl Iterator<Item = &'n [i64]> {
+    let mut rest = numbers;
+    run_lengths.iter().map(move |length| {
+        let run;
+        (run, rest) = rest.split_at(*length as usize);
+        run
+    })
+}
+
+/// Slopes that may fit a run of steps: a slope of whole steps, and a slope with a fraction if that differs.
 fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
     let steps = profile.step.steps_of(distance(profile.max, profile.min));
     steps.checked_mul(half as u64)?;
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let mean = |values| sum_of_steps(values, profile.min, profile.step) as f64 / half as f64;
+    let mean = |run| sum(run) as f64 / half as f64;
     #[expect(clippy::cast_precision_loss, reason = "a block has fewer rows")]
     let spacing = (run.len() - half) as f64;
     let slope = (mean(&run[run.len() - half..]) - mean(&run[..half])) / spacing;
@@ -101,29 +131,45 @@ fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
 }
 
 multiversioned! {
-    fn sum_of_steps(values: &[i64], min: i64, step: Divisor) -> u64 {
-        values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(distance(*value, min))))
+    /// Number of steps of each value above `min`.
+    fn steps_above(values: &[i64], min: i64, step: Divisor) -> Vec<i64> {
+        mapped(values, |value| step.signed_steps(value.wrapping_sub(min)))
     }
 }
 
 multiversioned! {
-    /// Fills `residuals` with the distances of a run from the line that touches it from below.
-    /// Returns the intercept of that line, in steps above `min`, and the largest residual.
-    fn residuals_of(values: &[i64], min: i64, step: Divisor, slope: Slope, residuals: &mut [i64]) -> (i64, i64) {
-        let (mut intercept, mut max) = (i64::MAX, i64::MIN);
+    fn sum(steps: &[i64]) -> u64 {
+        steps.iter().fold(0_u64, |sum, steps| sum.wrapping_add(steps.cast_unsigned()))
+    }
+}
+
+multiversioned! {
+    /// Smallest and largest distance of a run from the line that begins at 0.
+    fn range_above(run: &[i64], slope: Slope) -> (i64, i64) {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
         let (mut line, mut fraction) = (0_u64, 0_u64);
-        for (residual, value) in residuals.iter_mut().zip(values) {
+        for steps in run {
             let predicted = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
-            *residual = step.signed_steps(value.wrapping_sub(min)).wrapping_sub(predicted);
-            intercept = intercept.min(*residual);
-            max = max.max(*residual);
+            let distance = steps.wrapping_sub(predicted);
+            min = min.min(distance);
+            max = max.max(distance);
             line = line.wrapping_add(slope.whole);
             fraction = fraction.wrapping_add(slope.fraction.into());
         }
-        for residual in residuals {
-            *residual = residual.wrapping_sub(intercept);
+        (min, max)
+    }
+}
+
+multiversioned! {
+    /// Fills `residuals` with the distances of a run from the line that begins at `intercept`.
+    fn fill_residuals[T: SignedNumber](run: &[i64], intercept: i64, slope: Slope, residuals: &mut [T]) {
+        let (mut line, mut fraction) = (intercept.cast_unsigned(), 0_u64);
+        for (residual, steps) in residuals.iter_mut().zip(run) {
+            let predicted = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
+            *residual = T::of(steps.wrapping_sub(predicted));
+            line = line.wrapping_add(slope.whole);
+            fraction = fraction.wrapping_add(slope.fraction.into());
         }
-        (intercept, max.wrapping_sub(intercept))
     }
 }
 

@@ -60,15 +60,6 @@ pub(crate) enum SignedNumbers {
 }
 
 impl SignedNumbers {
-    /// Takes numbers from 0 to `max`.
-    pub(crate) fn up_to(numbers: Vec<i64>, max: i64) -> Self {
-        if i32::try_from(max).is_ok() {
-            Self::Narrow(narrow(&numbers))
-        } else {
-            Self::Wide(numbers)
-        }
-    }
-
     /// Returns the numbers in 64 bits.
     pub(crate) fn widen(self) -> Vec<i64> {
         match self {
@@ -90,12 +81,6 @@ impl SignedNumbers {
                 numbers.into_iter().map(fit).collect()
             }
         }
-    }
-}
-
-multiversioned! {
-    fn narrow(numbers: &[i64]) -> Vec<i32> {
-        mapped(numbers, i32::of)
     }
 }
 

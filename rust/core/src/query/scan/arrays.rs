@@ -61,6 +61,21 @@ pub(super) fn range_between(start: i32, end: i32) -> Range<usize> {
     at(start)..at(end)
 }
 
+/// Appends `items` as often as `times` says. Doubles what it copied as long as possible, because
+/// long copies are fast.
+///
+/// Example: the items 1 and 2, three times, are 1, 2, 1, 2, 1, 2.
+pub fn extend_repeated<T: Copy>(out: &mut Vec<T>, items: &[T], times: usize) {
+    let start = out.len();
+    let end = start + items.len() * times;
+    out.reserve(end - start);
+    out.extend_from_slice(&items[..items.len().min(end - start)]);
+    while out.len() < end {
+        let copied = (out.len() - start).min(end - out.len());
+        out.extend_from_within(start..start + copied);
+    }
+}
+
 /// One column of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanColumn {

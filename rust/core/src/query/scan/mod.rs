@@ -11,7 +11,7 @@ mod batch;
 
 mod json_lines;
 
-pub use arrays::{ScanColumn, ScanValues, Texts};
+pub use arrays::{ScanColumn, ScanValues, Texts, extend_repeated};
 pub use batch::{PendingRows, ScanBatch};
 pub use json_lines::json_lines;
 pub use schema::ScanSchema;

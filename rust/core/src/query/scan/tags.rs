@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::arrays::{Texts, range_between, range_of};
+use super::arrays::{Texts, extend_repeated, range_between, range_of};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::names::{NameRef, SeriesId};
@@ -103,20 +103,12 @@ impl TagMaps {
 
 /// Appends some texts `times` times.
 fn repeat(out: &mut Texts, times: usize, texts: &Texts, of: &Range<usize>) {
-    let start = out.bytes.len();
     let from = texts.offsets[of.start];
-    out.bytes.extend_from_slice(&texts.bytes[range_between(from, texts.offsets[of.end])]);
-    let end = out.bytes.len();
-    out.bytes.reserve((end - start) * (times - 1));
-    // Doubles the copied bytes as long as possible, because long copies are fast.
-    let wanted = start + (end - start) * times;
-    while out.bytes.len() < wanted {
-        let copied = (out.bytes.len() - start).min(wanted - out.bytes.len());
-        out.bytes.extend_from_within(start..start + copied);
-    }
+    let bytes = &texts.bytes[range_between(from, texts.offsets[of.end])];
+    let (mut first, step) = (int(out.bytes.len()), int(bytes.len()));
+    extend_repeated(&mut out.bytes, bytes, times);
     let ends = &texts.offsets[of.start + 1..=of.end];
     out.offsets.reserve(ends.len() * times);
-    let (mut first, step) = (int(start), int(end - start));
     for _ in 0..times {
         out.offsets.extend(ends.iter().map(|end| first + (end - from)));
         first += step;

@@ -15,67 +15,72 @@ pub(super) const BLOCK_VALUES_MAX: usize = 1 << 18;
 /// Most bytes of text in a block. A block of a single row may have more.
 const BLOCK_TEXT_BYTES_MAX: usize = 1 << 22;
 
-/// Number of values, and bytes of text, in each row of a table.
+/// Number of values, and bytes of text, in each row of some tables.
 pub(super) struct RowSizes {
     row_count: usize,
     block_rows_max: usize,
-    /// Number of values that every row has: one for each column without gaps.
-    dense: usize,
-    /// Number of further values of each row. Empty if no column has gaps.
-    sparse: Vec<u32>,
-    /// Bytes of text of each row. Empty if no row has text.
-    text_bytes: Vec<usize>,
+    /// Empty if a block is full of rows before it is full of values.
+    of_rows: Vec<RowSize>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RowSize {
+    values: usize,
+    text_bytes: usize,
 }
 
 impl RowSizes {
-    pub(super) fn of(table: &Table, effort: Effort) -> Self {
-        let row_count = table.row_count();
+    /// Counts the rows of `tables`, one table after another.
+    pub(super) fn of(tables: &[Table], effort: Effort) -> Self {
+        let row_count = tables.iter().map(Table::row_count).sum();
         let block_rows_max = match effort {
             Effort::Low => PROVISIONAL_BLOCK_ROWS_MAX,
             Effort::High => BLOCK_ROWS_MAX,
         };
-        let (sparse, text_bytes) = (Vec::new(), Vec::new());
-        let mut sizes = Self { row_count, block_rows_max, dense: 0, sparse, text_bytes };
+        let mut sizes = Self { row_count, block_rows_max, of_rows: Vec::new() };
         let is_text = |column: &Column| matches!(column.values, Values::Text(_));
-        if table.columns.len() * BLOCK_ROWS_MAX <= BLOCK_VALUES_MAX
-            && !table.columns.iter().any(is_text)
-        {
-            // So few columns cannot fill a block, even if every row has all values.
-            return sizes;
-        }
-        for column in &table.columns {
-            match &column.rows {
-                RowSet::All => sizes.dense += 1,
-                RowSet::Some(present) => {
-                    sizes.sparse.resize(row_count, 0);
-                    for row in present {
-                        sizes.sparse[*row as usize] += 1;
-                    }
-                }
-            }
-            if let Values::Text(values) = &column.values {
-                sizes.text_bytes.resize(row_count, 0);
-                for (index, value) in values.iter().enumerate() {
-                    sizes.text_bytes[column.rows.row_at(index)] += value.len();
-                }
-            }
+        let is_small = |table: &Table| {
+            table.columns.len() * BLOCK_ROWS_MAX <= BLOCK_VALUES_MAX
+                && !table.columns.iter().any(is_text)
+        };
+        if !tables.iter().all(is_small) {
+            sizes.of_rows = tables.iter().flat_map(of_rows).collect();
         }
         sizes
     }
 
-    /// Returns the number of rows from `start` on that fit a block: at least one, if the table has
-    /// one.
+    /// Returns the number of rows from `start` on that fit a block: at least one, if there is one.
     pub(super) fn rows_in_block(&self, start: usize) -> usize {
         let end = self.row_count.min(start + self.block_rows_max);
-        if self.sparse.is_empty() && self.text_bytes.is_empty() {
-            return (end - start).min((BLOCK_VALUES_MAX / self.dense.max(1)).max(1));
+        if self.of_rows.is_empty() {
+            return end - start;
         }
         let (mut values, mut text_bytes) = (0, 0);
-        let fits = |row: &usize| {
-            values += self.dense + self.sparse.get(*row).map_or(0, |sparse| *sparse as usize);
-            text_bytes += self.text_bytes.get(*row).unwrap_or(&0);
+        let fits = |row: &&RowSize| {
+            values += row.values;
+            text_bytes += row.text_bytes;
             values <= BLOCK_VALUES_MAX && text_bytes <= BLOCK_TEXT_BYTES_MAX
         };
-        (start..end).take_while(fits).count().max(1).min(end - start)
+        let fitting = self.of_rows[start..end].iter().take_while(fits).count();
+        fitting.max(1).min(end - start)
     }
+}
+
+fn of_rows(table: &Table) -> Vec<RowSize> {
+    let is_dense = |column: &&Column| column.rows == RowSet::All;
+    let values = table.columns.iter().filter(is_dense).count();
+    let mut sizes = vec![RowSize { values, text_bytes: 0 }; table.row_count()];
+    for column in &table.columns {
+        if let RowSet::Some(present) = &column.rows {
+            for row in present {
+                sizes[*row as usize].values += 1;
+            }
+        }
+        if let Values::Text(texts) = &column.values {
+            for (index, text) in texts.iter().enumerate() {
+                sizes[column.rows.row_at(index)].text_bytes += text.len();
+            }
+        }
+    }
+    sizes
 }

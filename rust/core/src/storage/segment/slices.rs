@@ -7,6 +7,23 @@ use std::ops::Range;
 
 use super::span::row_number;
 use crate::model::batch::{Column, RowSet, Table, Values};
+use crate::model::error::Result;
+
+/// Hands the slices of `table` before each row of `ends` to `take`, without a copy if there is only
+/// one. `ends` ascends, and its last item is the row count.
+///
+/// # Errors
+/// Returns the errors of `take`.
+pub(super) fn cut(
+    table: Table,
+    ends: &[usize],
+    mut take: impl FnMut(Table) -> Result<()>,
+) -> Result<()> {
+    if ends.len() == 1 {
+        return take(table);
+    }
+    Slices::new(&table, ends).tables().try_for_each(take)
+}
 
 /// Slices of a table. A slice is copied when it is asked for.
 pub(super) struct Slices<'t> {

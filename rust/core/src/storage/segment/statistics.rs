@@ -112,12 +112,14 @@ pub fn columns(
     is_kept: impl Fn(&Fold, Statistic) -> bool,
 ) -> impl Iterator<Item = Column> {
     Statistic::ALL.into_iter().filter_map(move |statistic| {
-        let start_of = |fold: &Fold| hour_of(fold.last_ns());
-        let kept = folds
-            .iter()
-            .filter(|(_, fold)| is_kept(fold, statistic))
-            .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
-        let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
+        let (mut rows, mut values) =
+            (Vec::with_capacity(folds.len()), Vec::with_capacity(folds.len()));
+        for (row, fold) in folds.iter().filter(|(_, fold)| is_kept(fold, statistic)) {
+            if let Some(value) = fold.get(statistic, hour_of(fold.last_ns())) {
+                rows.push(*row);
+                values.push(value);
+            }
+        }
         let field = column_of(field, statistic).filter(|_| !values.is_empty())?;
         let rows = if rows.len() == hours { RowSet::All } else { RowSet::Some(rows) };
         Some(Column { field, rows, values: Values::Float(values) })
@@ -153,7 +155,7 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
 /// Folds the values of a column in each hour that has values. Returns the index of the hour and the
 /// fold.
 fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
-    let mut folds = Vec::new();
+    let mut folds = Vec::with_capacity(hours.len());
     let (mut hour, mut start) = (0, 0);
     let mut sums = DecimalSums::default();
     while start < values.len() {

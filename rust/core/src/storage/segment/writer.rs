@@ -5,20 +5,25 @@ use super::gather::{self, span_table};
 use super::index::{self, BlockEntry};
 use super::layout::{HEAD_LEN, INDEX_PART, SegmentPart, footer_checksum, head_of, index_len};
 use super::representatives::Representatives;
-use super::slices::Slices;
+use super::slices;
 use super::sort::{sorted, sorted_pieces};
 use super::span::RowSpan;
 use super::statistics;
 use crate::codec::{EFFORT_COUNT_MIN, Effort, TimeBounds, encode_block};
 use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
+use crate::model::names::SeriesId;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
 use crate::storage::store::{NewSegment, SegmentId, Store};
 
 /// Once so many rows or values are pending, the blocks that they fill are written. The bound is two
-/// blocks, because each write copies the rows that are left over.
+/// blocks, because the size of each pending row is looked at again.
 const PENDING_ROWS_MAX: usize = 2 * BLOCK_ROWS_MAX;
 const PENDING_VALUES_MAX: usize = 2 * BLOCK_VALUES_MAX;
+
+/// Pending tables with fewer rows are sorted together with the rows that follow, so that a block is
+/// joined from few tables.
+const TABLE_ROWS_MIN: usize = 1 << 10;
 
 /// Id, size and bounds of a segment that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +58,21 @@ impl UnwrittenRows {
             self.values += table.weight();
             self.tables.push(table);
         }
+    }
+
+    /// Takes off the last tables if they are small and have no more rows than those that follow.
+    fn take_small(&mut self, following: usize) -> Vec<Table> {
+        let (mut start, mut rows) = (self.tables.len(), following);
+        while let Some(table) = self.tables[..start].last()
+            && table.row_count() < TABLE_ROWS_MIN
+            && table.row_count() <= rows
+        {
+            start -= 1;
+            rows += table.row_count();
+            self.rows -= table.row_count();
+            self.values -= table.weight();
+        }
+        self.tables.split_off(start)
     }
 }
 
@@ -128,16 +148,10 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// Returns the errors of [`Self::begin`].
     pub fn push(&mut self, spans: &[RowSpan<'_>]) -> Result<()> {
-        let rows = spans.iter().map(|span| span.rows.len()).sum::<usize>();
-        let table = if self.pending.rows <= rows {
-            let pending = std::mem::take(&mut self.pending).tables;
-            let pending: Vec<_> = pending.iter().map(RowSpan::whole).collect();
-            self.sorted(&[pending.as_slice(), spans].concat())?
-        } else {
-            // Pending rows that outnumber the new rows are not sorted again: all of them come
-            // before.
-            self.sorted(spans)?
-        };
+        let rows = spans.iter().map(|span| span.rows.len()).sum();
+        let small = self.pending.take_small(rows);
+        let small: Vec<_> = small.iter().map(RowSpan::whole).collect();
+        let table = self.sorted(&[small.as_slice(), spans].concat())?;
         self.push_sorted(table)
     }
 
@@ -145,8 +159,7 @@ impl<'a> SegmentWriter<'a> {
     fn push_sorted(&mut self, table: Table) -> Result<()> {
         self.pending.push(table);
         if self.pending.rows >= PENDING_ROWS_MAX || self.pending.values >= PENDING_VALUES_MAX {
-            let left = self.write_pending()?;
-            self.pending.push(left);
+            self.write_full_blocks()?;
         }
         Ok(())
     }
@@ -180,15 +193,9 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// Returns the errors of [`Self::begin`].
     pub fn end_measurement(&mut self) -> Result<()> {
-        let left = self.write_pending()?;
-        if left.row_count() > 0 { self.write_block(left) } else { Ok(()) }
-    }
-
-    /// Writes the blocks that the pending rows are certain to fill. Returns the rows after these
-    /// blocks.
-    fn write_pending(&mut self) -> Result<Table> {
-        let pending = gather::concatenated(std::mem::take(&mut self.pending).tables);
-        self.write_full_blocks(pending)
+        self.write_full_blocks()?;
+        let left = std::mem::take(&mut self.pending).tables;
+        if left.is_empty() { Ok(()) } else { self.write_block(gather::concatenated(left)) }
     }
 
     /// Ends the segment. Its content is then durable; its name becomes durable with the manifest
@@ -211,43 +218,74 @@ impl<'a> SegmentWriter<'a> {
         self.file.append(bytes)
     }
 
-    /// Writes the blocks that are certain to be full. Returns the rows after these blocks.
-    fn write_full_blocks(&mut self, table: Table) -> Result<Table> {
-        let sizes = RowSizes::of(&table, self.effort);
+    /// Writes the blocks that the pending rows are certain to fill.
+    fn write_full_blocks(&mut self) -> Result<()> {
+        let tables = std::mem::take(&mut self.pending).tables;
+        let mut ends = self.block_ends(&tables)?.into_iter().peekable();
+        let (mut start, mut of_block) = (0, Vec::new());
+        for table in tables {
+            let row_count = table.row_count();
+            let is_within = |end: &usize| *end <= start + row_count;
+            let within = std::iter::from_fn(|| ends.next_if(is_within));
+            let mut cuts: Vec<usize> = within.map(|end| end - start).collect();
+            let mut full_left = cuts.len();
+            if cuts.last() != Some(&row_count) {
+                cuts.push(row_count);
+            }
+            slices::cut(table, &cuts, |slice| {
+                of_block.push(slice);
+                if full_left > 0 {
+                    full_left -= 1;
+                    self.write_block(gather::concatenated(std::mem::take(&mut of_block)))?;
+                }
+                Ok(())
+            })?;
+            start += row_count;
+        }
+        of_block.into_iter().for_each(|table| self.pending.push(table));
+        Ok(())
+    }
+
+    /// Returns the end of each block that is certain to be full: the row after it, counted in all
+    /// tables.
+    fn block_ends(&self, tables: &[Table]) -> Result<Vec<usize>> {
+        let sizes = RowSizes::of(tables, self.effort);
+        let series = tables.iter().map(|table| &*table.series).collect::<Vec<_>>().concat();
         let (mut ends, mut start) = (Vec::new(), 0);
-        while let Some(end) = self.block_end(&table, start, &sizes)? {
+        while let Some(end) = self.block_end(&series, start, &sizes)? {
             ends.push(end);
             start = end;
         }
-        if ends.is_empty() {
-            return Ok(table);
-        }
-        ends.push(table.row_count());
-        let slices = Slices::new(&table, &ends);
-        let mut tables = slices.tables();
-        for _ in 1..ends.len() {
-            if let Some(full) = tables.next() {
-                self.write_block(full)?;
-            }
-        }
-        Ok(tables.next().unwrap_or_default())
+        Ok(ends)
     }
 
     /// Returns the end of the block that begins at row `start`, or `None` if later rows may still
     /// join the block. The end lies between two entities if the block is then at least a quarter
-    /// full, otherwise at the row that fills the block.
-    fn block_end(&self, table: &Table, start: usize, sizes: &RowSizes) -> Result<Option<usize>> {
+    /// full, otherwise at the row that fills the block. `series` are those of sorted rows.
+    fn block_end(
+        &self,
+        series: &[SeriesId],
+        start: usize,
+        sizes: &RowSizes,
+    ) -> Result<Option<usize>> {
         let full = sizes.rows_in_block(start);
-        if start + full >= table.row_count() {
+        if start + full >= series.len() {
             return Ok(None);
         }
-        let representative = |row: usize| self.representatives.representative(table.series[row]);
-        for end in (start + full / 4 + 1..=start + full).rev() {
-            if representative(end)? != representative(end - 1)? {
-                return Ok(Some(end));
+        let representative = |row: usize| self.representatives.representative(series[row]);
+        let behind = representative(start + full)?;
+        // The rows are sorted, so a binary search finds the first row of the entity behind.
+        let earliest = start + full / 4;
+        let (mut first, mut end) = (earliest, start + full);
+        while first < end {
+            let middle = first.midpoint(end);
+            if representative(middle)? < behind {
+                first = middle + 1;
+            } else {
+                end = middle;
             }
         }
-        Ok(Some(start + full))
+        Ok(Some(if first > earliest { first } else { start + full }))
     }
 
     fn write_block(&mut self, table: Table) -> Result<()> {

@@ -16,12 +16,16 @@ pub(super) struct BitWriter {
 
 impl BitWriter {
     /// Appends the low `count` bits of `number`, at most 63. The other bits of `number` are 0.
+    #[inline]
     pub(super) fn put(&mut self, number: u64, count: u32) {
-        let low = count.min(32);
-        self.put_few(number & ((1 << low) - 1), low);
-        self.put_few(number >> low, count - low);
+        if count <= 32 {
+            return self.put_few(number, count);
+        }
+        self.put_few(number & u64::from(u32::MAX), 32);
+        self.put_few(number >> 32, count - 32);
     }
 
+    #[inline]
     fn put_few(&mut self, number: u64, count: u32) {
         self.pending |= number << self.pending_bits;
         self.pending_bits += count;

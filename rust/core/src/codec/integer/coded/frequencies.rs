@@ -49,9 +49,9 @@ impl Frequencies {
         })
     }
 
-    /// Estimated bits of the table for these counts.
-    pub(super) fn table_bits(counts: &TokenCounts) -> u32 {
-        let mut present = (0..TOKENS).filter(|token| counts[*token] > 0);
+    /// Estimated bits of the table for these counts of the first tokens.
+    pub(super) fn table_bits(counts: &[u32]) -> u32 {
+        let mut present = (0..counts.len()).filter(|token| counts[*token] > 0);
         let Some(first) = present.next() else { return 1 };
         let last = present.next_back().unwrap_or(first);
         let used = counts[first..=last].iter().filter(|count| **count > 0).count();

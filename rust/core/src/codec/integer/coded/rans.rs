@@ -126,7 +126,7 @@ impl WordReader<'_> {
     ) {
         let Self { mut states, words, mut word } = *self;
         let (mut before, mut earlier) = (0, 0);
-        let mut next = |state: &mut u32| {
+        let mut next_token = |state: &mut u32| {
             let context = context_of(before, earlier);
             let slot = *state & SLOT_MASK;
             let token = tables.tokens[context][slot as usize];
@@ -145,13 +145,13 @@ impl WordReader<'_> {
         let (turns, rest) = tokens.as_chunks_mut::<STATES>();
         for turn in turns {
             for (out, state) in turn.iter_mut().zip(&mut states) {
-                *out = next(state);
+                *out = next_token(state);
             }
         }
         // A copy, because an array with an index that is not constant does not stay in registers.
         let mut last = states;
         for (out, state) in rest.iter_mut().zip(&mut last) {
-            *out = next(state);
+            *out = next_token(state);
         }
         (self.states, self.word) = (last, word);
     }

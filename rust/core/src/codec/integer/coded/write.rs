@@ -96,10 +96,11 @@ fn residuals<T: SignedNumber>(
 /// fit.
 fn write_residuals(residuals: &[u64], out: &mut Vec<u8>) -> Option<()> {
     let tokens: Vec<u8> = residuals.iter().map(|residual| token_of(*residual)).collect();
+    let end = tokens.iter().max().map_or(0, |last| usize::from(*last) + 1);
     let finest = counts_of(&tokens, &FINEST);
     let ways = CONTEXTS.iter().enumerate().map(|(way, contexts)| {
-        let counts = sums_of(&finest, contexts);
-        (bits_of(&counts), way, counts)
+        let counts = sums_of(&finest, contexts, end);
+        (bits_of(&counts, end), way, counts)
     });
     let (_, way, counts) = ways.min_by(|a, b| a.0.total_cmp(&b.0))?;
     out.push(way.to_le_bytes()[0]);
@@ -144,20 +145,23 @@ fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<TokenCounts> {
     counts
 }
 
-/// Returns the counts in each context, from the counts in the finest contexts.
-fn sums_of(finest: &[TokenCounts], contexts: &Contexts) -> Vec<TokenCounts> {
+/// Returns the counts of the tokens before `end` in each context, from the counts in the finest
+/// contexts.
+fn sums_of(finest: &[TokenCounts], contexts: &Contexts, end: usize) -> Vec<TokenCounts> {
     let mut sums = vec![[0; TOKENS]; contexts.count];
     for (counts, (before, earlier)) in finest.iter().zip(finest_pairs()) {
-        for (sum, count) in sums[contexts.of(before, earlier)].iter_mut().zip(counts) {
+        let sums = &mut sums[contexts.of(before, earlier)];
+        for (sum, count) in sums.iter_mut().zip(&counts[..end]) {
             *sum += count;
         }
     }
     sums
 }
 
-/// Estimated bits of the tokens and of the frequencies.
-fn bits_of(counts: &[TokenCounts]) -> f64 {
+/// Estimated bits of the tokens, all of which are before `end`, and of the frequencies.
+fn bits_of(counts: &[TokenCounts], end: usize) -> f64 {
     let of_context = |counts: &TokenCounts| {
+        let counts = &counts[..end];
         let all = f64::from(counts.iter().sum::<u32>());
         let present = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count));
         let bits = present.map(|count| count * (all / count).log2());

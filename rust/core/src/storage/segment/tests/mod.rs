@@ -325,20 +325,23 @@ fn n3_a_block_ends_by_what_its_rows_hold() {
             columns: (0..fields).map(column).collect(),
         }
     };
-    assert_eq!(RowSizes::of(&dense(5), Effort::High).rows_in_block(2), 7);
-    assert_eq!(RowSizes::of(&dense(1 << 16), Effort::High).rows_in_block(2), 4);
-    assert_eq!(RowSizes::of(&dense(1 << 19), Effort::High).rows_in_block(2), 1);
+    assert_eq!(RowSizes::of(&[dense(5)], Effort::High).rows_in_block(2), 7);
+    assert_eq!(RowSizes::of(&[dense(1 << 16)], Effort::High).rows_in_block(2), 4);
+    assert_eq!(RowSizes::of(&[dense(1 << 19)], Effort::High).rows_in_block(2), 1);
+    // A block may begin in one table and end in the next.
+    let both = [dense(5), dense(1 << 16)];
+    assert_eq!(RowSizes::of(&both, Effort::High).rows_in_block(7), 5);
     let mut wide = dense(1 << 16);
     for column in &mut wide.columns {
         column.rows = RowSet::Some(vec![3]);
         column.values = Values::Bool(vec![true]);
     }
-    assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(0), 9);
+    assert_eq!(RowSizes::of(std::slice::from_ref(&wide), Effort::High).rows_in_block(0), 9);
     let text = |length| Values::Text(vec!["x".repeat(length).into(), "y".into()]);
     let texts = Column { field: 1 << 20, rows: RowSet::Some(vec![3, 4]), values: text(1 << 22) };
     wide.columns.push(texts);
-    assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(0), 4);
-    assert_eq!(RowSizes::of(&wide, Effort::High).rows_in_block(4), 5);
+    assert_eq!(RowSizes::of(std::slice::from_ref(&wide), Effort::High).rows_in_block(0), 4);
+    assert_eq!(RowSizes::of(std::slice::from_ref(&wide), Effort::High).rows_in_block(4), 5);
 }
 
 #[test]
