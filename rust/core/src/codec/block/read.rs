@@ -2,7 +2,7 @@
 
 use super::head::{ColumnHead, TableHead, TimeBounds};
 use super::run_lengths::RunLengths;
-use super::write::{CHECKSUM_LEN, VERSION};
+use super::write::{CHECKSUM_LEN, FIRST_VERSION, VERSION};
 use super::{bools, rows, texts};
 use crate::codec::bytes::ByteReader;
 use crate::codec::{float, integer};
@@ -52,7 +52,7 @@ impl<'a> BlockReader<'a> {
             bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or_else(|| input.corrupt())?;
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
         input = ByteReader::new(covered, "the head of a block");
-        input.version(VERSION)?;
+        input.version_among(FIRST_VERSION..=VERSION)?;
         let ingest_ns = i64::from_le_bytes(input.array()?);
         let table_count = input.len(input.remaining())?;
         let (mut rows_left, mut cells_left) = (BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);

@@ -12,6 +12,8 @@ pub(super) enum Form {
     All = 0,
     Bitmap = 1,
     List = 2,
+    /// A list of the rows without a value.
+    Gaps = 3,
 }
 
 impl Form {
@@ -20,6 +22,7 @@ impl Form {
             0 => Some(Self::All),
             1 => Some(Self::Bitmap),
             2 => Some(Self::List),
+            3 => Some(Self::Gaps),
             _ => None,
         }
     }
@@ -30,13 +33,17 @@ pub(super) fn encode(rows: &RowSet, row_count: usize, effort: Effort, out: &mut 
     let RowSet::Some(rows) = rows else {
         return Form::All;
     };
+    let (form, listed) = if rows.len() >= row_count - rows.len() {
+        (Form::Gaps, gaps(rows, row_count))
+    } else {
+        (Form::List, rows.iter().map(|row| i64::from(*row)).collect())
+    };
     let mut list = Vec::new();
-    let widened: Vec<i64> = rows.iter().map(|row| i64::from(*row)).collect();
-    integer::encode_run(&widened, effort, &mut list);
+    integer::encode_run(&listed, effort, &mut list);
     let bitmap_len = row_count.div_ceil(8);
     if list.len() < bitmap_len {
         out.append(&mut list);
-        return Form::List;
+        return form;
     }
     let start = out.len();
     out.resize(start + bitmap_len, 0);
@@ -44,6 +51,18 @@ pub(super) fn encode(rows: &RowSet, row_count: usize, effort: Effort, out: &mut 
         out[start + row as usize / 8] |= 1 << (row % 8);
     }
     Form::Bitmap
+}
+
+/// Returns the rows that have no value.
+fn gaps(rows: &[u32], row_count: usize) -> Vec<i64> {
+    let mut gaps = Vec::with_capacity(row_count - rows.len());
+    let mut next = 0;
+    for row in rows.iter().map(|row| i64::from(*row)) {
+        gaps.extend(next..row);
+        next = row + 1;
+    }
+    gaps.extend((next..).take(row_count - rows.len() - gaps.len()));
+    gaps
 }
 
 /// Reads the `count` rows of a column in a table of `row_count` rows.
@@ -57,6 +76,20 @@ pub(super) fn decode(
     let rows = match form {
         Form::All => return Ok(RowSet::All),
         Form::List => integer::decode_run(input, count, end)?,
+        Form::Gaps => {
+            // At most as many rows are listed as there are values, which the caller bounds.
+            input.check(row_count - count <= count)?;
+            let gaps = integer::decode_run(input, row_count - count, end)?;
+            input.check(gaps.is_sorted_by(|a, b| a < b))?;
+            let mut rows = Vec::with_capacity(count);
+            let mut next = 0;
+            for gap in gaps {
+                rows.extend(next..gap);
+                next = gap + 1;
+            }
+            rows.extend(next..end);
+            rows
+        }
         Form::Bitmap => {
             let bitmap = input.take(row_count.div_ceil(8))?;
             let set: u32 = bitmap.iter().map(|byte| byte.count_ones()).sum();

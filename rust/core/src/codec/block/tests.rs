@@ -92,9 +92,12 @@ fn column(row_count: usize) -> impl Strategy<Value = Column> {
         RowSet::Some((0..).zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row).collect())
     });
     let end = u32::try_from(row_count).unwrap();
-    let few = proptest::collection::btree_set(0..end.max(1), 0..=row_count.min(3))
-        .prop_map(|rows| RowSet::Some(rows.into_iter().collect()));
-    prop_oneof![2 => Just(RowSet::All), 2 => some, 1 => few].prop_flat_map(move |rows| {
+    let few = proptest::collection::btree_set(0..end.max(1), 0..=row_count.min(3));
+    let most = few
+        .clone()
+        .prop_map(move |gaps| RowSet::Some((0..end).filter(|row| !gaps.contains(row)).collect()));
+    let few = few.prop_map(|rows| RowSet::Some(rows.into_iter().collect()));
+    prop_oneof![2 => Just(RowSet::All), 2 => some, 1 => few, 1 => most].prop_flat_map(move |rows| {
         let count = match &rows {
             RowSet::All => row_count,
             RowSet::Some(rows) => rows.len(),
@@ -293,6 +296,25 @@ fn every_byte_may_be_any_byte() {
             let _ = decode_block(&shorter);
         }
     }
+}
+
+/// Returns the bytes of the rows of a column of booleans in a table of 4,096 rows.
+fn rows_len(rows: Vec<u32>) -> usize {
+    let values = Values::Bool(vec![true; rows.len()]);
+    let column = Column { field: 1, rows: RowSet::Some(rows), values };
+    let table = Table { series: vec![1; 4096], times_ns: vec![0; 4096], columns: vec![column] };
+    let bytes = encode_block(&Block { ingest_ns: 0, tables: vec![table] }, Effort::Low).unwrap();
+    BlockReader::open(&bytes).unwrap().tables()[0].columns[0].rows_len
+}
+
+/// Few gaps take as few bytes as few values do.
+#[test]
+fn the_shorter_of_values_and_gaps_is_listed() {
+    let (few, most): (Vec<u32>, Vec<u32>) = (0..4096).partition(|row| row % 401 == 7);
+    assert!(rows_len(few.clone()) <= 2 * few.len());
+    assert_eq!(rows_len(most), rows_len(few));
+    let halves: Vec<u32> = (0..4096).filter(|row| row * row % 13 < 6).collect();
+    assert!(rows_len(halves) <= 4096 / 8);
 }
 
 /// A block that exceeds the limits of a reader is refused with an error, never with a panic.
