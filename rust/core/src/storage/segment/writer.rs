@@ -242,7 +242,9 @@ impl<'a> SegmentWriter<'a> {
             })?;
             start += row_count;
         }
-        of_block.into_iter().for_each(|table| self.pending.push(table));
+        for table in of_block {
+            self.pending.push(table);
+        }
         Ok(())
     }
 
