@@ -11,8 +11,10 @@ use crate::model::batch::{Block, Column, NEW_SERIES_BASE, RowSet, Table, Values}
 use crate::model::error::{Error, Result};
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// Version of the block layout. Version 3 has no lists of gaps.
+/// Version of the block layout.
 pub(super) const VERSION: u8 = 4;
+
+/// Lowest version that is read. It has no lists of gaps.
 pub(super) const FIRST_VERSION: u8 = 3;
 
 /// Bytes of the checksum.

@@ -108,7 +108,8 @@ fn runs_of<'n>(numbers: &'n [i64], run_lengths: &[u32]) -> impl Iterator<Item = 
     })
 }
 
-/// Slopes that may fit a run of steps: a slope of whole steps, and a slope with a fraction if that differs.
+/// Slopes that may fit a run of steps: a slope of whole steps, and a slope with a fraction if that
+/// differs.
 fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
     let steps = profile.step.steps_of(distance(profile.max, profile.min));

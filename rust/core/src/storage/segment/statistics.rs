@@ -155,7 +155,7 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
 /// Folds the values of a column in each hour that has values. Returns the index of the hour and the
 /// fold.
 fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
-    let mut folds = Vec::with_capacity(hours.len());
+    let mut folds = Vec::with_capacity(hours.len().min(values.len()));
     let (mut hour, mut start) = (0, 0);
     let mut sums = DecimalSums::default();
     while start < values.len() {
