@@ -155,14 +155,15 @@ impl Gatherer<'_> {
         if count * ROWS_PER_VALUE_MAX < rows + self.runs.len() {
             self.by_value(sources, typed)
         } else {
-            self.by_run(sources, typed)
+            self.by_run(sources, count, typed)
         }
     }
 
-    /// Copies a column that many rows have, run by run.
+    /// Copies a column that many rows have, run by run. `count` is the number of values in the spans.
     fn by_run<T: Clone>(
         &self,
         sources: &[SpanColumn<'_>],
+        count: usize,
         typed: impl Fn(&Values) -> &[T],
     ) -> (RowSet, Vec<T>) {
         let mut of_span: Vec<Option<(&[T], Option<PresentCursor<'_>>)>> = Vec::new();
@@ -174,7 +175,7 @@ impl Gatherer<'_> {
             };
             of_span[*span] = Some((typed(&column.values), present));
         }
-        let (mut present, mut values) = (Vec::new(), Vec::new());
+        let (mut present, mut values) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut row = 0;
         for run in self.runs {
             let end = row + (run.end - run.start);
@@ -261,7 +262,13 @@ impl PresentCursor<'_> {
         }
         let start = self.next;
         let candidates = &self.rows[start..self.rows.len().min(start + rows.len())];
-        self.next += candidates.partition_point(is_before(rows.end));
+        // Mostly the last candidate is within the rows, and all before it then are, too.
+        let are_within = candidates.last().is_none_or(|row| (*row as usize) < rows.end);
+        self.next += if are_within {
+            candidates.len()
+        } else {
+            candidates.partition_point(is_before(rows.end))
+        };
         start..self.next
     }
 }

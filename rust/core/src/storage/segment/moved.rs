@@ -89,7 +89,7 @@ impl SortedPiece<'_> {
     ) -> (Vec<u32>, Vec<T>) {
         let mut out = vec![T::default(); self.row_count];
         let mut has_value = vec![false; self.row_count];
-        let mut places = self.places.iter();
+        let mut places = self.places.as_slice();
         for (at, (span, before, rows)) in self.parts.iter().enumerate() {
             if let Some((span, first, last)) = self.ends_of(at + 2 * PARTS_AHEAD)
                 && let Some((_, PresentRows::Some(eights))) = &of_spans[span]
@@ -103,12 +103,10 @@ impl SortedPiece<'_> {
                 let end = values.len().min(start + last - first + 1);
                 prefetch(values.get(start..end));
             }
-            let places = places.by_ref().take(rows.len());
-            let Some((values, present)) = &of_spans[*span] else {
-                places.for_each(drop);
-                continue;
-            };
-            for (row, place) in rows.iter().zip(places) {
+            let (of_part, behind) = places.split_at(rows.len());
+            places = behind;
+            let Some((values, present)) = &of_spans[*span] else { continue };
+            for (row, place) in rows.iter().zip(of_part) {
                 if let Some(index) = present.index_of(*row as usize - before) {
                     out[*place as usize] = values[index].clone();
                     has_value[*place as usize] = true;

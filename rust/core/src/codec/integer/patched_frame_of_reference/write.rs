@@ -157,8 +157,8 @@ fn cheapest_end(count: usize, ends: &[i64], span: impl Fn(i64) -> i64) -> i64 {
     let candidates = ends.iter().enumerate().take(ends.len() / 2 + 1);
     let candidates = candidates
         .filter(|(index, end)| *index == 0 || (ends[index - 1] != **end && span(**end) >= 0));
-    let best = candidates.min_by(|a, b| bits(*a).total_cmp(&bits(*b)));
-    best.map_or(0, |(_, end)| *end)
+    let candidates = candidates.map(|candidate| (bits(candidate), *candidate.1));
+    candidates.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |(_, end)| end)
 }
 
 multiversioned! {
