@@ -3,7 +3,7 @@
 
 mod page;
 
-pub use page::{NameReader, put_field};
+pub use page::{NameReader, pack, put_field, unpack};
 
 use crate::model::json;
 

@@ -1,5 +1,7 @@
 //! Pages of names: the names of series or of fields, one after another.
 
+use std::borrow::Cow;
+
 use super::{NameRef, put, split_length, split_text};
 use crate::model::error::{Error, Result};
 
@@ -9,6 +11,13 @@ const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 /// long name is thus not stored with each of its fields.
 const SAME: [u8; 4] = [0xff; 4];
 
+/// Begins a page that is packed. No other page begins so, because its first name has a measurement.
+const PACKED: [u8; 4] = [0xff; 4];
+
+/// Most bytes that a byte of a packed page stands for. Snappy's shortest way to repeat 64 bytes
+/// takes three.
+const UNPACKED_PER_BYTE_MAX: usize = 22;
+
 /// Appends a field name: its measurement, or `None` for the measurement of the field before, and
 /// the field.
 pub fn put_field(page: &mut Vec<u8>, measurement: Option<&str>, field: &str) {
@@ -17,6 +26,35 @@ pub fn put_field(page: &mut Vec<u8>, measurement: Option<&str>, field: &str) {
         None => page.extend(SAME),
     }
     put(page, field);
+}
+
+/// Returns a page in the form that is stored: packed with Snappy if it is shorter so. Names repeat
+/// each other. Example: a truck has the same tags in each of its measurements.
+#[must_use]
+pub fn pack(page: &[u8]) -> Cow<'_, [u8]> {
+    let mut packed = vec![0; PACKED.len() + snap::raw::max_compress_len(page.len())];
+    let (mark, rest) = packed.split_at_mut(PACKED.len());
+    mark.copy_from_slice(&PACKED);
+    match snap::raw::Encoder::new().compress(page, rest) {
+        Ok(len) if PACKED.len() + len < page.len() => {
+            packed.truncate(PACKED.len() + len);
+            Cow::Owned(packed)
+        }
+        _ => Cow::Borrowed(page),
+    }
+}
+
+/// Returns the page of which [`pack`] made `stored`.
+///
+/// # Errors
+/// Returns [`Error::Corrupt`] if `stored` is packed and cannot be unpacked.
+pub fn unpack(stored: Vec<u8>) -> Result<Vec<u8>> {
+    let Some(packed) = stored.strip_prefix(&PACKED) else { return Ok(stored) };
+    let len = snap::raw::decompress_len(packed).map_err(|_| CORRUPT)?;
+    if len > UNPACKED_PER_BYTE_MAX * packed.len() {
+        return Err(CORRUPT);
+    }
+    snap::raw::Decoder::new().decompress_vec(packed).map_err(|_| CORRUPT)
 }
 
 /// Takes names off the front of a page.
@@ -117,6 +155,24 @@ mod tests {
         assert_eq!(reader.field().unwrap(), (Some("link"), "snr_db"));
         assert_eq!(reader.field().unwrap(), (None, "note"));
         assert!(reader.is_empty());
+    }
+
+    #[test]
+    fn a_packed_page_reads_back_and_a_damaged_page_takes_no_memory() {
+        let mut page = name().view().as_bytes().to_vec();
+        assert_eq!(*pack(&page), page, "a single short name is not longer for it");
+        page = page.repeat(500);
+        let packed = pack(&page).into_owned();
+        assert!(packed.len() < page.len() / 10, "{}", packed.len());
+        assert_eq!(unpack(page.clone()).unwrap(), page, "pages before version 4 are not packed");
+        assert_eq!(unpack(packed.clone()).unwrap(), page);
+        for length in PACKED.len()..packed.len() {
+            assert!(unpack(packed[..length].to_vec()).is_err(), "{length}");
+        }
+        // The length that is promised comes first: 2^32 - 1 bytes.
+        let mut promising = packed;
+        promising.splice(PACKED.len()..PACKED.len() + 2, [0xff, 0xff, 0xff, 0xff, 0x0f]);
+        assert!(unpack(promising).is_err());
     }
 
     #[test]

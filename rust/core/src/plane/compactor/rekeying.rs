@@ -6,7 +6,7 @@
 use super::rest::CompactionTrigger;
 use super::{CompactionReport, Compactor, unless_overtaken};
 use crate::model::error::{Error, Result};
-use crate::plane::sealed::open_names;
+use crate::plane::sealed::{open_names, seal_names};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{BlobKind, KeySlot, blob_slot};
 use crate::storage::segment::Representatives;
@@ -173,8 +173,7 @@ impl Compactor {
             let bytes: u64 = old.iter().map(|page| page.sealed_names.len() as u64).sum();
             let sealed = |page: NamesPage| {
                 let names = self.sealed.opened(|sealer| open_names(sealer, &page))?;
-                let sealed_names =
-                    self.sealed.sealer().seal_at(BlobKind::Names, &page.place(), &names)?;
+                let sealed_names = seal_names(&self.sealed.sealer(), &page.place(), &names)?;
                 Ok(NamesPage { sealed_names, ..page })
             };
             let pages = old.into_iter().map(sealed).collect::<Result<Vec<_>>>()?;

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use self::lookup::Lookup;
 pub(super) use self::lookup::StoredIds;
 use super::failure::WriteError;
-use super::sealed::{SealedStore, open_names};
+use super::sealed::{SealedStore, open_names, seal_names};
 use crate::model::batch::Batch;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::names::NameReader;
-use crate::storage::seal::{BlobKind, Sealer};
+use crate::storage::seal::Sealer;
 use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
 /// All names of one tenant that this process knows.
@@ -202,6 +202,6 @@ fn new_names(sealer: &Sealer, batch: &Batch, lookup: &Lookup, first: FirstIds) -
     let new = NewNames { series, fields, sealed_names: Vec::new() };
     first.after(&new)?;
     let place = NamesPage::new(lookup.pages + 1, first, &new).place();
-    let sealed_names = sealer.seal_at(BlobKind::Names, &place, &lookup.page)?;
+    let sealed_names = seal_names(sealer, &place, &lookup.page)?;
     Ok(NewNames { sealed_names, ..new })
 }

@@ -19,6 +19,7 @@ use super::caches::Caches;
 use crate::codec::decode_block;
 use crate::model::batch::Block;
 use crate::model::error::{Error, Result};
+use crate::model::names;
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{self, BlobKind, DataKey, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
@@ -58,9 +59,14 @@ pub(super) fn seal_cursor(sealer: &Sealer, cursor: Cursor) -> Result<Cursor> {
     Ok(Cursor { key, position: sealer.seal(BlobKind::Beside, &position)? })
 }
 
+/// Seals `names`, which stand one after another, for the place of their page.
+pub(super) fn seal_names(sealer: &Sealer, place: &[u8], names: &[u8]) -> Result<Vec<u8>> {
+    sealer.seal_at(BlobKind::Names, place, &names::pack(names))
+}
+
 /// Returns the names of a page.
 pub(super) fn open_names(sealer: &Sealer, page: &NamesPage) -> Result<Vec<u8>> {
-    sealer.open_at(BlobKind::Names, &page.place(), &page.sealed_names)
+    names::unpack(sealer.open_at(BlobKind::Names, &page.place(), &page.sealed_names)?)
 }
 
 impl SealedStore {
