@@ -1,7 +1,7 @@
 //! Pages of names and the manifest after the seal is removed.
 
 use fleetcast_core::model::names::SeriesName;
-use fleetcast_core::model::names::{NameReader, put_field};
+use fleetcast_core::model::names::{NameReader, pack, put_field, unpack};
 use fleetcast_core::storage::manifest::Manifest;
 
 use super::target::Target;
@@ -22,10 +22,17 @@ fn seeds() -> Vec<Vec<u8>> {
     put_field(&mut fields, None, "note");
     let remote = series.clone().of_remote_write("instance");
     let names = [series, remote].map(|name| name.view().as_bytes().to_vec());
-    [&names[..], &[fields, Manifest::default().encode()]].concat()
+    let packed = pack(&names[0].repeat(9)).into_owned();
+    [&names[..], &[packed, fields, Manifest::default().encode()]].concat()
 }
 
 fn run(bytes: &[u8]) {
+    // Names begin with the length of a measurement, which is never that of the mark of a packed page.
+    if let Ok(page) = unpack(bytes.to_vec())
+        && !page.starts_with(&[0xff; 4])
+    {
+        assert_eq!(unpack(pack(&page).into_owned()).ok(), Some(page));
+    }
     let mut names = NameReader::new(bytes);
     while !names.is_empty() {
         let Ok(name) = names.series() else { break };

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_packed_page_reads_back_and_a_damaged_page_takes_no_memory() {
         let mut page = name().view().as_bytes().to_vec();
-        assert_eq!(*pack(&page), page, "a single short name is not longer for it");
+        assert_eq!(*pack(&page), page, "a single short name stays as it is");
         page = page.repeat(500);
         let packed = pack(&page).into_owned();
         assert!(packed.len() < page.len() / 10, "{}", packed.len());
