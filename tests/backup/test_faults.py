@@ -144,7 +144,7 @@ def test_a_full_disk_keeps_the_backup_before(data, call, fail, small_disk):
     write(data, "acme", range(10, 12))
     call("backup", folder)
     before = Listing.read(folder)
-    write(data, "acme", range(100, 1_100))
+    write(data, "acme", range(100, 4_100))
     call("compact")
     (line,) = fail("backup", folder)
     assert "space" in line

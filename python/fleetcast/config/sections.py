@@ -180,7 +180,8 @@ class Limits:
     tenant_series_max: int = setting(engine.TENANT_SERIES_MAX, between(1, 100_000_000))
     """Distinct series (a measurement with its tags) that a tenant may ever write."""
     tenant_names_bytes_max: int = setting(engine.TENANT_NAMES_BYTES_MAX, between(1024, _BYTES_MAX))
-    """Bytes of a tenant's stored names. Bounds the memory of each process that serves the tenant.
+    """Bytes of a tenant's names before they are packed. Bounds the memory of each process that
+    serves the tenant.
     """
     answer_values_max: int = setting(engine.ANSWER_VALUES_MAX, between(1000, 100_000_000))
     """Values of an answer of `GET /topology/series`, times and nulls included. Bounds the memory of
